@@ -1,0 +1,339 @@
+#!/usr/bin/env bash
+# Prepares a Debian machine to build and test colock: installs the missing packages and, where the system has
+# no Boost >= 1.90, unpacks one into build/boost/<version>/ (unpacked, never installed).
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+readonly root
+readonly boost_tree=$root/build/boost
+readonly oldest_minor=90        # Boost 1.90 is the oldest supported
+readonly preferred_boost=1.92   # what we build and test with first
+readonly packages=(
+    g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
+    gcovr clang-format clang-tidy python3 procps openssl curl
+)
+
+usage() {
+    cat <<'TEXT'
+Usage: cmake/bootstrap.sh [--check | --print-prefix | --help]
+
+Prepares a Debian machine (root, or sudo) to build and test colock: installs the packages that are missing,
+and where the system has no Boost >= 1.90 takes the headers from Debian's testing suite and unpacks them into
+build/boost/<version>/. When nothing is missing it is quick and does not use the network. A redis-server package
+installed by it leaves no service running or enabled.
+
+  --check         only say what is missing (exit code 1 if something is)
+  --print-prefix  prepare, then print only the folder to give to CMAKE_PREFIX_PATH (an empty line: the system's Boost)
+  --help          this text
+
+Environment:
+  COLOCK_BOOST_VERSION=1.NN   use this Boost (1.90 is the oldest supported) instead of the system's or 1.92
+
+Exit codes: 0 ready; 1 something is missing or failed; 2 wrong use; 3 that Boost version is no longer offered.
+TEXT
+}
+
+say() { printf '== bootstrap: %s\n' "$*"; }
+die() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
+
+# --- Packages ---------------------------------------------------------------------------------------------------------
+
+missing_packages() {
+    local installed package
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true)
+    for package in "${packages[@]}"; do
+        [[ $'\n'$installed$'\n' == *$'\n'"installed $package"$'\n'* ]] || printf '%s\n' "$package"
+    done
+}
+
+as_root() {
+    if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+readonly policy=/usr/sbin/policy-rc.d   # Debian asks this file whether a package may start, restart or stop a service
+policy_is_ours=false
+
+forbid_service_changes() {
+    [[ -e $policy || -L $policy ]] && return 0
+    policy_is_ours=true
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+}
+
+allow_service_changes() {
+    $policy_is_ours || return 0
+    as_root rm -f "$policy"
+    policy_is_ours=false
+}
+
+# For a redis-server that this run installed: nobody asked for a server, so none stays enabled or running.
+retire_redis_service() {
+    if [[ -d /run/systemd/system ]]; then
+        as_root systemctl disable --now --quiet redis-server.service 2>/dev/null || true
+    elif [[ -e /run/redis/redis-server.pid ]]; then   # another policy-rc.d let the package start it
+        as_root service redis-server stop >/dev/null 2>&1 || true
+    fi
+    if command -v deb-systemd-helper >/dev/null; then
+        as_root deb-systemd-helper disable redis-server.service >/dev/null 2>&1 || true
+    fi
+    as_root update-rc.d redis-server disable >/dev/null 2>&1 || true
+}
+
+install_packages() {
+    local missing=("$@") quiet=(env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1)
+    if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+        die "these packages are missing: ${missing[*]}. Run this script as root, or install sudo."
+    fi
+    say "installing ${missing[*]}"
+    as_root "${quiet[@]}" apt-get update -q -o DPkg::Lock::Timeout=600 || say "apt-get update had errors; trying anyway"
+    forbid_service_changes
+    as_root "${quiet[@]}" apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=600 "${missing[@]}" ||
+        die "apt-get could not install: ${missing[*]}"
+    allow_service_changes
+    if [[ " ${missing[*]} " == *" redis-server "* ]]; then retire_redis_service; fi
+}
+
+# --- Boost ------------------------------------------------------------------------------------------------------------
+
+# The minor version of the Boost in an include folder: 92 for 1.92; nothing if there is none.
+boost_minor_in() {
+    local line
+    [[ -r $1/boost/version.hpp ]] || return 0
+    while read -r line; do
+        if [[ $line =~ ^#define\ BOOST_VERSION\ ([0-9]+) ]]; then
+            printf '%s\n' $((BASH_REMATCH[1] / 100 % 1000))
+            return 0
+        fi
+    done <"$1/boost/version.hpp"
+}
+
+system_has_boost() {
+    local folder minor folders=()
+    IFS=: read -ra folders <<<"${Boost_ROOT:-}:${BOOST_ROOT:-}:${CMAKE_PREFIX_PATH:-}:/usr:/usr/local:/opt/homebrew"
+    for folder in "${folders[@]}"; do
+        [[ -n $folder ]] || continue
+        minor=$(boost_minor_in "$folder/include")
+        if [[ -n $minor ]] && ((minor >= oldest_minor)); then return 0; fi
+    done
+    return 1
+}
+
+# The version whose unpacked tree is to be used; empty: the system's; "missing": there is none yet.
+chosen_boost() {
+    local version=${COLOCK_BOOST_VERSION:-}
+    if [[ -z $version ]]; then
+        if system_has_boost; then return 0; fi
+        version=$preferred_boost
+        if [[ -r $boost_tree/default ]]; then version=$(<"$boost_tree/default"); fi
+    fi
+    if [[ -e $boost_tree/$version/.complete ]]; then printf '%s\n' "$version"; else printf 'missing\n'; fi
+}
+
+# debian_archive [ANY]: one line "address|keyring" for the archive this Debian was installed from, as the system's own
+# apt configuration gives it. Who runs an archive is known only once its lists were read; ANY does without.
+debian_archive() {
+    local release address name codename origin component keyring
+    # shellcheck source=/dev/null
+    release=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    # shellcheck disable=SC2016  # the $(...) are fields of apt-get's format, not the shell's
+    while IFS='|' read -r address name codename origin component keyring; do
+        [[ $component == main ]] || continue
+        [[ $origin == Debian || -n ${1:-} ]] || continue
+        [[ -z $release || $name == "$release" || $codename == "$release" ]] || continue
+        [[ -r $keyring ]] || keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+        printf '%s|%s\n' "$address" "$keyring"
+        return 0
+    done < <(apt-get indextargets ${1:+--no-release-info} 'Created-By: Packages' \
+        --format '$(REPO_URI)|$(RELEASE)|$(CODENAME)|$(ORIGIN)|$(COMPONENT)|$(SIGNED_BY)' 2>/dev/null)
+    return 1
+}
+
+read_system_lists() {
+    ((EUID == 0)) || command -v sudo >/dev/null || return 1
+    say "reading the system's package lists"
+    as_root apt-get update -q -o DPkg::Lock::Timeout=600 >&2
+}
+
+private_apt() { apt-get -c "$boost_tree/apt/apt.conf" "$@"; }
+
+# An apt of our own that knows Debian's testing suite and nothing else, and writes nowhere but under build/boost/apt.
+prepare_private_apt() {
+    local archive address keyring signed=
+    archive=$(debian_archive || { read_system_lists >&2 && debian_archive; } || debian_archive any) ||
+        die "this system's apt configuration names no Debian archive to take Boost from"
+    address=${archive%|*} keyring=${archive##*|}
+    if [[ -r $keyring ]]; then signed="[signed-by=$keyring] "; fi
+    mkdir -p "$boost_tree/apt/lists/partial" "$boost_tree/apt/cache/archives/partial"
+    printf 'deb %s%s testing main\n' "$signed" "$address" >"$boost_tree/apt/sources.list"
+    cat >"$boost_tree/apt/apt.conf" <<TEXT
+Dir::Etc::sourcelist "$boost_tree/apt/sources.list";
+Dir::Etc::sourceparts "-";
+Dir::State::lists "$boost_tree/apt/lists";
+Dir::Cache "$boost_tree/apt/cache";
+APT::Sandbox::User "root";
+APT::Default-Release "";
+Acquire::Languages "none";
+#clear Acquire::IndexTargets::deb::Contents-deb;
+#clear Acquire::IndexTargets::deb::DEP-11;
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+TEXT
+    private_apt update -qq || die "could not read the package lists of Debian's testing suite"
+}
+
+# The versions testing offers with both packages, oldest first.
+offered_boosts() {
+    local names name version
+    names=$(apt-cache -c "$boost_tree/apt/apt.conf" pkgnames libboost | sort -V)
+    while read -r name; do
+        [[ $name =~ ^libboost1\.([0-9]+)-dev$ ]] || continue
+        version=1.${BASH_REMATCH[1]}
+        if ((BASH_REMATCH[1] >= oldest_minor)) && grep -qx "libboost-url$version-dev" <<<"$names"; then
+            printf '%s\n' "$version"
+        fi
+    done <<<"$names"
+}
+
+# Downloads and unpacks one version; the finished tree appears under its name in one step, or not at all.
+unpack_boost() {
+    local version=$1 package
+    say "downloading Boost $version (headers, and Boost.URL's static library)"
+    (cd "$work" && private_apt download -q "libboost$version-dev" "libboost-url$version-dev") ||
+        die "could not download Boost $version"
+    say "unpacking it into build/boost/$version"
+    mkdir "$work/tree"
+    for package in "$work"/*.deb; do dpkg -x "$package" "$work/tree"; done
+    # Only the static library works from an unpacked tree: the shared one is in a package that we do not take.
+    find "$work/tree/usr/lib" -name 'libboost_*.so*' -delete
+    find "$work/tree/usr/lib" -type d -path '*/cmake/boost_*-shared' -prune -exec rm -r {} +
+    touch "$work/tree/.complete"
+    rm -rf "${boost_tree:?}/$version"
+    mv "$work/tree" "$boost_tree/$version"
+}
+
+fetch_boost() {
+    local wanted=${COLOCK_BOOST_VERSION:-} version=$preferred_boost offered
+    if [[ ! -e $boost_tree/${wanted:-$preferred_boost}/.complete ]]; then
+        say "no Boost ${wanted:->= 1.$oldest_minor} here; asking Debian's testing suite for it"
+        prepare_private_apt
+        offered=$(offered_boosts)
+        version=${wanted:-$preferred_boost}
+        if ! grep -qx "$version" <<<"$offered"; then
+            if [[ -n $wanted ]]; then
+                rm -rf "$boost_tree/apt"
+                printf 'bootstrap: Debian testing no longer offers Boost %s; it has: %s\n' "$wanted" "${offered//$'\n'/ }" >&2
+                exit 3
+            fi
+            version=$(tail -n 1 <<<"$offered")
+            [[ -n $version ]] || die "Debian testing offers no Boost >= 1.$oldest_minor"
+        fi
+        work=$(mktemp -d "$boost_tree/.unpack.XXXXXX")
+        if [[ ! -e $boost_tree/$version/.complete ]]; then unpack_boost "$version"; fi
+        rm -rf "$work" "$boost_tree/apt"
+        work=
+    fi
+    if [[ -z $wanted ]]; then printf '%s\n' "$version" >"$boost_tree/default"; fi
+}
+
+# --- Elsewhere --------------------------------------------------------------------------------------------------------
+
+require_on_other_systems() {
+    local tool missing=()
+    for tool in c++ cmake ninja redis-server; do
+        command -v "$tool" >/dev/null || missing+=("$tool")
+    done
+    if [[ -z ${COLOCK_BOOST_VERSION:-} ]] && ! system_has_boost; then missing+=("Boost >= 1.$oldest_minor"); fi
+    if ((${#missing[@]} == 0)); then return 0; fi
+    cat >&2 <<TEXT
+bootstrap: this is not Debian, and something is missing here: ${missing[*]}
+colock needs a C++20 compiler with coroutines (g++ >= 12), CMake >= 3.25, Ninja, Boost >= 1.$oldest_minor (headers and Boost.URL),
+OpenSSL and nlohmann_json; its examples, tests and benchmarks also CLI11, Google Benchmark, gcovr, curl and redis-server.
+  vcpkg:            vcpkg install boost-asio boost-beast boost-redis boost-url boost-test openssl nlohmann-json cli11 benchmark
+                    and configure with the toolchain file of vcpkg
+  Conan:            boost/[>=1.90] openssl nlohmann_json cli11 benchmark, with the generators CMakeDeps and CMakeToolchain
+  the distribution: its packages of the same names; where its Boost is older, a Boost of your own:
+                    export Boost_ROOT=<its folder>
+TEXT
+    exit 1
+}
+
+# --- The whole --------------------------------------------------------------------------------------------------------
+
+work=
+cleanup() {
+    allow_service_changes || true
+    if [[ -n $work ]]; then rm -rf "$work"; fi
+}
+
+is_debian() {
+    # shellcheck source=/dev/null
+    [[ -r /etc/os-release ]] && (. /etc/os-release && [[ ${ID:-} == debian ]])
+}
+
+prepare() {
+    local missing=()
+    if ! is_debian; then
+        require_on_other_systems
+        say "nothing is missing"
+        return 0
+    fi
+    mapfile -t missing < <(missing_packages)
+    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing ]]; then
+        say "nothing is missing"
+        return 0
+    fi
+    trap cleanup EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    mkdir -p "$boost_tree"
+    exec 9>"$boost_tree/.lock"
+    if ! flock -n 9; then
+        say "waiting for another bootstrap to finish"
+        flock 9
+    fi
+    mapfile -t missing < <(missing_packages)   # again: the other run may have done it
+    if ((${#missing[@]} > 0)); then install_packages "${missing[@]}"; fi
+    if [[ $(chosen_boost) == missing ]]; then fetch_boost; fi
+    exec 9>&-
+    say "ready"
+}
+
+check() {
+    local missing=()
+    if ! is_debian; then require_on_other_systems; return 0; fi
+    mapfile -t missing < <(missing_packages)
+    if [[ $(chosen_boost) == missing ]]; then missing+=("Boost ${COLOCK_BOOST_VERSION:->= 1.$oldest_minor}"); fi
+    if ((${#missing[@]} > 0)); then
+        say "missing: ${missing[*]}"
+        exit 1
+    fi
+    say "nothing is missing"
+}
+
+mode=prepare
+for argument in "$@"; do
+    case $argument in
+        --help | -h) usage; exit 0 ;;
+        --check) mode=check ;;
+        --print-prefix) mode=print_prefix ;;
+        *) printf 'bootstrap: unknown option %s (see --help)\n' "$argument" >&2; exit 2 ;;
+    esac
+done
+if [[ -n ${COLOCK_BOOST_VERSION:-} ]]; then
+    if [[ ! $COLOCK_BOOST_VERSION =~ ^1\.([0-9]+)$ ]] || ((BASH_REMATCH[1] < oldest_minor)); then
+        printf 'bootstrap: COLOCK_BOOST_VERSION=%s: expected 1.NN, 1.%s or newer\n' "$COLOCK_BOOST_VERSION" "$oldest_minor" >&2
+        exit 2
+    fi
+fi
+
+case $mode in
+    check) check ;;
+    prepare) prepare ;;
+    print_prefix)
+        prepare >&2
+        version=
+        if is_debian; then version=$(chosen_boost); fi
+        if [[ -n $version ]]; then printf '%s\n' "$boost_tree/$version/usr"; else printf '\n'; fi
+        ;;
+esac

@@ -1,0 +1,43 @@
+# colock_embed_lua(target HEADER path NAMESPACE name SCRIPTS file...): Lua scripts as constants in a generated header.
+#
+# For each NAME.lua the header, included as <path>, has `inline constexpr std::string_view NAME` in the namespace.
+# Run as a script (cmake -P), this same file writes the header.
+
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+    set(content "// Generated from the .lua files by cmake/embed_lua.cmake.\n#pragma once\n\n#include <string_view>\n\n")
+    string(APPEND content "namespace ${NAMESPACE} {\n")
+    string(REPLACE "|" ";" SCRIPTS "${SCRIPTS}")
+    foreach(script IN LISTS SCRIPTS)
+        cmake_path(GET script STEM name)
+        file(READ "${script}" text)
+        string(FIND "${text}" ")lua\"" end_of_literal)
+        if(NOT end_of_literal EQUAL -1)
+            message(FATAL_ERROR "${script}: a script must not contain )lua\"")
+        endif()
+        string(APPEND content "\ninline constexpr std::string_view ${name} = R\"lua(${text})lua\";\n")
+    endforeach()
+    string(APPEND content "\n}  // namespace ${NAMESPACE}\n")
+    file(WRITE "${OUTPUT}" "${content}")
+    return()
+endif()
+
+include_guard(GLOBAL)
+set(colock_embed_lua_script "${CMAKE_CURRENT_LIST_FILE}")
+
+function(colock_embed_lua target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;NAMESPACE" "SCRIPTS")
+    set(output "${PROJECT_BINARY_DIR}/generated/${arg_HEADER}")
+    list(TRANSFORM arg_SCRIPTS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    list(JOIN arg_SCRIPTS "|" scripts)
+    add_custom_command(
+        OUTPUT "${output}"
+        COMMAND
+            "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DNAMESPACE=${arg_NAMESPACE}" "-DSCRIPTS=${scripts}" -P
+            "${colock_embed_lua_script}"
+        DEPENDS ${arg_SCRIPTS} "${colock_embed_lua_script}"
+        COMMENT "Embedding the Lua scripts in ${arg_HEADER}"
+        VERBATIM
+    )
+    target_sources(${target} PRIVATE "${output}")
+    target_include_directories(${target} PUBLIC "${PROJECT_BINARY_DIR}/generated")
+endfunction()

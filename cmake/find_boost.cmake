@@ -1,0 +1,78 @@
+# Finds Boost >= 1.90: one given to CMake (Boost_ROOT, CMAKE_PREFIX_PATH, a package manager's toolchain), else the
+# system's, else one that cmake/bootstrap.sh unpacked into build/boost/<version>/.
+#
+# COLOCK_BOOST_VERSION (cache variable, or environment variable) insists on one of the unpacked versions.
+# Sets COLOCK_BOOST_PREFIX: what to add to CMAKE_PREFIX_PATH to find the same Boost again (empty for the others).
+
+set(COLOCK_BOOST_VERSION "" CACHE STRING "Use this unpacked Boost, for example 1.90, instead of any other")
+set(COLOCK_BOOST_PREFIX "")
+
+# Where Boost.URL exists as a static library only, Boost's package files want to be told so. (A macro, because
+# find_package's results must reach the caller. Boost_FOUND says nothing about components that are not REQUIRED.)
+macro(colock_find_any_boost)
+    find_package(Boost 1.90 CONFIG QUIET COMPONENTS headers url)
+    if(Boost_FOUND AND NOT TARGET Boost::url AND NOT DEFINED Boost_USE_STATIC_LIBS)
+        set(Boost_USE_STATIC_LIBS ON)
+        find_package(Boost 1.90 CONFIG QUIET COMPONENTS headers url)
+        unset(Boost_USE_STATIC_LIBS)
+    endif()
+    if(NOT TARGET Boost::url)
+        set(Boost_FOUND FALSE)
+    endif()
+endmacro()
+
+# A library inside another project takes the Boost which that project has found or can find.
+if(NOT PROJECT_IS_TOP_LEVEL)
+    colock_find_any_boost()
+    if(NOT Boost_FOUND)
+        message(FATAL_ERROR "colock needs Boost 1.90 or newer, with Boost.URL; set Boost_ROOT or CMAKE_PREFIX_PATH")
+    endif()
+    return()
+endif()
+
+set(colock_boost_tree "${PROJECT_SOURCE_DIR}/build/boost")
+
+# What an earlier run found in our own tree is no wish of the user: forget it, so that another version can be chosen.
+string(FIND "${Boost_DIR}" "${colock_boost_tree}/" colock_boost_position)
+if(colock_boost_position EQUAL 0)
+    get_cmake_property(colock_cache_variables CACHE_VARIABLES)
+    foreach(variable IN LISTS colock_cache_variables)
+        if(variable MATCHES "^([Bb]oost_.*|Boost)_DIR$")
+            unset(${variable} CACHE)
+        endif()
+    endforeach()
+endif()
+
+set(colock_boost_wanted "${COLOCK_BOOST_VERSION}")
+if(NOT colock_boost_wanted)
+    set(colock_boost_wanted "$ENV{COLOCK_BOOST_VERSION}")
+endif()
+
+if(NOT colock_boost_wanted)
+    colock_find_any_boost()
+    if(Boost_FOUND)
+        message(STATUS "Boost ${Boost_VERSION}: ${Boost_DIR}")
+        return()
+    endif()
+    if(EXISTS "${colock_boost_tree}/default")
+        file(STRINGS "${colock_boost_tree}/default" colock_boost_wanted LIMIT_COUNT 1)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${colock_boost_tree}/default")
+    endif()
+endif()
+
+if(NOT colock_boost_wanted OR NOT EXISTS "${colock_boost_tree}/${colock_boost_wanted}/.complete")
+    string(CONCAT colock_boost_message
+        "Boost ${colock_boost_wanted} was not found (colock needs 1.90 or newer, with Boost.URL).\n"
+        "On Debian run cmake/bootstrap.sh (with COLOCK_BOOST_VERSION=${colock_boost_wanted} if you chose a version); "
+        "elsewhere set Boost_ROOT, or use the toolchain file of vcpkg or Conan."
+    )
+    message(FATAL_ERROR "${colock_boost_message}")
+endif()
+
+set(COLOCK_BOOST_PREFIX "${colock_boost_tree}/${colock_boost_wanted}/usr")
+set(Boost_USE_STATIC_LIBS ON)
+find_package(
+    Boost ${colock_boost_wanted} CONFIG REQUIRED COMPONENTS headers url
+    PATHS "${COLOCK_BOOST_PREFIX}" NO_DEFAULT_PATH
+)
+message(STATUS "Boost ${Boost_VERSION}: build/boost/${colock_boost_wanted}")

@@ -1,0 +1,30 @@
+# cmake --install: the archive, the headers, and a package that find_package(colock) finds.
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(colock_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/colock")
+
+install(
+    TARGETS colock
+    EXPORT colockTargets
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+)
+install(EXPORT colockTargets NAMESPACE colock:: DESTINATION "${colock_package_folder}")
+
+configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/cmake/colockConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/colockConfig.cmake"
+    INSTALL_DESTINATION "${colock_package_folder}"
+)
+write_basic_package_version_file(
+    "${PROJECT_BINARY_DIR}/colockConfigVersion.cmake"
+    COMPATIBILITY SameMinorVersion
+)
+install(
+    FILES
+        "${PROJECT_BINARY_DIR}/colockConfig.cmake"
+        "${PROJECT_BINARY_DIR}/colockConfigVersion.cmake"
+    DESTINATION "${colock_package_folder}"
+)

@@ -1,0 +1,19 @@
+# colock_objects(NAME [SOURCES file...] [LIBRARIES target...]): one floor of the house, as an OBJECT library.
+#
+# The include root is src/ and nothing else of ours, so that a floor cannot see the public headers above it.
+# The floors' objects become members of the one archive `colock`; see src/CMakeLists.txt.
+
+include_guard(GLOBAL)
+
+function(colock_objects name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+    if(NOT arg_SOURCES)
+        set(arg_SOURCES "${CMAKE_CURRENT_BINARY_DIR}/${name}_empty.cpp")
+        file(CONFIGURE OUTPUT "${arg_SOURCES}" CONTENT "" @ONLY)
+    endif()
+    add_library(${name} OBJECT ${arg_SOURCES})
+    target_compile_features(${name} PUBLIC cxx_std_20)
+    target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
+    colock_warnings(${name})
+endfunction()

@@ -1,0 +1,136 @@
+# shellcheck shell=bash
+# What colock's user-facing scripts share. A script sources it and defines usage():
+#
+#     source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
+#     usage() { cat <<'TEXT' ... TEXT
+#     }
+#     while (($# > 0)); do
+#         case $1 in
+#             --quick) quick=true ;;
+#             --json) option_value "$@"; json=$2; shift ;;
+#             *) common_option "$1" ;;            # answers --help, refuses what is unknown
+#         esac
+#         shift
+#     done
+#     colock_bootstrap
+#     colock_build release like_counter
+#
+# It sets -euo pipefail, and colock_root (the repository). It does not change the current folder.
+
+set -euo pipefail
+
+colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+colock_script=$(basename "$0")
+
+# --- Words ------------------------------------------------------------------------------------------------------------
+
+say() { printf '== %s\n' "$*"; }
+die() { printf '%s: %s\n' "$colock_script" "$*" >&2; exit 1; }
+
+# Wrong use: exit code 2.
+refuse() { printf '%s: %s (see --help)\n' "$colock_script" "$*" >&2; exit 2; }
+
+common_option() {
+    case $1 in
+        --help | -h) usage; exit 0 ;;
+        -*) refuse "unknown option $1" ;;
+        *) refuse "unexpected argument $1" ;;
+    esac
+}
+
+# option_value "$@" at an option that needs a value: refuses when none follows.
+option_value() {
+    if (($# < 2)) || [[ -z $2 ]]; then refuse "$1 needs a value"; fi
+}
+
+# --- Bootstrap and build ----------------------------------------------------------------------------------------------
+
+colock_bootstrap() {
+    "$colock_root/cmake/bootstrap.sh" || exit $?
+}
+
+# colock_build PRESET [TARGET...]: configures and builds build/PRESET; without targets, everything.
+colock_build() {
+    local preset=$1 log
+    shift
+    say "building ${*:-everything} ($preset, in build/$preset)"
+    mkdir -p "$colock_root/build"
+    log=$colock_root/build/configure-$preset.log
+    # cmake finds the presets in the current folder only.
+    if ! (cd "$colock_root" && cmake --preset "$preset" >"$log" 2>&1); then
+        cat "$log" >&2
+        die "cmake could not configure $preset"
+    fi
+    grep -- '^-- Boost ' "$log" || true
+    (cd "$colock_root" && cmake --build --preset "$preset" ${1:+--target "$@"}) || die "the build of $preset failed"
+}
+
+# --- What was started ends with the script ----------------------------------------------------------------------------
+# Also after an error, Ctrl-C or SIGTERM. Only by the ids of processes that the script itself has started.
+
+colock_started=()     # "PID birth" of processes, in the order of starting
+colock_temporary=()   # folders
+
+# stop_at_exit PID: this script started it.
+stop_at_exit() { colock_started+=("$1 $(birth_of "$1")"); }
+
+# When a process was started: with it an id that now belongs to a stranger is told from ours.
+birth_of() { ps -o lstart= -p "$1" 2>/dev/null || true; }
+
+# temporary_folder NAME: makes a folder that goes away with the script, and stores its path in the variable NAME.
+temporary_folder() {
+    local -n colock_folder=$1
+    colock_folder=$(mktemp -d "${TMPDIR:-/tmp}/colock.XXXXXX")
+    colock_temporary+=("$colock_folder")
+}
+
+# stop PID...: asks them to end, wakes those that were stopped, and kills what is still there after five seconds.
+# Only processes known to stop_at_exit; others are left alone.
+stop() {
+    local pid deadline=$((SECONDS + 5)) ours=()
+    for pid in "$@"; do
+        if is_ours "$pid"; then ours+=("$pid"); fi
+    done
+    for pid in "${ours[@]}"; do
+        kill -TERM "$pid" 2>/dev/null || true
+        kill -CONT "$pid" 2>/dev/null || true
+    done
+    for pid in "${ours[@]}"; do
+        while is_ours "$pid" && ((SECONDS < deadline)); do sleep 0.05; done
+        if is_ours "$pid"; then kill -KILL "$pid" 2>/dev/null || true; fi
+        wait "$pid" 2>/dev/null || true
+    done
+}
+
+# Started by this script, and still there.
+is_ours() {
+    local birth entry
+    kill -0 "$1" 2>/dev/null || return 1
+    birth=$(birth_of "$1")
+    for entry in "${colock_started[@]}"; do
+        if [[ $entry == "$1 $birth" ]]; then return 0; fi
+    done
+    return 1
+}
+
+# run_interruptible COMMAND...: like COMMAND, but Ctrl-C and SIGTERM need not wait for its end.
+run_interruptible() {
+    local pid status=0
+    "$@" &
+    pid=$!
+    stop_at_exit "$pid"
+    wait "$pid" || status=$?
+    return "$status"
+}
+
+colock_cleanup() {
+    local status=$? folder
+    trap '' INT TERM
+    if declare -F before_cleanup >/dev/null; then before_cleanup || true; fi   # a script's own last words
+    stop "${colock_started[@]%% *}"
+    for folder in "${colock_temporary[@]}"; do rm -rf "$folder"; done
+    exit "$status"
+}
+trap colock_cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM

@@ -1,0 +1,80 @@
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [SERIAL])
+#
+# One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
+# besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
+# that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
+#
+# Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
+# (consumers), and `long` for what takes more than a minute. SERIAL: measures time, so nothing runs beside it
+# (integration tests always run so).
+
+include_guard(GLOBAL)
+
+file(
+    CONFIGURE
+    OUTPUT "${PROJECT_BINARY_DIR}/generated/test_main.cpp"
+    CONTENT "#define BOOST_TEST_MODULE colock\n#include <boost/test/included/unit_test.hpp>\n"
+)
+add_library(colock_test_main OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/test_main.cpp")
+target_compile_features(colock_test_main PUBLIC cxx_std_20)
+target_link_libraries(colock_test_main PUBLIC Boost::headers)
+
+# For building one kind without the others: unit_tests, integration_tests, conformance_tests.
+foreach(label IN ITEMS unit integration conformance)
+    add_custom_target(${label}_tests)
+endforeach()
+
+# What every executable of ours that looks inside the library needs: tests, their support library, benchmarks.
+function(colock_use_internals target)
+    target_include_directories(
+        ${target}
+        PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/test" "${PROJECT_BINARY_DIR}/generated"
+    )
+    target_link_libraries(
+        ${target}
+        PRIVATE colock::colock Boost::url OpenSSL::SSL OpenSSL::Crypto nlohmann_json::nlohmann_json
+    )
+    colock_warnings(${target})
+endfunction()
+
+function(colock_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LABELS;LIBRARIES")
+    if(NOT arg_SOURCES)
+        message(FATAL_ERROR "colock_test(${name}): no SOURCES")
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 60)
+    endif()
+    if(COLOCK_SANITIZED)
+        math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
+    endif()
+
+    add_executable(${name} ${arg_SOURCES})
+    colock_use_internals(${name})
+    target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+    foreach(label IN ITEMS unit integration conformance)
+        if(label IN_LIST arg_LABELS)
+            add_dependencies(${label}_tests ${name})
+        endif()
+    endforeach()
+
+    set(own_main FALSE)
+    foreach(source IN LISTS arg_SOURCES)
+        cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE file)
+        if(EXISTS "${file}")
+            file(STRINGS "${file}" runner REGEX "boost/test/included/unit_test.hpp" LIMIT_COUNT 1)
+            if(runner)
+                set(own_main TRUE)
+            endif()
+        endif()
+    endforeach()
+    if(NOT own_main)
+        target_link_libraries(${name} PRIVATE colock_test_main)
+    endif()
+
+    add_test(NAME ${name} COMMAND ${name} --color_output=no)
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+    if(arg_SERIAL OR "integration" IN_LIST arg_LABELS)
+        set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    endif()
+endfunction()

@@ -1,0 +1,123 @@
+#ifndef COLOCK_CLIENT_HPP
+#define COLOCK_CLIENT_HPP
+
+#include <colock/config.hpp>
+#include <colock/detail/handlers.hpp>
+#include <colock/error.hpp>
+#include <colock/metrics.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/execution_context.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock {
+
+/// Where the connection to an instance stands. Only a `ready` instance votes.
+enum class instance_state {
+    connecting,  ///< resolving, connecting, TLS, until the server's first answer
+    probing,     ///< logging in, selecting the database, loading the scripts
+    ready,       ///< answering commands
+    down,        ///< not connected; it will be tried again
+    closed,      ///< the client is closed
+};
+
+/// "connecting", "probing", "ready", "down" or "closed".
+std::string_view to_string(instance_state state) noexcept;
+
+/// One instance as the client sees it.
+struct instance_info {
+    std::string address;  ///< its URI without user, password and query
+    instance_state state = instance_state::connecting;
+    std::string reason;             ///< why it is, or last was, down; empty if it never was
+    std::string version;            ///< the server's version, as it says; empty before the probe
+    std::string run_id;             ///< the server process's own id; empty before the probe
+    std::chrono::seconds uptime{};  ///< of the server, at the time of the probe
+    std::size_t in_flight = 0;      ///< commands sent or about to be sent, not yet answered
+};
+
+/// The instances, their connections, and everything that runs behind the locks made from it: the
+/// timers, the watchdogs, releases that nobody awaits. Starts itself.
+///
+/// Keeps the executor's context busy until it is closed or destroyed.
+///
+/// Thread-safety: distinct objects safe; shared objects unsafe unless `config::thread_safe`, which
+/// makes all but construction, destruction and assignment safe.
+class client {
+public:
+    using executor_type = boost::asio::any_io_executor;
+
+    /// Starts connecting. Throws `config_error` if the configuration cannot work.
+    client(executor_type executor, config configuration);
+
+    /// The same with the context's executor.
+    template <typename ExecutionContext>
+        requires std::convertible_to<ExecutionContext&, boost::asio::execution_context&>
+    client(ExecutionContext& context, config configuration)
+        : client(executor_type(context.get_executor()), std::move(configuration)) {}
+
+    client(client&& other) noexcept = default;
+    client& operator=(client&& other) noexcept;
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+
+    /// Like `close`, but nobody waits: what is pending goes on in the background for
+    /// `config::close_timeout` at most. Never blocks.
+    ~client();
+
+    /// The executor on which the client does its work and operations complete by default.
+    [[nodiscard]] executor_type get_executor() const noexcept;
+
+    /// The state of each instance, in the order of `config::instances`.
+    [[nodiscard]] std::vector<instance_info> instances() const;
+
+    /// What was done so far.
+    [[nodiscard]] colock::counters counters() const;
+
+    /// Ends everything: waiting acquires fail with `client_closed`, leases still held are announced
+    /// lost (`client_closed`) and released, pending releases are drained, connections closed.
+    ///
+    /// - Handler signature: `void(colock::error)`.
+    /// - Errors: `no_quorum` if after `config::close_timeout` releases were still unanswered; those
+    ///   locks end with their ttl.
+    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; closing
+    ///   goes on.
+    /// - Object lifetimes: the client may be moved or destroyed meanwhile.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto close(CompletionToken&& token = {}) {
+        return boost::asio::async_initiate<CompletionToken, void(error)>(
+            close_initiation{engine_}, token);
+    }
+
+private:
+    friend class mutex;
+
+    struct close_initiation {
+        using executor_type = client::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(engine); }
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_close(engine, std::forward<Handler>(handler));
+        }
+        std::shared_ptr<runtime::engine> engine;
+    };
+
+    static executor_type executor_of(const std::shared_ptr<runtime::engine>& engine) noexcept;
+    static void start_close(const std::shared_ptr<runtime::engine>& engine,
+                            detail::handler<> handler);
+
+    std::shared_ptr<runtime::engine> engine_;
+};
+
+}  // namespace colock
+
+#endif

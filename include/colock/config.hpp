@@ -1,0 +1,80 @@
+#ifndef COLOCK_CONFIG_HPP
+#define COLOCK_CONFIG_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock {
+
+/// Which instances vote, and how a client talks to them. An aggregate.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+struct config {
+    /// The instances that vote, one URI each. At least one, no two the same:
+    /// - `redis://[user[:password]@]host[:port][/database]` (port 6379, database 0 by default)
+    /// - `rediss://...`, the same over TLS; query parameters `ca_file`, `cert_file`, `key_file`
+    ///   (paths of PEM files) and `verify=peer|none` (default `peer`, with the host's name)
+    /// - `unix:///path/of/socket?db=0&user=...&password=...`
+    /// - `memory://name`: a lock server inside this process, for tests and development; clients of
+    ///   one process that use the same name share it
+    ///
+    /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it.
+    std::vector<std::string> instances;
+
+    /// Put in front of every resource to make its key. Empty by default, which is what other
+    /// Redlock implementations use; all that shall exclude each other need the same.
+    std::string key_prefix;
+
+    /// A vote that takes longer counts as failed. It also bounds what one silent instance can cost
+    /// an attempt that needs its vote. Allowed: 1 ms to 1 min.
+    std::chrono::milliseconds instance_timeout{250};
+
+    /// Bound for each step of making a connection: resolve, connect, TLS handshake, and the probe.
+    /// Allowed: 1 ms to 5 min.
+    std::chrono::milliseconds connect_timeout{1000};
+
+    /// A connection on which nothing was heard for this long is closed and made anew. Idle ones are
+    /// kept alive by pings at half of this interval. Allowed: 10 ms to 1 h.
+    std::chrono::milliseconds silence_timeout{2000};
+
+    /// First and longest wait between two tries to connect (doubling, jittered).
+    /// Allowed: 1 ms <= first <= longest <= 1 h.
+    std::chrono::milliseconds reconnect_initial{20};
+    std::chrono::milliseconds reconnect_maximum{500};
+
+    /// Clock drift allowed for: `ttl * drift_factor + drift_minimum` is taken off every validity.
+    /// (As in the Redlock algorithm.) Allowed: 0 to 0.5, and 0 to 1 s.
+    double drift_factor = 0.01;
+    std::chrono::milliseconds drift_minimum{2};
+
+    /// Commands in flight to one instance; beyond it a vote fails at once with
+    /// `errc::instance_overloaded`. Allowed: 1 to 16,777,216.
+    std::size_t max_in_flight = 65536;
+
+    /// Adds a strand: then any thread may start any operation, emit any cancellation and destroy
+    /// any lease. Otherwise all that must happen on the client's executor, one thread at a time.
+    bool thread_safe = false;
+
+    /// How long `client::close()`, or a destroyed client in the background, waits for releases that
+    /// have not been answered. Allowed: 0 to 5 min.
+    std::chrono::milliseconds close_timeout{2000};
+
+    /// A configuration with these instances and the defaults for all else. Throws `config_error`.
+    static config from_uris(std::vector<std::string> uris);
+
+    /// Reads a JSON object whose members are named like the fields above, durations as
+    /// `<name>_ms` with a number of milliseconds: `{"instances": ["redis://..."],
+    /// "instance_timeout_ms": 100}`. Throws `config_error`; its `field()` is the JSON pointer of
+    /// what is wrong, and its text says what was expected there. Unknown members are errors.
+    static config from_json(std::string_view text);
+
+    /// Throws `config_error`, which names the field, its value and what is allowed.
+    void validate() const;
+};
+
+}  // namespace colock
+
+#endif

@@ -1,0 +1,169 @@
+#ifndef COLOCK_LEASE_HPP
+#define COLOCK_LEASE_HPP
+
+#include <colock/detail/handlers.hpp>
+#include <colock/error.hpp>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace colock {
+
+/// How a release ended.
+enum class release_result {
+    /// A quorum of instances deleted our key.
+    released,
+    /// The lease had run out: the keys were gone when the release came.
+    expired,
+    /// The keys were gone or somebody else's although the lease should still have been valid, or
+    /// somebody else held the lock by then. What was done under the lease may have been overlapped.
+    lost,
+};
+
+/// "released", "expired" or "lost".
+std::string_view to_string(release_result result) noexcept;
+
+/// Ownership of a lock, until it is released or lost. Move-only. A watchdog in the client renews it.
+///
+/// Letting go, the best way first: `with_lock`, which awaits the release on every path;
+/// `co_await lease.release()`; or the destructor, which hands the release to the client and returns
+/// at once (`co_await client.close()` waits for all of those). Move-assignment over a held lease
+/// hands the old one over likewise.
+///
+/// A lease may outlive its mutex and its client.
+///
+/// Thread-safety: distinct objects safe; shared objects unsafe, but that `valid()` and
+/// `valid_until()` may be called at any time by any thread. Starting an operation and destroying a
+/// held lease count as use of the client: see `config::thread_safe`.
+class lease {
+public:
+    using executor_type = boost::asio::any_io_executor;
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// An empty lease, which holds nothing.
+    lease() noexcept = default;
+    lease(lease&& other) noexcept = default;
+    lease& operator=(lease&& other) noexcept;
+    lease(const lease&) = delete;
+    lease& operator=(const lease&) = delete;
+
+    /// Hands the release to the client, unless it was released already. Never blocks nor throws.
+    ~lease();
+
+    /// The client's executor; the system executor for an empty lease.
+    [[nodiscard]] executor_type get_executor() const noexcept;
+
+    /// The name that was locked, without the key prefix. Empty for an empty lease.
+    [[nodiscard]] std::string_view resource() const noexcept;
+
+    /// The random value by which the instances know this lease. Empty for an empty lease.
+    [[nodiscard]] std::string_view token() const noexcept;
+
+    /// Until when the lock is ours at least, on this machine's steady clock; moves on with every
+    /// renewal. In the past once the lease was released or lost.
+    [[nodiscard]] time_point valid_until() const noexcept;
+
+    /// Whether the lock is ours now. A check, not a guard: the answer ages. To be safe against a
+    /// pause after the check, let the resource itself refuse what comes too late.
+    [[nodiscard]] bool valid() const noexcept;
+
+    /// Why the lease ended by itself; no error while it is held, or after its release.
+    [[nodiscard]] error loss() const;
+
+    /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and
+    /// renews at the same fraction of it as before.
+    ///
+    /// - Parameters: `ttl`, 10 ms to 24 h; else throws `config_error`.
+    /// - Handler signature: `void(colock::error)`.
+    /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost
+    ///   one; `no_quorum` if too few answered: the lease goes on as it was, and the watchdog too.
+    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; the
+    ///   round goes on and may still take effect.
+    /// - Object lifetimes: the lease may be moved or destroyed meanwhile; destroyed, it is released.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto extend(std::chrono::milliseconds ttl, CompletionToken&& token = {}) {
+        check_ttl(ttl);
+        return boost::asio::async_initiate<CompletionToken, void(error)>(
+            extend_initiation{{state_}}, token, ttl);
+    }
+
+    /// Deletes the key on every instance where it still holds our token. The watchdog stops first.
+    /// Idempotent: once more gives the same result. Completes when a quorum has answered; the
+    /// instances that have not are seen to in the background.
+    ///
+    /// - Handler signature: `void(colock::error, colock::release_result)`.
+    /// - Errors: `no_quorum` if too few instances answered (the client keeps trying until the ttl
+    ///   has ended the lock anyway), `not_held` for an empty lease. An expired or lost lease is no
+    ///   error, but a result.
+    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`. The
+    ///   release itself is not cancelled.
+    /// - Object lifetimes: the lease may be moved or destroyed meanwhile.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto release(CompletionToken&& token = {}) {
+        return boost::asio::async_initiate<CompletionToken, void(error, release_result)>(
+            release_initiation{{state_}}, token);
+    }
+
+    /// Completes, without error, when the lease is lost, expired or held for too long: a little
+    /// before its validity ends. `loss()` then tells why.
+    ///
+    /// - Handler signature: `void(colock::error)`.
+    /// - Errors: `not_held` for an empty lease, or when the lease was released instead.
+    /// - Cancellation: terminal, partial, total: completes with `operation_aborted`, no other effect.
+    /// - Object lifetimes: the lease may be moved or destroyed meanwhile.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto wait_lost(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error)>(
+            wait_lost_initiation{{state_}}, token);
+    }
+
+private:
+    friend struct detail::lease_access;
+    using state_pointer = std::shared_ptr<runtime::lease_state>;
+
+    struct initiation {
+        using executor_type = lease::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(state); }
+        state_pointer state;
+    };
+    struct extend_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, std::chrono::milliseconds ttl) const {
+            start_extend(this->state, ttl, std::forward<Handler>(handler));
+        }
+    };
+    struct release_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_release(this->state, std::forward<Handler>(handler));
+        }
+    };
+    struct wait_lost_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_wait_lost(this->state, std::forward<Handler>(handler));
+        }
+    };
+
+    explicit lease(state_pointer state) noexcept : state_(std::move(state)) {}
+
+    static executor_type executor_of(const state_pointer& state) noexcept;
+    static void check_ttl(std::chrono::milliseconds ttl);
+    static void start_extend(const state_pointer& state, std::chrono::milliseconds ttl,
+                             detail::handler<> handler);
+    static void start_release(const state_pointer& state, detail::handler<release_result> handler);
+    static void start_wait_lost(const state_pointer& state, detail::handler<> handler);
+    void hand_over() noexcept;
+
+    state_pointer state_;
+};
+
+}  // namespace colock
+
+#endif

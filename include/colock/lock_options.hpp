@@ -1,0 +1,55 @@
+#ifndef COLOCK_LOCK_OPTIONS_HPP
+#define COLOCK_LOCK_OPTIONS_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+namespace colock {
+
+/// How long to wait between two attempts: the n-th wait is drawn at random from the upper half of
+/// `min(maximum, initial * 2^n)`. (Jitter after M. Brooker, "Exponential Backoff And Jitter".)
+struct retry_options {
+    /// The first wait. Allowed: 1 ms to `maximum`.
+    std::chrono::milliseconds initial{4};
+    /// The longest wait. Allowed: `initial` to 1 minute.
+    std::chrono::milliseconds maximum{250};
+    /// Give up with `errc::contended` after so many attempts; 0 = never.
+    std::size_t attempts = 0;
+};
+
+/// What a lock does with its leases. An aggregate: set what differs, keep the rest.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+struct lock_options {
+    /// How long the servers keep the lock after the last renewal. When the holder dies, the lock is
+    /// free after at most this time. Allowed: 10 ms to 24 h.
+    std::chrono::milliseconds ttl = std::chrono::seconds(10);
+
+    /// How often the watchdog renews. Unset: a third of the ttl. 0: never, the lease ends with its
+    /// validity. Otherwise 1 ms to half of the ttl.
+    std::optional<std::chrono::milliseconds> renew;
+
+    /// A holder that has not let go after this time loses the lease (`errc::max_hold_exceeded`),
+    /// and it is released. 0: no limit. Counted from the grant. Allowed: 0, or at least 1 ms.
+    std::chrono::milliseconds max_hold{0};
+
+    /// How a waiting `acquire` polls.
+    retry_options retry;
+
+    /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
+    /// answered. 0: at the first such attempt. Allowed: 0 to 1 h.
+    std::chrono::milliseconds unavailable_timeout{1000};
+
+    /// The renewal interval in force: `renew`, or a third of the ttl.
+    [[nodiscard]] std::chrono::milliseconds renew_interval() const noexcept {
+        return renew.value_or(ttl / 3);
+    }
+
+    /// Throws `config_error`, which names the field, its value and what is allowed.
+    void validate() const;
+};
+
+}  // namespace colock
+
+#endif

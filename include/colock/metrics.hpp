@@ -1,0 +1,28 @@
+#ifndef COLOCK_METRICS_HPP
+#define COLOCK_METRICS_HPP
+
+#include <cstdint>
+
+namespace colock {
+
+/// What a client has done since it was made. All but the last three only ever grow.
+struct counters {
+    std::uint64_t attempts = 0;         ///< rounds sent to acquire a lock
+    std::uint64_t acquired = 0;         ///< leases handed out
+    std::uint64_t contended = 0;        ///< attempts refused because somebody else held the lock
+    std::uint64_t unavailable = 0;      ///< attempts that failed for lack of answering instances
+    std::uint64_t undone = 0;           ///< attempts whose grants were given back
+    std::uint64_t cancelled = 0;        ///< acquire operations cancelled by their caller
+    std::uint64_t renewed = 0;          ///< renewals won, by the watchdog or by `extend`
+    std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum
+    std::uint64_t healed = 0;           ///< keys put back on an instance that had lost them
+    std::uint64_t released = 0;         ///< leases released by a quorum
+    std::uint64_t lost = 0;             ///< leases announced lost, expired or held too long
+    std::uint64_t held = 0;             ///< leases held now
+    std::uint64_t acquiring = 0;        ///< acquire operations running now
+    std::uint64_t releasing = 0;        ///< releases and undos that some instance has yet to answer
+};
+
+}  // namespace colock
+
+#endif

@@ -1,0 +1,137 @@
+#ifndef COLOCK_MUTEX_HPP
+#define COLOCK_MUTEX_HPP
+
+#include <colock/client.hpp>
+#include <colock/detail/handlers.hpp>
+#include <colock/error.hpp>
+#include <colock/lease.hpp>
+#include <colock/lock_options.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace colock {
+
+/// An exclusive lock on a name, over a quorum of instances (the Redlock algorithm:
+/// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It is a name and options;
+/// what is held is the `lease`. Not reentrant. Cheap to make and to copy; may outlive its client,
+/// and then fails with `client_closed`.
+///
+/// Fairness: none among contenders; they poll with jittered backoff.
+///
+/// Thread-safety: distinct objects safe; shared objects: const members safe. Starting an operation
+/// counts as use of the client: see `config::thread_safe`.
+class mutex {
+public:
+    using executor_type = client::executor_type;
+    using duration = std::chrono::steady_clock::duration;
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// Names a lock; asks no server. Throws `config_error` for a resource that is empty or longer
+    /// than 64 KiB (any bytes are allowed), or options that cannot work.
+    mutex(client& client, std::string resource, lock_options options = {});
+
+    /// The client's.
+    [[nodiscard]] executor_type get_executor() const noexcept;
+
+    /// Where a coroutine that takes this lock is best run: the client's executor; with
+    /// `config::thread_safe` a new strand over it.
+    [[nodiscard]] executor_type body_executor() const;
+
+    [[nodiscard]] const std::string& resource() const noexcept;
+    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
+
+    /// Takes the lock, waiting for as long as somebody else has it.
+    ///
+    /// - Handler signature: `void(colock::error, colock::lease)`.
+    /// - Errors: `no_quorum` or `too_slow` after `lock_options::unavailable_timeout` without a
+    ///   quorum of answers; `contended` only with `retry.attempts`; `client_closed`.
+    /// - Cancellation: terminal, partial, total. Before anything was sent: no effect. After:
+    ///   completes at once with `operation_aborted`, and the client takes back in the background
+    ///   whatever was or will be granted.
+    /// - Completion: never inside the call; on the handler's executor, by default the client's.
+    /// - Object lifetimes: mutex and client may be destroyed meanwhile. A lease that reaches a
+    ///   handler that is never called is released.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto acquire(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
+            acquire_initiation{{engine_, spec_}}, token);
+    }
+
+    /// One round: the lock if it is free now, else an empty optional.
+    ///
+    /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
+    /// - Errors: as `acquire`, at once; that somebody else has the lock is no error.
+    /// - Cancellation, completion, object lifetimes: as `acquire`.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto try_acquire(CompletionToken&& token = {}) const {
+        return try_until(time_point::min(), std::forward<CompletionToken>(token));
+    }
+
+    /// Waits for the lock at most for a time, counted from this call; else an empty optional.
+    /// `timeout <= 0` is `try_acquire`.
+    ///
+    /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
+    /// - Errors, cancellation, completion, object lifetimes: as `acquire`. If until then the
+    ///   instances could not be asked, the error says so.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
+        return try_until(deadline_after(timeout), std::forward<CompletionToken>(token));
+    }
+
+    /// Waits for the lock until a time at most; else an empty optional. As `try_acquire_for`.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
+        return try_until(deadline, std::forward<CompletionToken>(token));
+    }
+
+private:
+    struct initiation {
+        using executor_type = mutex::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(engine); }
+        std::shared_ptr<runtime::engine> engine;
+        std::shared_ptr<const runtime::lock_spec> spec;
+    };
+    struct acquire_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_acquire(this->engine, this->spec, std::forward<Handler>(handler));
+        }
+    };
+    struct try_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, time_point deadline) const {
+            start_try_acquire(this->engine, this->spec, deadline, std::forward<Handler>(handler));
+        }
+    };
+
+    template <typename CompletionToken>
+    auto try_until(time_point deadline, CompletionToken&& token) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, std::optional<lease>)>(
+            try_initiation{{engine_, spec_}}, token, deadline);
+    }
+
+    static time_point deadline_after(duration timeout) noexcept;
+    static executor_type executor_of(const std::shared_ptr<runtime::engine>& engine) noexcept;
+    static void start_acquire(const std::shared_ptr<runtime::engine>& engine,
+                              const std::shared_ptr<const runtime::lock_spec>& spec,
+                              detail::handler<lease> handler);
+    static void start_try_acquire(const std::shared_ptr<runtime::engine>& engine,
+                                  const std::shared_ptr<const runtime::lock_spec>& spec,
+                                  time_point deadline,
+                                  detail::handler<std::optional<lease>> handler);
+
+    std::shared_ptr<runtime::engine> engine_;
+    std::shared_ptr<const runtime::lock_spec> spec_;
+    lock_options options_;
+};
+
+}  // namespace colock
+
+#endif

@@ -1,0 +1,170 @@
+#include <colock/client.hpp>
+
+#include "call.hpp"
+#include "instance/memory/memory_instance.hpp"
+#include "instance/redis/redis_instance.hpp"
+#include "instance_uri.hpp"
+#include "runtime/engine.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <random>
+#include <utility>
+#include <variant>
+
+namespace colock {
+namespace {
+
+using runtime::engine;
+
+engine::instance_list make_instances(const config& c, const boost::asio::any_io_executor& executor,
+                                     instance::instance_observer& observer) {
+    instance::redis::redis_settings settings;
+    settings.connection = {c.connect_timeout, c.silence_timeout};
+    settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
+    settings.max_in_flight = c.max_in_flight;
+
+    std::random_device entropy;
+    engine::instance_list result;
+    for (std::size_t i = 0; i != c.instances.size(); ++i) {
+        const std::string field = "instances[" + std::to_string(i) + "]";
+        instance_address parsed = parse_instance_uri(field, c.instances[i]);
+        if (const auto* memory = std::get_if<memory_address>(&parsed)) {
+            result.push_back(instance::memory::make_memory_instance(i, memory->name,
+                                                                    c.max_in_flight, observer));
+            continue;
+        }
+        try {
+            result.push_back(instance::redis::make_redis_instance(
+                i, std::get<instance::redis::address>(std::move(parsed)), settings, entropy(),
+                executor, observer));
+        } catch (const boost::system::system_error& failure) {
+            throw config_error(field, failure.what(), "TLS files that can be used");
+        }
+    }
+    return result;
+}
+
+std::shared_ptr<engine> make_engine(client::executor_type executor, const config& c) {
+    c.validate();
+    runtime::engine_settings settings;
+    settings.key_prefix = c.key_prefix;
+    settings.drift = {c.drift_factor, c.drift_minimum};
+    settings.instance_timeout = c.instance_timeout;
+    settings.close_timeout = c.close_timeout;
+    settings.thread_safe = c.thread_safe;
+    return engine::make(std::move(executor), settings,
+                        [&c](const auto& on, auto& observer) {
+                            return make_instances(c, on, observer);
+                        });
+}
+
+class close_call final : public call<runtime::close_operation> {
+public:
+    close_call(const std::shared_ptr<engine>& owner, detail::handler<> handler)
+        : call(owner, std::move(handler), owner) {}
+
+    void deliver() override {
+        switch (outcome()) {
+            case outcome_type::closed: complete({}); break;
+            case outcome_type::unanswered:
+                complete({errc::no_quorum, "some releases were not answered before the client closed"});
+                break;
+            case outcome_type::cancelled:
+                complete(boost::system::error_code(boost::asio::error::operation_aborted));
+                break;
+        }
+    }
+};
+
+instance_state state_of(instance::state s) noexcept {
+    switch (s) {
+        case instance::state::connecting: return instance_state::connecting;
+        case instance::state::probing: return instance_state::probing;
+        case instance::state::ready: return instance_state::ready;
+        case instance::state::down: return instance_state::down;
+        case instance::state::closed: break;
+    }
+    return instance_state::closed;
+}
+
+void close_in_background(const std::shared_ptr<engine>& owner) noexcept {
+    if (!owner) {
+        return;
+    }
+    try {
+        owner->run([owner] { owner->close(); });
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the ttls end the locks
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(instance_state state) noexcept {
+    switch (state) {
+        case instance_state::connecting: return "connecting";
+        case instance_state::probing: return "probing";
+        case instance_state::ready: return "ready";
+        case instance_state::down: return "down";
+        case instance_state::closed: return "closed";
+    }
+    return "unknown";
+}
+
+client::client(executor_type executor, config configuration)
+    : engine_(make_engine(std::move(executor), configuration)) {}
+
+client& client::operator=(client&& other) noexcept {
+    if (this != &other) {
+        close_in_background(engine_);
+        engine_ = std::move(other.engine_);
+    }
+    return *this;
+}
+
+client::~client() {
+    close_in_background(engine_);
+}
+
+client::executor_type client::get_executor() const noexcept {
+    return engine_->user_executor();
+}
+
+std::vector<instance_info> client::instances() const {
+    std::vector<instance_info> result;
+    for (instance::status& s : engine_->instance_states()) {
+        result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
+                          std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight});
+    }
+    return result;
+}
+
+counters client::counters() const {
+    const runtime::statistics& s = engine_->counts();
+    colock::counters result;
+    result.attempts = s.attempts;
+    result.acquired = s.acquired;
+    result.contended = s.contended;
+    result.unavailable = s.unavailable;
+    result.undone = s.undone;
+    result.cancelled = s.cancelled;
+    result.renewed = s.renewed;
+    result.renewals_failed = s.renewals_failed;
+    result.healed = s.healed;
+    result.released = s.released;
+    result.lost = s.lost;
+    result.held = s.held;
+    result.acquiring = s.acquiring;
+    result.releasing = s.releasing;
+    return result;
+}
+
+client::executor_type client::executor_of(const std::shared_ptr<engine>& owner) noexcept {
+    return owner->user_executor();
+}
+
+void client::start_close(const std::shared_ptr<engine>& owner, detail::handler<> handler) {
+    start_call<close_call>(owner, std::move(handler));
+}
+
+}  // namespace colock

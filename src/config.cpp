@@ -1,0 +1,223 @@
+#include <colock/config.hpp>
+
+#include <colock/error.hpp>
+
+#include "instance_uri.hpp"
+#include "options_check.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace colock {
+namespace {
+
+using detail::check_range;
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+/// How a field is called in an error: as in the struct, or as in the JSON that it came from.
+using field_namer = std::function<std::string(const std::string&)>;
+
+std::string struct_name(const std::string& field) {
+    return field;
+}
+
+struct duration_field {
+    const char* name;
+    milliseconds config::*member;
+    milliseconds least;
+    milliseconds most;
+};
+
+const std::array<duration_field, 7>& duration_fields() {
+    using std::chrono::hours;
+    using std::chrono::minutes;
+    using std::chrono::seconds;
+    static const std::array<duration_field, 7> fields{{
+        {"instance_timeout", &config::instance_timeout, milliseconds(1), minutes(1)},
+        {"connect_timeout", &config::connect_timeout, milliseconds(1), minutes(5)},
+        {"silence_timeout", &config::silence_timeout, milliseconds(10), hours(1)},
+        {"reconnect_maximum", &config::reconnect_maximum, milliseconds(1), hours(1)},
+        {"reconnect_initial", &config::reconnect_initial, milliseconds(1), hours(1)},
+        {"drift_minimum", &config::drift_minimum, milliseconds(0), seconds(1)},
+        {"close_timeout", &config::close_timeout, milliseconds(0), minutes(5)},
+    }};
+    return fields;
+}
+
+void check_instances(const std::vector<std::string>& uris, const field_namer& name,
+                     const std::function<std::string(std::size_t)>& item_name) {
+    if (uris.empty()) {
+        throw config_error(name("instances"), "an empty list", "at least one instance's URI");
+    }
+    std::map<std::string, std::size_t> seen;
+    for (std::size_t i = 0; i != uris.size(); ++i) {
+        const auto address = parse_instance_uri(item_name(i), uris[i]);
+        const auto [first, is_new] = seen.emplace(identity_of(address), i);
+        if (!is_new) {
+            throw config_error(item_name(i), "the same instance as " + item_name(first->second),
+                               "independent instances, each one once");
+        }
+    }
+}
+
+void check(const config& c, const field_namer& name,
+           const std::function<std::string(std::size_t)>& item_name) {
+    constexpr std::size_t most_in_flight = std::size_t{1} << 24U;
+    constexpr double most_drift = 0.5;
+
+    check_instances(c.instances, name, item_name);
+    for (const duration_field& field : duration_fields()) {
+        check_range(name(field.name), c.*field.member, field.least, field.most);
+    }
+    check_range(name("reconnect_initial"), c.reconnect_initial, milliseconds(1),
+                c.reconnect_maximum);
+    if (!(c.drift_factor >= 0.0 && c.drift_factor <= most_drift)) {  // NaN is not allowed either
+        throw config_error(name("drift_factor"), std::to_string(c.drift_factor), "0 to 0.5");
+    }
+    if (c.max_in_flight < 1 || c.max_in_flight > most_in_flight) {
+        throw config_error(name("max_in_flight"), std::to_string(c.max_in_flight),
+                           "1 to " + std::to_string(most_in_flight));
+    }
+}
+
+/// Reads a member of a JSON object into a field of `config`; `pointer` is where it is.
+class json_reader {
+public:
+    explicit json_reader(config& target) : target_(target) {}
+
+    void read(const json& document) {
+        if (!document.is_object()) {
+            fail("", document, "an object");
+        }
+        for (const auto& [key, value] : document.items()) {
+            const std::string pointer = "/" + escape(key);
+            if (!read_plain(key, pointer, value) && !read_duration(key, pointer, value)) {
+                throw config_error(pointer, "this member", "one of: " + known_members());
+            }
+        }
+    }
+
+private:
+    [[noreturn]] static void fail(const std::string& pointer, const json& value,
+                                  const std::string& expected) {
+        throw config_error(pointer, value.is_primitive() ? value.dump() : value.type_name(),
+                           expected);
+    }
+
+    bool read_plain(const std::string& key, const std::string& pointer, const json& value) {
+        if (key == "instances") {
+            read_instances(pointer, value);
+        } else if (key == "key_prefix") {
+            if (!value.is_string()) {
+                fail(pointer, value, "a string");
+            }
+            target_.key_prefix = value.get<std::string>();
+        } else if (key == "drift_factor") {
+            if (!value.is_number()) {
+                fail(pointer, value, "a number");
+            }
+            target_.drift_factor = value.get<double>();
+        } else if (key == "max_in_flight") {
+            if (!value.is_number_unsigned()) {
+                fail(pointer, value, "a whole number from 1");
+            }
+            target_.max_in_flight = value.get<std::size_t>();
+        } else if (key == "thread_safe") {
+            if (!value.is_boolean()) {
+                fail(pointer, value, "true or false");
+            }
+            target_.thread_safe = value.get<bool>();
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    void read_instances(const std::string& pointer, const json& value) {
+        if (!value.is_array()) {
+            fail(pointer, value, "an array of URIs");
+        }
+        for (std::size_t i = 0; i != value.size(); ++i) {
+            if (!value[i].is_string()) {
+                fail(pointer + "/" + std::to_string(i), value[i], "a URI, as a string");
+            }
+            target_.instances.push_back(value[i].get<std::string>());
+        }
+    }
+
+    bool read_duration(const std::string& key, const std::string& pointer, const json& value) {
+        for (const duration_field& field : duration_fields()) {
+            if (key == std::string(field.name) + "_ms") {
+                if (!value.is_number_integer() ||
+                    (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
+                    fail(pointer, value, "a whole number of milliseconds");
+                }
+                target_.*field.member = milliseconds(value.get<std::int64_t>());
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static std::string known_members() {
+        std::string result = "instances, key_prefix, drift_factor, max_in_flight, thread_safe";
+        for (const duration_field& field : duration_fields()) {
+            result += ", " + std::string(field.name) + "_ms";
+        }
+        return result;
+    }
+
+    static std::string escape(const std::string& key) {  // as JSON pointers want it
+        std::string result;
+        for (const char c : key) {
+            result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+        }
+        return result;
+    }
+
+    config& target_;
+};
+
+std::string json_name(const std::string& field) {
+    const auto& durations = duration_fields();
+    const bool is_duration = std::any_of(durations.begin(), durations.end(),
+                                         [&field](const auto& d) { return field == d.name; });
+    return "/" + field + (is_duration ? "_ms" : "");
+}
+
+}  // namespace
+
+void config::validate() const {
+    check(*this, struct_name,
+          [](std::size_t i) { return "instances[" + std::to_string(i) + "]"; });
+}
+
+config config::from_uris(std::vector<std::string> uris) {
+    config result;
+    result.instances = std::move(uris);
+    result.validate();
+    return result;
+}
+
+config config::from_json(std::string_view text) {
+    json document;
+    try {
+        document = json::parse(text);
+    } catch (const json::parse_error& failure) {
+        throw config_error("", "malformed JSON at byte " + std::to_string(failure.byte),
+                           "a JSON object");
+    }
+    config result;
+    json_reader(result).read(document);
+    check(result, json_name, [](std::size_t i) { return "/instances/" + std::to_string(i); });
+    return result;
+}
+
+}  // namespace colock

@@ -1,0 +1,175 @@
+#include "core/acquire.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace colock::core {
+namespace {
+
+/// When a key with so much of its ttl left has run out; never, if that is unknown or very long.
+time_point run_out(milliseconds remaining, time_point now) {
+    if (remaining == unknown_remaining || remaining >= std::chrono::hours(1)) {
+        return never;
+    }
+    constexpr milliseconds rounding{1};  // a server tells whole milliseconds, rounded down
+    return now + remaining + rounding;
+}
+
+}  // namespace
+
+acquire::acquire(const acquire_settings& settings, std::uint64_t seed)
+    : settings_(settings), random_(seed), votes_(settings.instances) {}
+
+acquire::action acquire::resume(event e, time_point now) {
+    using kind = event::kind_type;
+    switch (state_) {
+        case state::idle:
+            if (e.kind == kind::cancel) {
+                return fail(acquire_outcome::cancelled);
+            }
+            assert(e.kind == kind::start);
+            return begin_attempt(now);
+
+        case state::sending:
+            assert(e.kind == kind::done);
+            state_ = state::voting;
+            return action::wait(round_end());
+
+        case state::voting:
+            if (e.kind == kind::cancel) {
+                return fail_after_give_back(acquire_outcome::cancelled);
+            }
+            if (e.kind == kind::vote) {
+                votes_.record(e.index, std::move(e.vote));
+            } else if (now >= sent_ + settings_.instance_timeout) {
+                votes_.fail_silent(failure::timeout);
+            } else if (now >= round_end()) {
+                // The caller's time is up, though not that of the silent ones.
+                return end_attempt(acquire_outcome::contended, now);
+            }
+            return consider(now);
+
+        case state::giving_back_to_retry:
+            assert(e.kind == kind::done);
+            return back_off(now);
+
+        case state::giving_back_to_fail:
+            assert(e.kind == kind::done);
+            return fail(outcome_);
+
+        case state::backing_off:
+            if (e.kind == kind::cancel) {
+                return fail(acquire_outcome::cancelled);
+            }
+            if (e.kind == kind::remaining) {
+                free_at_[e.index] = run_out(e.vote.remaining, now);
+                backoff_end_ = std::min(backoff_end_, quorum_free_at());
+            }
+            if (now >= settings_.deadline) {
+                return fail(outcome_);
+            }
+            if (now >= backoff_end_ || e.kind == kind::wake) {
+                return begin_attempt(now);
+            }
+            return action::wait(std::min(backoff_end_, settings_.deadline));
+
+        case state::ended:
+            break;
+    }
+    return action::wait(never);
+}
+
+acquire::action acquire::begin_attempt(time_point now) {
+    state_ = state::sending;
+    votes_.clear();
+    sent_ = now;
+    ++attempts_;
+    return action::attempt();
+}
+
+/// Ends the attempt if the votes that are still out cannot change how.
+acquire::action acquire::consider(time_point now) {
+    if (votes_.won()) {
+        const time_point until = valid_until(sent_, settings_.ttl, settings_.drift);
+        if (until <= now) {
+            return end_attempt(acquire_outcome::too_slow, now);
+        }
+        state_ = state::ended;
+        return action::granted(until);
+    }
+    if (votes_.impossible()) {
+        return end_attempt(
+            votes_.unreachable() ? acquire_outcome::no_quorum : acquire_outcome::contended, now);
+    }
+    return action::wait(round_end());
+}
+
+/// When to stop waiting for votes: after the timeout of an instance, or at the caller's deadline,
+/// unless that was before the attempt began (a single round takes the time that it takes).
+time_point acquire::round_end() const {
+    const time_point timeout = sent_ + settings_.instance_timeout;
+    return settings_.deadline <= sent_ ? timeout : std::min(timeout, settings_.deadline);
+}
+
+acquire::action acquire::end_attempt(acquire_outcome why, time_point now) {
+    note_availability(why);
+    outcome_ = why;
+    if (!may_retry(why, now)) {
+        return fail_after_give_back(why);
+    }
+    state_ = state::giving_back_to_retry;
+    return action::give_back();
+}
+
+void acquire::note_availability(acquire_outcome why) {
+    if (why == acquire_outcome::contended) {
+        unavailable_since_ = never;
+    } else if (unavailable_since_ == never) {
+        unavailable_since_ = sent_;
+    }
+}
+
+bool acquire::may_retry(acquire_outcome why, time_point now) const {
+    if (now >= settings_.deadline || (settings_.attempts != 0 && attempts_ >= settings_.attempts)) {
+        return false;
+    }
+    return why == acquire_outcome::contended ||
+           now - unavailable_since_ < settings_.unavailable_timeout;
+}
+
+acquire::action acquire::back_off(time_point now) {
+    state_ = state::backing_off;
+    free_at_.assign(settings_.instances, never);
+    backoff_end_ = now + settings_.retry.delay(attempts_ - 1, next_random(random_));
+    return action::wait(std::min(backoff_end_, settings_.deadline));
+}
+
+/// When so many of the keys that denied us have run out that a quorum may be free; never, if too few
+/// of them have told.
+time_point acquire::quorum_free_at() const {
+    const std::size_t spare = spare_of(settings_.instances);
+    const std::size_t in_the_way = votes_.denied() + votes_.failed();
+    if (in_the_way <= spare) {  // a quorum had granted, too slowly
+        return never;
+    }
+    std::vector<time_point> times = free_at_;
+    const auto last = times.begin() + static_cast<std::ptrdiff_t>(in_the_way - spare - 1);
+    std::nth_element(times.begin(), last, times.end());
+    return *last;
+}
+
+acquire::action acquire::fail_after_give_back(acquire_outcome why) {
+    state_ = state::giving_back_to_fail;
+    outcome_ = why;
+    return action::give_back();
+}
+
+acquire::action acquire::fail(acquire_outcome why) {
+    state_ = state::ended;
+    return action::failed(why);
+}
+
+}  // namespace colock::core

@@ -1,0 +1,151 @@
+#ifndef COLOCK_CORE_ACQUIRE_HPP
+#define COLOCK_CORE_ACQUIRE_HPP
+
+#include "core/backoff.hpp"
+#include "core/quorum.hpp"
+#include "core/time.hpp"
+#include "core/validity.hpp"
+#include "core/vote.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace colock::core {
+
+/// How an acquire operation ended without a lease.
+enum class acquire_outcome : std::uint8_t {
+    contended,  ///< somebody else holds it, and we were not to wait (any longer)
+    no_quorum,  ///< too few instances answered
+    too_slow,   ///< a quorum granted, but the validity was over by then
+    cancelled,
+};
+
+struct acquire_settings {
+    std::size_t instances = 1;
+    duration ttl{};
+    drift_bound drift;
+    duration instance_timeout{};
+    core::backoff retry;
+    /// At most so many attempts; 0 = any number.
+    std::size_t attempts = 0;
+    /// The end of all waiting. One attempt is made in any case, and if this has passed before it,
+    /// it takes the time that it takes.
+    time_point deadline = never;
+    /// How long to go on while no quorum answers.
+    duration unavailable_timeout{};
+};
+
+/// Acquires a lock by as many attempts as it takes: each one sends `verb::acquire` to all instances
+/// at once, with a token of its own, and ends as soon as the votes cannot change the outcome.
+///
+/// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
+///
+/// It acts by being resumed: feed it an event, do what it says, feed it the next. After `attempt` and
+/// `give_back` it wants to be resumed with `done` at once; after `wait` with whatever comes first.
+/// Votes are those of the current attempt only; what comes later for a former one belongs to the
+/// `release` that gives it back. A vote always counts, however late it is fed; only a `timer` (or any
+/// event that is no vote) takes silence for an answer.
+class acquire {
+public:
+    struct event {
+        enum class kind_type : std::uint8_t {
+            start,
+            done,       ///< the action was carried out
+            vote,       ///< an instance voted on the current attempt
+            remaining,  ///< an instance that denied told how long the key will live
+            timer,      ///< the time to wait for has come
+            wake,       ///< an instance came back, or the lock may be free: do not wait longer
+            cancel,
+        };
+        kind_type kind = kind_type::done;
+        std::size_t index = 0;
+        core::vote vote;
+
+        static event start() { return {kind_type::start, 0, {}}; }
+        static event done() { return {kind_type::done, 0, {}}; }
+        static event voted(std::size_t index, core::vote v) {
+            return {kind_type::vote, index, std::move(v)};
+        }
+        static event remaining(std::size_t index, core::vote v) {
+            return {kind_type::remaining, index, std::move(v)};
+        }
+        static event timer() { return {kind_type::timer, 0, {}}; }
+        static event wake() { return {kind_type::wake, 0, {}}; }
+        static event cancel() { return {kind_type::cancel, 0, {}}; }
+    };
+
+    struct action {
+        enum class kind_type : std::uint8_t {
+            attempt,    ///< draw a token, send `acquire` to all; `now` of this resume is "sent"
+            give_back,  ///< release what the attempt got or may get; ask those who denied `remaining`
+            wait,       ///< until an event, or `time`
+            granted,    ///< ended: the lease is valid until `time`
+            failed,     ///< ended: see `outcome`
+        };
+        kind_type kind = kind_type::wait;
+        time_point time = never;
+        acquire_outcome outcome = acquire_outcome::contended;
+
+        static action attempt() { return {kind_type::attempt, never, {}}; }
+        static action give_back() { return {kind_type::give_back, never, {}}; }
+        static action wait(time_point until) { return {kind_type::wait, until, {}}; }
+        static action granted(time_point until) { return {kind_type::granted, until, {}}; }
+        static action failed(acquire_outcome why) { return {kind_type::failed, never, why}; }
+    };
+
+    /// `seed` feeds the jitter.
+    acquire(const acquire_settings& settings, std::uint64_t seed);
+
+    action resume(event e, time_point now);
+
+    /// The votes of the current or last attempt.
+    [[nodiscard]] const round& votes() const noexcept { return votes_; }
+
+    /// When the current or last attempt was sent.
+    [[nodiscard]] time_point sent() const noexcept { return sent_; }
+
+    /// How many attempts there were.
+    [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
+
+    /// After `give_back`: whether another attempt will follow, so that `remaining` is worth asking.
+    [[nodiscard]] bool will_retry() const noexcept { return state_ == state::giving_back_to_retry; }
+
+private:
+    enum class state : std::uint8_t {
+        idle,
+        sending,
+        voting,
+        giving_back_to_retry,
+        giving_back_to_fail,
+        backing_off,
+        ended,
+    };
+
+    action begin_attempt(time_point now);
+    action consider(time_point now);
+    action end_attempt(acquire_outcome why, time_point now);
+    action back_off(time_point now);
+    action fail_after_give_back(acquire_outcome why);
+    action fail(acquire_outcome why);
+    void note_availability(acquire_outcome why);
+    [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
+    [[nodiscard]] time_point round_end() const;
+    [[nodiscard]] time_point quorum_free_at() const;
+
+    acquire_settings settings_;
+    std::uint64_t random_;
+    state state_ = state::idle;
+    round votes_;
+    std::vector<time_point> free_at_;  // per instance: when the key that denied us has run out
+    std::size_t attempts_ = 0;
+    time_point sent_{};
+    time_point backoff_end_{};
+    time_point unavailable_since_ = never;
+    acquire_outcome outcome_ = acquire_outcome::contended;
+};
+
+}  // namespace colock::core
+
+#endif

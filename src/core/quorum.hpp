@@ -1,0 +1,70 @@
+#ifndef COLOCK_CORE_QUORUM_HPP
+#define COLOCK_CORE_QUORUM_HPP
+
+#include "core/vote.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace colock::core {
+
+/// The smallest number of instances such that any two sets of so many share one: the majority of
+/// the *configured* instances, whether they are up or not.
+constexpr std::size_t quorum_of(std::size_t instances) noexcept {
+    return instances / 2 + 1;
+}
+
+/// How many instances may do without before a quorum is impossible.
+constexpr std::size_t spare_of(std::size_t instances) noexcept {
+    return instances - quorum_of(instances);
+}
+
+/// The votes on one round: a command sent to all instances at once. Counts each instance once.
+class round {
+public:
+    explicit round(std::size_t instances) : votes_(instances), voted_(instances, false) {}
+
+    /// Forgets all votes.
+    void clear();
+
+    /// Counts the first vote of an instance; returns false, and ignores it, if it has voted before.
+    bool record(std::size_t index, vote v);
+
+    /// Votes `failed` with `reason` on behalf of everybody who has not voted.
+    void fail_silent(failure reason);
+
+    [[nodiscard]] std::size_t instances() const noexcept { return votes_.size(); }
+    [[nodiscard]] std::size_t granted() const noexcept { return granted_; }
+    [[nodiscard]] std::size_t denied() const noexcept { return denied_; }
+    [[nodiscard]] std::size_t failed() const noexcept { return failed_; }
+    [[nodiscard]] std::size_t silent() const noexcept {
+        return instances() - granted_ - denied_ - failed_;
+    }
+
+    /// A quorum has granted.
+    [[nodiscard]] bool won() const noexcept { return granted_ >= quorum_of(instances()); }
+
+    /// Whatever the silent ones say, there will be no quorum of grants.
+    [[nodiscard]] bool impossible() const noexcept {
+        return denied_ + failed_ > spare_of(instances());
+    }
+
+    /// There can be no quorum even if all that denied had granted: too few can be asked.
+    [[nodiscard]] bool unreachable() const noexcept { return failed_ > spare_of(instances()); }
+
+    /// The vote of an instance; null while it is silent.
+    [[nodiscard]] const vote* vote_of(std::size_t index) const noexcept {
+        return voted_[index] ? &votes_[index] : nullptr;
+    }
+
+private:
+    std::vector<vote> votes_;
+    std::vector<bool> voted_;
+    std::size_t granted_ = 0;
+    std::size_t denied_ = 0;
+    std::size_t failed_ = 0;
+};
+
+}  // namespace colock::core
+
+#endif

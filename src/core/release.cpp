@@ -1,0 +1,131 @@
+#include "core/release.hpp"
+
+#include "core/quorum.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace colock::core {
+
+release::release(const release_settings& settings, std::uint64_t seed)
+    : settings_(settings), random_(seed), instances_(settings.instances, progress::unconcerned) {}
+
+void release::concern(std::size_t index) {
+    assert(!started_);
+    instances_[index] = progress::to_send;
+}
+
+release::action release::resume(event e, time_point now) {
+    switch (e.kind) {
+        case event::kind_type::start:
+            started_ = true;
+            started_at_ = now;
+            break;
+
+        case event::kind_type::done:
+            if (sending_) {  // and not: the outcome was told
+                sending_ = false;
+                std::replace(instances_.begin(), instances_.end(), progress::to_send,
+                             progress::sent);
+            }
+            break;
+
+        case event::kind_type::vote:
+            on_vote(e.index, e.vote, now);
+            break;
+
+        case event::kind_type::late_grant:
+            // On one connection the release runs after the acquire. If an instance nevertheless says
+            // that it had nothing to release, and then that it had granted, it is asked again.
+            if (instances_[e.index] == progress::nobody ||
+                instances_[e.index] == progress::another ||
+                instances_[e.index] == progress::unconcerned) {
+                instances_[e.index] = progress::to_send;
+            }
+            break;
+
+        case event::kind_type::timer:
+            break;
+    }
+    return advance(now);
+}
+
+void release::on_vote(std::size_t index, const vote& v, time_point now) {
+    if (instances_[index] != progress::sent) {
+        return;
+    }
+    switch (v.kind) {
+        case vote_kind::granted:
+            instances_[index] = progress::deleted;
+            break;
+        case vote_kind::denied:
+            instances_[index] = v.holder == holder::nobody ? progress::nobody : progress::another;
+            break;
+        case vote_kind::failed:
+            instances_[index] = progress::to_retry;
+            if (retry_at_ == never) {
+                retry_at_ = now + settings_.retry.delay(tries_++, next_random(random_));
+            }
+            break;
+    }
+}
+
+release::action release::advance(time_point now) {
+    if (!resolved_ && resolve(now)) {
+        resolved_ = true;
+        return action::resolved(outcome_);
+    }
+    if (now >= retry_at_) {
+        std::replace(instances_.begin(), instances_.end(), progress::to_retry, progress::to_send);
+        retry_at_ = never;
+    }
+    if (now >= settings_.gone_at) {
+        return action::ended();
+    }
+    if (count(progress::to_send) != 0) {
+        sending_ = true;
+        return action::send();
+    }
+    if (count(progress::sent) + count(progress::to_retry) == 0) {
+        return action::ended();
+    }
+    const time_point answer_due = resolved_ ? never : started_at_ + settings_.instance_timeout;
+    return action::wait(std::min({retry_at_, answer_due, settings_.gone_at}));
+}
+
+/// Works out the outcome; false while it is open.
+bool release::resolve(time_point now) {
+    const std::size_t quorum = quorum_of(settings_.instances);
+    const std::size_t another = count(progress::another);
+    const std::size_t gone = another + count(progress::nobody);
+    const std::size_t unconcerned = count(progress::unconcerned);
+
+    if (count(progress::deleted) >= quorum) {
+        outcome_ = release_outcome::released;
+        return true;
+    }
+    if (settings_.instances - unconcerned - gone < quorum) {  // the token has no quorum any more
+        outcome_ = another != 0 || started_at_ < settings_.valid_until ? release_outcome::lost
+                                                                       : release_outcome::expired;
+        return true;
+    }
+    const bool all_gone = now >= settings_.gone_at;
+    if (all_gone && started_at_ >= settings_.valid_until) {
+        outcome_ = release_outcome::expired;
+        return true;
+    }
+    const bool all_answered = count(progress::to_send) + count(progress::sent) == 0;
+    if (!all_answered && !all_gone && now < started_at_ + settings_.instance_timeout) {
+        return false;
+    }
+    // Some fail to answer. If most do, nothing speaks against its having been ours.
+    const std::size_t answered = count(progress::deleted) + gone + unconcerned;
+    outcome_ = answered >= quorum ? release_outcome::released : release_outcome::no_quorum;
+    return true;
+}
+
+std::size_t release::count(progress p) const {
+    return static_cast<std::size_t>(std::count(instances_.begin(), instances_.end(), p));
+}
+
+}  // namespace colock::core

@@ -1,0 +1,127 @@
+#ifndef COLOCK_CORE_RELEASE_HPP
+#define COLOCK_CORE_RELEASE_HPP
+
+#include "core/backoff.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace colock::core {
+
+enum class release_outcome : std::uint8_t {
+    released,   ///< it was ours to the end
+    expired,    ///< its time was over, and the keys were gone
+    lost,       ///< keys were gone or somebody else's before the time was over
+    no_quorum,  ///< too few answered to tell
+};
+
+struct release_settings {
+    std::size_t instances = 1;
+    duration instance_timeout{};
+    core::backoff retry;
+    /// Until when the lease is, or was, valid; `time_point::min()` for one that never was.
+    time_point valid_until = time_point::min();
+    /// From when on no server can have the key any more, so that there is nothing left to release.
+    time_point gone_at = never;
+};
+
+/// Gives a token back: sends `verb::release` to every instance that may hold it, says how that went
+/// as soon as it is known, and goes on until each of them has answered or the keys have run out.
+/// Serves a lease that is let go as well as an attempt that failed.
+///
+/// To be resumed as `acquire` is: with `done` at once after `send` and `resolved`.
+class release {
+public:
+    struct event {
+        enum class kind_type : std::uint8_t {
+            start,
+            done,        ///< the action was carried out
+            vote,        ///< an instance voted on its release
+            late_grant,  ///< an instance granted the acquire that is being given back
+            timer,       ///< the time to wait for has come
+        };
+        kind_type kind = kind_type::done;
+        std::size_t index = 0;
+        core::vote vote;
+
+        static event start() { return {kind_type::start, 0, {}}; }
+        static event done() { return {kind_type::done, 0, {}}; }
+        static event voted(std::size_t index, core::vote v) {
+            return {kind_type::vote, index, std::move(v)};
+        }
+        static event late_grant(std::size_t index) { return {kind_type::late_grant, index, {}}; }
+        static event timer() { return {kind_type::timer, 0, {}}; }
+    };
+
+    struct action {
+        enum class kind_type : std::uint8_t {
+            send,      ///< send `release` to each instance that `wants` it
+            wait,      ///< until an event, or `time`
+            resolved,  ///< tell the caller `outcome`; comes once, and before `ended`
+            /// Nothing is left to do. Said again to whatever comes later; but a late grant before
+            /// `gone_at` is sent its release.
+            ended,
+        };
+        kind_type kind = kind_type::wait;
+        time_point time = never;
+        release_outcome outcome = release_outcome::released;
+
+        static action send() { return {kind_type::send, never, {}}; }
+        static action wait(time_point until) { return {kind_type::wait, until, {}}; }
+        static action resolved(release_outcome outcome) {
+            return {kind_type::resolved, never, outcome};
+        }
+        static action ended() { return {kind_type::ended, never, {}}; }
+    };
+
+    /// `seed` feeds the jitter of the retries.
+    release(const release_settings& settings, std::uint64_t seed);
+
+    /// Before `start`: instance `index` may hold the token. The others are known not to.
+    void concern(std::size_t index);
+
+    action resume(event e, time_point now);
+
+    /// After `send`: whether instance `index` is to be sent the command.
+    [[nodiscard]] bool wants(std::size_t index) const {
+        return instances_[index] == progress::to_send;
+    }
+
+    /// Whether `start` was given.
+    [[nodiscard]] bool started() const noexcept { return started_; }
+
+private:
+    enum class progress : std::uint8_t {
+        unconcerned,  // never held the token
+        to_send,
+        sent,
+        to_retry,
+        deleted,
+        nobody,  // had no such key
+        another,
+    };
+
+    void on_vote(std::size_t index, const vote& v, time_point now);
+    action advance(time_point now);
+    [[nodiscard]] bool resolve(time_point now);
+    [[nodiscard]] std::size_t count(progress p) const;
+
+    release_settings settings_;
+    std::uint64_t random_;
+    std::vector<progress> instances_;
+    std::size_t tries_ = 0;
+    time_point started_at_{};
+    time_point retry_at_ = never;
+    bool started_ = false;
+    bool sending_ = false;  // `send` was said, and `done` was not
+    bool resolved_ = false;
+    release_outcome outcome_ = release_outcome::released;
+};
+
+}  // namespace colock::core
+
+#endif

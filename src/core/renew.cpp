@@ -1,0 +1,201 @@
+#include "core/renew.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace colock::core {
+namespace {
+
+/// When the round was sent that granted a lease until `valid_until`.
+time_point sent_of(time_point valid_until, const renew_settings& settings) {
+    return valid_until - (settings.ttl - settings.drift.of(settings.ttl));
+}
+
+}  // namespace
+
+renew::renew(const renew_settings& settings, time_point granted_at, time_point valid_until)
+    : settings_(settings),
+      granted_at_(granted_at),
+      valid_until_(valid_until),
+      notice_(loss_notice(settings.ttl)),
+      next_renewal_(settings.interval > duration::zero()
+                        ? sent_of(valid_until, settings) + settings.interval
+                        : never),
+      votes_(settings.instances),
+      round_ttl_(settings.ttl),
+      healed_(settings.instances, false) {}
+
+renew::action renew::resume(event e, time_point now) {
+    using kind = event::kind_type;
+    if (e.kind == kind::stop) {
+        state_ = state::ended;
+    } else if (e.kind == kind::extend) {
+        wanted_ = e.ttl;
+    }
+    switch (state_) {
+        case state::holding:
+            if (e.kind == kind::vote) {
+                return on_vote(e, now);
+            }
+            return next(now);
+
+        case state::sending:
+            assert(e.kind == kind::done);
+            state_ = state::voting;
+            return consider(now);
+
+        case state::voting:
+            if (e.kind == kind::vote) {
+                return on_vote(e, now);
+            }
+            if (now >= sent_ + settings_.instance_timeout) {
+                votes_.fail_silent(failure::timeout);
+            }
+            return consider(now);
+
+        case state::ended:
+            break;
+    }
+    return action::wait(never);
+}
+
+/// What a lease with no round in flight has to do now.
+renew::action renew::next(time_point now) {
+    if (answer_) {
+        const bool success = *answer_;
+        answer_.reset();
+        return action::extended(success);
+    }
+    if (votes_.denied() > spare_of(settings_.instances)) {  // known only after the round had failed
+        return lose(loss::keys_gone);
+    }
+    if (now >= max_hold_end()) {
+        return lose(loss::max_hold);
+    }
+    if (now >= loss_time()) {
+        return lose(settings_.interval == duration::zero() ? loss::expired : loss::unrenewable);
+    }
+    if (const auto index = take_healable()) {
+        return action::heal(*index);
+    }
+    if (wanted_) {
+        const duration ttl = *wanted_;
+        wanted_.reset();
+        return begin_round(now, ttl, true);
+    }
+    if (now >= next_renewal_) {
+        return begin_round(now, settings_.ttl, false);
+    }
+    return action::wait(std::min({next_renewal_, loss_time(), max_hold_end()}));
+}
+
+renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
+    state_ = state::sending;
+    votes_.clear();
+    healed_.assign(healed_.size(), false);
+    round_won_ = false;
+    ++round_number_;
+    round_ttl_ = ttl;
+    sent_ = now;
+    asked_for_ = asked_for;
+    const time_point until = core::valid_until(sent_, ttl, settings_.drift);
+    if (until < valid_until_) {
+        // A shorter ttl takes hold where it is sent, even if no quorum answers.
+        valid_until_ = until;
+        notice_ = loss_notice(ttl);
+    }
+    return action::send();
+}
+
+renew::action renew::on_vote(event& e, time_point now) {
+    if (e.round == round_number_) {
+        votes_.record(e.index, std::move(e.vote));
+    }
+    return state_ == state::voting ? consider(now) : next(now);
+}
+
+/// Ends the round if the votes that are still out cannot change how.
+renew::action renew::consider(time_point now) {
+    if (votes_.won() && now < valid_until_) {  // what is over does not come back
+        return end_round(true, now);
+    }
+    if (votes_.denied() > spare_of(settings_.instances)) {
+        return lose(loss::keys_gone);
+    }
+    if (votes_.impossible() || votes_.won()) {
+        return end_round(false, now);
+    }
+    if (now >= max_hold_end()) {
+        return lose(loss::max_hold);
+    }
+    if (now >= loss_time()) {
+        return lose(loss::unrenewable);
+    }
+    return action::wait(
+        std::min({sent_ + settings_.instance_timeout, loss_time(), max_hold_end()}));
+}
+
+renew::action renew::end_round(bool success, time_point now) {
+    state_ = state::holding;
+    round_won_ = success;
+    if (success) {
+        ++won_;
+        failed_in_a_row_ = 0;
+        if (round_ttl_ != settings_.ttl) {  // keep renewing at the same fraction of the new ttl
+            settings_.interval = duration(
+                static_cast<duration::rep>(static_cast<double>(settings_.interval.count()) *
+                                           (static_cast<double>(round_ttl_.count()) /
+                                            static_cast<double>(settings_.ttl.count()))));
+            settings_.ttl = round_ttl_;
+        }
+        valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
+        notice_ = loss_notice(round_ttl_);
+        next_renewal_ = settings_.interval > duration::zero() ? sent_ + settings_.interval : never;
+    } else {
+        ++failed_;
+        round_ttl_ = settings_.ttl;
+        if (settings_.interval > duration::zero()) {
+            // Soon at first, then less often: 1/32, 1/16, at most 1/8 of the interval; sooner when
+            // little is left.
+            const auto shift = std::min<std::uint32_t>(failed_in_a_row_, 2);
+            next_renewal_ =
+                now + std::min(settings_.interval / (32 >> shift), (valid_until_ - now) / 4);
+        }
+        ++failed_in_a_row_;
+    }
+    if (asked_for_) {
+        answer_ = success;
+    }
+    return next(now);
+}
+
+renew::action renew::lose(loss why) {
+    state_ = state::ended;
+    return action::lost(why);
+}
+
+time_point renew::loss_time() const {
+    return valid_until_ - notice_;
+}
+
+time_point renew::max_hold_end() const {
+    return settings_.max_hold > duration::zero() ? granted_at_ + settings_.max_hold : never;
+}
+
+/// An instance that was found without the key in a round that won, once each.
+std::optional<std::size_t> renew::take_healable() {
+    if (!round_won_) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i != votes_.instances(); ++i) {
+        const vote* v = votes_.vote_of(i);
+        if (!healed_[i] && v != nullptr && v->kind == vote_kind::denied &&
+            v->holder == holder::nobody) {
+            healed_[i] = true;
+            return i;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace colock::core

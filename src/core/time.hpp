@@ -1,0 +1,18 @@
+#ifndef COLOCK_CORE_TIME_HPP
+#define COLOCK_CORE_TIME_HPP
+
+#include <chrono>
+
+namespace colock::core {
+
+/// The only clock of the library: wall clocks jump. Nobody in core reads it; `now` is an argument.
+using time_point = std::chrono::steady_clock::time_point;
+using duration = std::chrono::steady_clock::duration;
+using milliseconds = std::chrono::milliseconds;
+
+/// "Never", as a point in time to wait for.
+inline constexpr time_point never = time_point::max();
+
+}  // namespace colock::core
+
+#endif

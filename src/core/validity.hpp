@@ -1,0 +1,41 @@
+#ifndef COLOCK_CORE_VALIDITY_HPP
+#define COLOCK_CORE_VALIDITY_HPP
+
+#include "core/time.hpp"
+
+#include <algorithm>
+
+namespace colock::core {
+
+/// By how much the servers' clocks may run faster than ours during a ttl: `ttl * factor + minimum`.
+struct drift_bound {
+    double factor = 0.01;
+    duration minimum = milliseconds(2);
+
+    [[nodiscard]] duration of(duration ttl) const noexcept {
+        return minimum +
+               duration(static_cast<duration::rep>(static_cast<double>(ttl.count()) * factor));
+    }
+};
+
+/// The end of the validity of what a round granted: no server lets go before. Counted from before
+/// the round was sent, since that is the earliest moment at which a server can have begun to count.
+inline time_point valid_until(time_point sent, duration ttl, const drift_bound& drift) noexcept {
+    return sent + ttl - drift.of(ttl);
+}
+
+/// From when on no server keeps what a round granted, if it was executed at `executed` at the
+/// latest.
+inline time_point gone_at(time_point executed, duration ttl, const drift_bound& drift) noexcept {
+    return executed + ttl + drift.of(ttl);
+}
+
+/// How long before the end of its validity a lease is announced lost, so that its holder can stop
+/// in time.
+inline duration loss_notice(duration ttl) noexcept {
+    return std::min<duration>(ttl / 20, milliseconds(500));
+}
+
+}  // namespace colock::core
+
+#endif

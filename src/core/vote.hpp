@@ -1,0 +1,68 @@
+#ifndef COLOCK_CORE_VOTE_HPP
+#define COLOCK_CORE_VOTE_HPP
+
+#include "core/time.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace colock::core {
+
+enum class vote_kind : std::uint8_t {
+    granted,  ///< done: acquired, extended, deleted
+    denied,   ///< not done, because the key is not as the command wants it
+    failed,   ///< no answer that tells
+};
+
+/// Whose the key was when the instance denied.
+enum class holder : std::uint8_t {
+    nobody,   ///< there was no key
+    another,  ///< it held another token, or was no lock at all
+};
+
+/// Why a vote failed.
+enum class failure : std::uint8_t {
+    none,
+    down,              ///< no ready connection; not sent
+    overloaded,        ///< too many in flight; not sent
+    withdrawn,         ///< taken back by its sender before it was sent
+    too_late,          ///< its deadline passed before it was sent
+    timeout,           ///< no answer in time; outcome unknown
+    connection_lost,   ///< sent, and then the connection broke; outcome unknown
+    server_error,      ///< refused by the server with an error
+    unexpected_reply,  ///< something that is no answer to the command; outcome unknown
+};
+
+/// Whether a command with this failure may still have been, or be, executed.
+constexpr bool outcome_unknown(failure f) noexcept {
+    return f == failure::timeout || f == failure::connection_lost || f == failure::unexpected_reply;
+}
+
+/// "no remaining time known".
+inline constexpr milliseconds unknown_remaining{-1};
+
+/// An instance's answer to a command.
+struct vote {
+    vote_kind kind = vote_kind::failed;
+    failure reason = failure::none;
+    core::holder holder = holder::nobody;
+    /// For `remaining` and a key that somebody holds: the rest of its life; `milliseconds::max()`
+    /// for a key without ttl.
+    milliseconds remaining = unknown_remaining;
+    /// What the server said, or why the instance is down; null if there is nothing to say.
+    std::shared_ptr<const std::string> detail;
+
+    static vote granted() noexcept { return {vote_kind::granted, {}, {}, unknown_remaining, {}}; }
+    static vote denied(core::holder holder, milliseconds remaining = unknown_remaining) noexcept {
+        return {vote_kind::denied, {}, holder, remaining, {}};
+    }
+    static vote failed(failure reason, std::shared_ptr<const std::string> detail = {}) noexcept {
+        return {vote_kind::failed, reason, {}, unknown_remaining, std::move(detail)};
+    }
+};
+
+}  // namespace colock::core
+
+#endif

@@ -1,0 +1,99 @@
+#include <colock/error.hpp>
+
+#include <utility>
+
+namespace colock {
+namespace {
+
+using boost::system::error_condition;
+
+class errc_category final : public boost::system::error_category {
+public:
+    [[nodiscard]] const char* name() const noexcept override { return "colock"; }
+
+    [[nodiscard]] std::string message(int value) const override {
+        switch (static_cast<errc>(value)) {
+            case errc::contended: return "the lock is held by another";
+            case errc::no_quorum: return "too few lock instances answered";
+            case errc::too_slow: return "the lock was granted too late to be of use";
+            case errc::lease_lost: return "the lease was lost";
+            case errc::lease_expired: return "the lease has expired";
+            case errc::max_hold_exceeded: return "the lease was held for longer than max_hold";
+            case errc::not_held: return "the lease is not held";
+            case errc::client_closed: return "the lock client is closed";
+            case errc::instance_down: return "the lock instance is down";
+            case errc::instance_timeout: return "the lock instance did not answer in time";
+            case errc::instance_overloaded: return "too many commands in flight to the instance";
+            case errc::connection_lost: return "the connection to the lock instance was lost";
+            case errc::server_error: return "the lock instance answered with an error";
+            case errc::unexpected_reply: return "the lock instance gave an unexpected reply";
+        }
+        return "unknown colock error";
+    }
+
+    [[nodiscard]] error_condition default_error_condition(int value) const noexcept override {
+        switch (static_cast<errc>(value)) {
+            case errc::contended: return condition::contended;
+            case errc::no_quorum:
+            case errc::too_slow:
+            case errc::client_closed:
+            case errc::instance_down:
+            case errc::instance_timeout:
+            case errc::instance_overloaded:
+            case errc::connection_lost:
+            case errc::server_error:
+            case errc::unexpected_reply: return condition::unavailable;
+            case errc::lease_lost:
+            case errc::lease_expired:
+            case errc::max_hold_exceeded: return condition::lost;
+            case errc::not_held: break;
+        }
+        return {value, *this};
+    }
+};
+
+class condition_category_type final : public boost::system::error_category {
+public:
+    [[nodiscard]] const char* name() const noexcept override { return "colock.condition"; }
+
+    [[nodiscard]] std::string message(int value) const override {
+        switch (static_cast<condition>(value)) {
+            case condition::contended: return "the lock is held by another";
+            case condition::unavailable: return "the lock instances are unavailable";
+            case condition::lost: return "the lease was lost";
+        }
+        return "unknown colock condition";
+    }
+};
+
+}  // namespace
+
+const boost::system::error_category& error_category() noexcept {
+    static const errc_category category;
+    return category;
+}
+
+const boost::system::error_category& condition_category() noexcept {
+    static const condition_category_type category;
+    return category;
+}
+
+error::error(boost::system::error_code code, std::string details)
+    : code_(code),
+      details_(details.empty() ? nullptr
+                               : std::make_shared<const std::string>(std::move(details))) {}
+
+const std::string& error::details() const noexcept {
+    static const std::string none;
+    return details_ ? *details_ : none;
+}
+
+std::string error::message() const {
+    return details_ ? code_.message() + ": " + *details_ : code_.message();
+}
+
+config_error::config_error(std::string field, const std::string& value, const std::string& allowed)
+    : std::invalid_argument(field + ": " + value + " is not allowed; expected " + allowed),
+      field_(std::move(field)) {}
+
+}  // namespace colock

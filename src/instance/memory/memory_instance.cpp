@@ -1,0 +1,117 @@
+#include "instance/memory/memory_instance.hpp"
+
+#include "instance/memory/store.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace colock::instance::memory {
+namespace {
+
+/// A store that several threads use.
+struct shared_store {
+    std::mutex mutex;
+    store keys;
+};
+
+/// The store of that name in this process.
+std::shared_ptr<shared_store> find_store(const std::string& name) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<shared_store>> stores;
+    const std::lock_guard lock(mutex);
+    std::erase_if(stores, [](const auto& item) { return item.second.expired(); });
+    std::shared_ptr<shared_store> found = stores[name].lock();
+    if (!found) {
+        stores[name] = found = std::make_shared<shared_store>();
+    }
+    return found;
+}
+
+class memory_instance final : public instance {
+public:
+    memory_instance(std::size_t index, const std::string& name, std::size_t max_in_flight,
+                    instance_observer& observer)
+        : index_(index),
+          address_("memory://" + name),
+          max_in_flight_(max_in_flight),
+          observer_(observer),
+          store_(find_store(name)) {}
+
+    void start() override {}
+
+    void stop() override {
+        stopped_ = true;
+        flush();
+    }
+
+    void submit(const core::command& command, vote_receiver& receiver, command_tag tag) override {
+        if (queue_.empty()) {
+            observer_.on_pending(index_);
+        }
+        queue_.push_back({command, &receiver, tag});
+    }
+
+    void flush() override {
+        std::size_t position = 0;
+        for (entry& e : std::exchange(queue_, {})) {
+            e.receiver->on_vote(index_, e.tag, execute(e, position++));
+        }
+    }
+
+    [[nodiscard]] bool ready() const noexcept override { return !stopped_; }
+    [[nodiscard]] bool starting() const noexcept override { return false; }
+
+    [[nodiscard]] status snapshot() const override {
+        status result;
+        result.state = stopped_ ? state::closed : state::ready;
+        result.address = address_;
+        return result;
+    }
+
+private:
+    struct entry {
+        core::command command;
+        vote_receiver* receiver;
+        command_tag tag;
+    };
+
+    core::vote execute(const entry& e, std::size_t position) {
+        const core::time_point now = std::chrono::steady_clock::now();
+        if (!e.receiver->wanted(index_, e.tag)) {
+            return core::vote::failed(core::failure::withdrawn);
+        }
+        if (stopped_) {
+            return core::vote::failed(core::failure::down);
+        }
+        if (position >= max_in_flight_) {
+            return core::vote::failed(core::failure::overloaded);
+        }
+        if (now > e.command.deadline) {
+            return core::vote::failed(core::failure::too_late);
+        }
+        const std::lock_guard lock(store_->mutex);
+        return store_->keys.execute(e.command, now);
+    }
+
+    std::size_t index_;
+    std::string address_;
+    std::size_t max_in_flight_;
+    instance_observer& observer_;
+    std::shared_ptr<shared_store> store_;
+    std::vector<entry> queue_;
+    std::atomic<bool> stopped_{false};
+};
+
+}  // namespace
+
+std::unique_ptr<instance> make_memory_instance(std::size_t index, const std::string& name,
+                                               std::size_t max_in_flight,
+                                               instance_observer& observer) {
+    return std::make_unique<memory_instance>(index, name, max_in_flight, observer);
+}
+
+}  // namespace colock::instance::memory

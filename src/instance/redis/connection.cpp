@@ -1,0 +1,238 @@
+#include "instance/redis/connection.hpp"
+
+#include "instance/redis/decode.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/redis/error.hpp>
+#include <boost/version.hpp>
+
+#include <utility>
+
+static_assert(BOOST_VERSION >= 109000,
+              "colock needs Boost 1.90 or newer: before it, cancelling a request that was sent tears "
+              "the connection down, and every other lock's renewal with it");
+
+namespace colock::instance::redis {
+namespace asio = boost::asio;
+namespace resp3 = boost::redis::resp3;
+using boost::redis::any_adapter;
+using boost::system::error_code;
+
+namespace {
+
+/// Swallows server pushes. Boost.Redis's own `ignore` fails on an error among them, and a failing
+/// adapter costs the connection.
+struct push_sink {};
+
+struct push_adapter {
+    void on_init() {}
+    void on_node(const resp3::node_view& /*node*/, error_code& /*failure*/) {}
+    void on_done() {}
+};
+
+push_adapter boost_redis_adapt(push_sink& /*sink*/) {
+    return {};
+}
+
+push_sink the_push_sink;  // stateless
+
+}  // namespace
+
+asio::ssl::context make_tls_context(const address& to) {
+    asio::ssl::context tls(asio::ssl::context::tls_client);
+    if (!to.tls) {
+        return tls;
+    }
+    if (to.tls_ca_file.empty()) {
+        tls.set_default_verify_paths();
+    } else {
+        tls.load_verify_file(to.tls_ca_file);
+    }
+    if (!to.tls_cert_file.empty()) {
+        tls.use_certificate_chain_file(to.tls_cert_file);
+    }
+    if (!to.tls_key_file.empty()) {
+        tls.use_private_key_file(to.tls_key_file, asio::ssl::context::pem);
+    }
+    if (to.tls_verify) {
+        tls.set_verify_mode(asio::ssl::verify_peer);
+        tls.set_verify_callback(asio::ssl::host_name_verification(to.host));
+    } else {
+        tls.set_verify_mode(asio::ssl::verify_none);
+    }
+    return tls;
+}
+
+connection::connection(const asio::any_io_executor& executor, const address& to,
+                       const connection_settings& settings, asio::ssl::context tls)
+    : to_(to),
+      settings_(settings),
+      redis_(executor, std::move(tls),
+             boost::redis::logger(boost::redis::logger::level::disabled)),
+      ended_signal_(executor, asio::steady_timer::time_point::max()) {
+    redis_.set_receive_response(the_push_sink);
+}
+
+asio::awaitable<std::string> connection::serve(std::string numeric_host,
+                                               std::shared_ptr<connection_owner> owner) {
+    const auto self = shared_from_this();
+    owner_ = std::move(owner);
+    run(numeric_host);
+    std::string reason = co_await pass_probe();
+    if (reason.empty()) {
+        disable_nagle();
+        owner_->on_ready(facts_);
+    } else {
+        close();
+    }
+    if (!ended_) {
+        co_await ended_signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    co_return reason.empty() ? end_reason_ : reason;
+}
+
+void connection::run(const std::string& numeric_host) {
+    config_.use_ssl = to_.tls;
+    config_.addr = {numeric_host, to_.port};
+    config_.unix_socket = to_.unix_path;
+    config_.use_setup = true;  // with an empty `setup`: logging in is the probe's
+    config_.setup.clear();
+    config_.resolve_timeout = settings_.connect_timeout;
+    config_.connect_timeout = settings_.connect_timeout;
+    config_.ssl_handshake_timeout = settings_.connect_timeout;
+    // A ping after one interval without writing; the end after two without reading.
+    config_.health_check_interval = settings_.silence_timeout / 2;
+    config_.reconnect_wait_interval = std::chrono::seconds::zero();  // never; run ends instead
+    redis_.async_run(config_, [self = shared_from_this()](const error_code& failure) {
+        self->ended_ = true;
+        self->end_reason_ = failure == boost::redis::error::pong_timeout
+                                ? "nothing heard from it for too long"
+                                : failure.message();
+        self->redis_.cancel(boost::redis::operation::exec);
+        self->redis_.cancel(boost::redis::operation::receive);
+        self->ended_signal_.cancel();
+    });
+    receive_pushes();
+}
+
+/// Asks what must be known before the first command. Gives the reason against it, or an empty string.
+asio::awaitable<std::string> connection::pass_probe() {
+    probe questions(to_);
+    any_adapter::impl_t adapter = [&questions, &owner = *owner_, first = true](
+                                      any_adapter::parse_event event,
+                                      const resp3::node_view& node, error_code&) mutable {
+        if (std::exchange(first, false)) {
+            owner.on_probing();  // Boost.Redis does not tell when it is connected
+        }
+        if (event == any_adapter::parse_event::node) {
+            questions.on_node(node);
+        }
+    };
+    // Resolving, connecting and the TLS handshake have a timeout each; then comes the probe's own.
+    const auto timeout = 3 * settings_.connect_timeout;
+    const auto [failure, bytes] = co_await redis_.async_exec(
+        questions.request(), any_adapter(std::move(adapter)),
+        asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
+    if (ended_) {
+        co_return end_reason_;
+    }
+    if (failure) {
+        co_return failure == asio::error::operation_aborted ? "the probe was not answered in time"
+                                                            : failure.message();
+    }
+    if (const auto objection = questions.objection()) {
+        co_return *objection;
+    }
+    facts_ = questions.facts();
+    co_return std::string();
+}
+
+/// Pushes that nobody takes would stall the reader once 256 of them are waiting.
+void connection::receive_pushes() {
+    auto on_push = [self = shared_from_this()](const error_code& failure, auto... /*bytes*/) {
+        if (!failure && !self->ended_) {
+            self->receive_pushes();
+        }
+    };
+#if BOOST_VERSION >= 109100
+    redis_.async_receive2(std::move(on_push));
+#else
+    redis_.async_receive(std::move(on_push));
+#endif
+}
+
+/// Boost.Redis leaves Nagle's algorithm on, which costs a command that follows another up to 40 ms.
+void connection::disable_nagle() {
+    if (!to_.unix_path.empty()) {
+        return;
+    }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    auto& socket = redis_.next_layer().next_layer();  // deprecated, and the only way there is
+#pragma GCC diagnostic pop
+    error_code ignored;  // without it everything works, only slower
+    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+std::unique_ptr<batch> connection::new_batch() {
+    if (spare_batches_.empty()) {
+        return std::make_unique<batch>();
+    }
+    std::unique_ptr<batch> result = std::move(spare_batches_.back());
+    spare_batches_.pop_back();
+    return result;
+}
+
+void connection::execute(std::unique_ptr<batch> commands) {
+    batch& b = *commands;
+    any_adapter::impl_t adapter = [this, &b](any_adapter::parse_event event,
+                                             const resp3::node_view& node, error_code&) {
+        if (event == any_adapter::parse_event::node && node.depth == 0) {
+            on_reply(b, node);
+        }
+    };
+    redis_.async_exec(b.request(), any_adapter(std::move(adapter)),
+                      [self = shared_from_this(), owned = std::move(commands)](
+                          const error_code& failure, std::size_t /*bytes*/) mutable {
+                          self->on_executed(std::move(owned), failure);
+                      });
+}
+
+void connection::on_reply(batch& commands, const resp3::node_view& root) {
+    const pending_command* answered = commands.next();
+    if (answered == nullptr) {
+        return;
+    }
+    commands.pop();
+    if (is_unknown_script(root) && !answered->script_in_full) {
+        owner_->on_unknown_script(*answered);
+    } else {
+        owner_->on_vote(*answered, decode(answered->command.verb, root));
+    }
+}
+
+void connection::on_executed(std::unique_ptr<batch> commands, const error_code& failure) {
+    std::shared_ptr<const std::string> reason;
+    while (const pending_command* unanswered = commands->next()) {
+        if (!reason) {
+            reason = std::make_shared<const std::string>(ended_ ? end_reason_ : failure.message());
+        }
+        commands->pop();
+        owner_->on_vote(*unanswered,
+                        core::vote::failed(core::failure::connection_lost, reason));
+    }
+    commands->clear();
+    spare_batches_.push_back(std::move(commands));
+}
+
+void connection::close() {
+    redis_.cancel(boost::redis::operation::run);
+    redis_.cancel(boost::redis::operation::exec);
+}
+
+}  // namespace colock::instance::redis

@@ -1,0 +1,90 @@
+#ifndef COLOCK_INSTANCE_REDIS_CONNECTION_HPP
+#define COLOCK_INSTANCE_REDIS_CONNECTION_HPP
+
+#include "core/vote.hpp"
+#include "instance/redis/address.hpp"
+#include "instance/redis/batch.hpp"
+#include "instance/redis/probe.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/redis/adapter/any_adapter.hpp>
+#include <boost/redis/connection.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::instance::redis {
+
+struct connection_settings {
+    std::chrono::milliseconds connect_timeout{};
+    std::chrono::milliseconds silence_timeout{};
+};
+
+/// Who owns a connection, and hears what becomes of it.
+class connection_owner {
+public:
+    /// It is connected, and has begun to answer the probe.
+    virtual void on_probing() = 0;
+    /// The probe was passed: `execute` may be called.
+    virtual void on_ready(const server_facts& facts) = 0;
+    /// The vote on a command of a batch, with the reply's error text or the connection's end.
+    virtual void on_vote(const pending_command& command, core::vote vote) = 0;
+    /// The server has forgotten the script of a command.
+    virtual void on_unknown_script(const pending_command& command) = 0;
+
+protected:
+    ~connection_owner() = default;
+};
+
+/// One connection's life, from connecting to the end. Never reconnects: a new connection is a new
+/// object, so that nothing submitted to the old one can be replayed on it.
+class connection : public std::enable_shared_from_this<connection> {
+public:
+    connection(const boost::asio::any_io_executor& executor, const address& to,
+               const connection_settings& settings, boost::asio::ssl::context tls);
+
+    /// Connects to `numeric_host` (ignored for a UNIX socket), probes, and then serves until the
+    /// connection breaks or `close` is called. Gives the reason.
+    boost::asio::awaitable<std::string> serve(std::string numeric_host,
+                                              std::shared_ptr<connection_owner> owner);
+
+    /// An empty batch to fill for `execute`.
+    std::unique_ptr<batch> new_batch();
+
+    /// Sends a batch. Each of its commands gets its vote.
+    void execute(std::unique_ptr<batch> commands);
+
+    /// Ends the connection. `serve` then ends.
+    void close();
+
+private:
+    void run(const std::string& numeric_host);
+    boost::asio::awaitable<std::string> pass_probe();
+    void receive_pushes();
+    void disable_nagle();
+    void on_reply(batch& commands, const boost::redis::resp3::node_view& root);
+    void on_executed(std::unique_ptr<batch> commands, const boost::system::error_code& failure);
+
+    address to_;
+    connection_settings settings_;
+    std::shared_ptr<connection_owner> owner_;
+    server_facts facts_;
+    boost::redis::connection redis_;
+    boost::redis::config config_;
+    boost::asio::steady_timer ended_signal_;  // cancelled when the connection has ended
+    bool ended_ = false;
+    std::string end_reason_;
+    std::vector<std::unique_ptr<batch>> spare_batches_;
+};
+
+/// The TLS settings of an address; throws `boost::system::system_error` if a file cannot be used.
+boost::asio::ssl::context make_tls_context(const address& to);
+
+}  // namespace colock::instance::redis
+
+#endif

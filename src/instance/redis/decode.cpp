@@ -1,0 +1,83 @@
+#include "instance/redis/decode.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <system_error>
+
+namespace colock::instance::redis {
+namespace {
+
+using boost::redis::resp3::node_view;
+using boost::redis::resp3::type;
+using core::holder;
+using core::vote;
+
+vote unexpected(const node_view& root) {
+    return vote::failed(core::failure::unexpected_reply,
+                        std::make_shared<const std::string>(root.value));
+}
+
+/// OK, or null for a key that exists.
+vote decode_set(const node_view& root) {
+    if (root.data_type == type::simple_string && root.value == "OK") {
+        return vote::granted();
+    }
+    if (root.data_type == type::null) {
+        return vote::denied(holder::another);
+    }
+    return unexpected(root);
+}
+
+/// What the scripts return.
+vote decode_compare(const node_view& root, std::int64_t number) {
+    switch (number) {
+        case 1: return vote::granted();
+        case 0: return vote::denied(holder::nobody);
+        case -1: return vote::denied(holder::another);
+        default: return unexpected(root);
+    }
+}
+
+/// PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
+vote decode_remaining(const node_view& root, std::int64_t number) {
+    if (number >= 0) {
+        return vote::denied(holder::another, core::milliseconds(number));
+    }
+    switch (number) {
+        case -1: return vote::denied(holder::another, core::milliseconds::max());
+        case -2: return vote::denied(holder::nobody, core::milliseconds(0));
+        default: return unexpected(root);
+    }
+}
+
+}  // namespace
+
+core::vote decode(core::verb verb, const node_view& root) {
+    if (is_error(root)) {
+        return vote::failed(core::failure::server_error,
+                            std::make_shared<const std::string>(root.value));
+    }
+    if (verb == core::verb::acquire) {
+        return decode_set(root);
+    }
+    std::int64_t number = 0;
+    const char* end = root.value.data() + root.value.size();
+    const auto parsed = std::from_chars(root.value.data(), end, number);
+    if (root.data_type != type::number || parsed.ec != std::errc() || parsed.ptr != end) {
+        return unexpected(root);
+    }
+    return verb == core::verb::remaining ? decode_remaining(root, number)
+                                         : decode_compare(root, number);
+}
+
+bool is_unknown_script(const node_view& root) noexcept {
+    return is_error(root) && root.value.starts_with("NOSCRIPT");
+}
+
+bool is_error(const node_view& root) noexcept {
+    return root.data_type == type::simple_error || root.data_type == type::blob_error;
+}
+
+}  // namespace colock::instance::redis

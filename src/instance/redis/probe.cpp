@@ -1,0 +1,100 @@
+#include "instance/redis/probe.hpp"
+
+#include "instance/redis/decode.hpp"
+#include "instance/redis/scripts.hpp"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace colock::instance::redis {
+namespace {
+
+/// The value behind `name:` in the text of INFO; empty if it is not there.
+std::string_view find_field(std::string_view info, std::string_view name) {
+    while (!info.empty()) {
+        const std::string_view line = info.substr(0, info.find('\n'));
+        info.remove_prefix(std::min(info.size(), line.size() + 1));
+        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
+            std::string_view value = line.substr(name.size() + 1);
+            if (value.ends_with('\r')) {
+                value.remove_suffix(1);
+            }
+            return value;
+        }
+    }
+    return {};
+}
+
+boost::redis::request::config request_settings() {
+    boost::redis::request::config settings;
+    settings.cancel_on_connection_lost = true;
+    settings.cancel_if_unresponded = true;
+    settings.cancel_if_not_connected = false;  // the probe is what waits for the connection
+    return settings;
+}
+
+}  // namespace
+
+template <typename... Arguments>
+std::size_t probe::add(std::string name, bool may_fail, const char* command,
+                       const Arguments&... arguments) {
+    request_.push(command, arguments...);
+    steps_.push_back({std::move(name), may_fail, false, false, {}});
+    return steps_.size() - 1;
+}
+
+probe::probe(const address& to) : request_(request_settings()) {
+    if (to.password.empty() && to.user.empty()) {
+        add("HELLO", false, "HELLO", 3, "SETNAME", "colock");
+    } else {
+        const std::string user = to.user.empty() ? "default" : to.user;
+        add("HELLO with AUTH", false, "HELLO", 3, "AUTH", user, to.password, "SETNAME", "colock");
+    }
+    if (to.database != 0) {
+        add("SELECT " + std::to_string(to.database), false, "SELECT", to.database);
+    }
+    info_ = add("INFO", true, "INFO", "server");
+    extend_ = add("SCRIPT LOAD", false, "SCRIPT", "LOAD", scripts::extend);
+    release_ = add("SCRIPT LOAD", false, "SCRIPT", "LOAD", scripts::release);
+}
+
+void probe::on_node(const boost::redis::resp3::node_view& node) {
+    if (node.depth != 0 || next_ == steps_.size()) {
+        return;
+    }
+    step& current = steps_[next_++];
+    current.answered = true;
+    current.refused = is_error(node);
+    current.text = node.value;
+}
+
+std::optional<std::string> probe::objection() const {
+    for (const step& s : steps_) {
+        if (!s.answered) {
+            return s.name + " was not answered";
+        }
+        if (s.refused && !s.may_fail) {
+            return s.name + " was refused: " + s.text;
+        }
+    }
+    return std::nullopt;
+}
+
+server_facts probe::facts() const {
+    server_facts result;
+    if (const step& info = steps_[info_]; !info.refused) {
+        const std::string_view valkey = find_field(info.text, "valkey_version");
+        result.version = valkey.empty() ? find_field(info.text, "redis_version") : valkey;
+        result.run_id = find_field(info.text, "run_id");
+        const std::string_view uptime = find_field(info.text, "uptime_in_seconds");
+        std::chrono::seconds::rep seconds = 0;
+        std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
+        result.uptime = std::chrono::seconds(seconds);
+    }
+    result.extend_sha = steps_[extend_].text;
+    result.release_sha = steps_[release_].text;
+    return result;
+}
+
+}  // namespace colock::instance::redis

@@ -1,0 +1,67 @@
+#ifndef COLOCK_INSTANCE_REDIS_PROBE_HPP
+#define COLOCK_INSTANCE_REDIS_PROBE_HPP
+
+#include "instance/redis/address.hpp"
+
+#include <boost/redis/request.hpp>
+#include <boost/redis/resp3/node.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::instance::redis {
+
+/// What a server that passed the probe has told.
+struct server_facts {
+    std::string version;
+    std::string run_id;
+    std::chrono::seconds uptime{};
+    std::string extend_sha;
+    std::string release_sha;
+};
+
+/// What is asked on a new connection before it may vote: to log in, select the database, tell who it
+/// is, and load the scripts. A server that refuses any of these could grant a lock in the wrong
+/// database, or grant one that cannot be released; it must not vote.
+class probe {
+public:
+    explicit probe(const address& to);
+
+    [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
+
+    /// To be called with each node of the replies, in order.
+    void on_node(const boost::redis::resp3::node_view& node);
+
+    /// Once all replies are there: why the server must not vote, or nothing.
+    [[nodiscard]] std::optional<std::string> objection() const;
+
+    /// What a server without objection has told.
+    [[nodiscard]] server_facts facts() const;
+
+private:
+    struct step {
+        std::string name;
+        bool may_fail = false;
+        bool answered = false;
+        bool refused = false;
+        std::string text;
+    };
+
+    template <typename... Arguments>
+    std::size_t add(std::string name, bool may_fail, const char* command,
+                    const Arguments&... arguments);
+
+    boost::redis::request request_;
+    std::vector<step> steps_;
+    std::size_t next_ = 0;
+    std::size_t info_ = 0;
+    std::size_t extend_ = 0;
+    std::size_t release_ = 0;
+};
+
+}  // namespace colock::instance::redis
+
+#endif

@@ -1,0 +1,284 @@
+#include "instance/redis/redis_instance.hpp"
+
+#include "instance/redis/resolve.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::instance::redis {
+namespace asio = boost::asio;
+namespace {
+
+/// Keeps a connection to one server going, and carries the commands over it. Outlives the instance
+/// that it belongs to until its last asynchronous operation has ended.
+class session final : public std::enable_shared_from_this<session>, public connection_owner {
+public:
+    session(std::size_t index, address to, const redis_settings& settings, std::uint64_t seed,
+            const asio::any_io_executor& executor, instance_observer& observer)
+        : index_(index),
+          to_(std::move(to)),
+          settings_(settings),
+          random_(seed),
+          executor_(executor),
+          observer_(&observer),
+          backoff_timer_(executor) {
+        status_.address = to_.display;
+    }
+
+    void start() {
+        asio::co_spawn(
+            executor_, [self = shared_from_this()] { return self->keep_connected(); },
+            asio::detached);
+    }
+
+    void stop() {
+        if (std::exchange(stopped_, true)) {
+            return;
+        }
+        change_state(state::closed, {});
+        if (connection_) {
+            connection_->close();
+        }
+        backoff_timer_.cancel();
+        if (!submitted_.empty()) {
+            flush();
+        }
+    }
+
+    /// The instance is gone: nobody is there to hear of anything.
+    void forget() noexcept {
+        stopped_ = true;
+        ready_ = false;
+        observer_ = nullptr;
+        submitted_.clear();
+        connection_.reset();
+    }
+
+    void submit(const core::command& command, vote_receiver& receiver, command_tag tag) {
+        queue({command, &receiver, tag, false});
+        in_flight_.store(in_flight_.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
+    }
+
+    void flush() {
+        const core::time_point now = std::chrono::steady_clock::now();
+        std::unique_ptr<batch> commands = ready_ ? connection_->new_batch() : nullptr;
+        flushing_.swap(submitted_);
+        for (const pending_command& pending : flushing_) {
+            const core::failure refusal = refuse(pending, now);
+            if (refusal == core::failure::none) {
+                commands->add(pending, facts_);
+                ++sent_;
+            } else {
+                vote_on(pending, core::vote::failed(
+                                     refusal, refusal == core::failure::down ? why_down_ : nullptr));
+            }
+        }
+        flushing_.clear();
+        if (commands && !commands->empty()) {
+            connection_->execute(std::move(commands));
+        }
+    }
+
+    [[nodiscard]] bool ready() const noexcept { return ready_; }
+    [[nodiscard]] bool starting() const noexcept { return starting_; }
+
+    [[nodiscard]] status snapshot() const {
+        const std::lock_guard lock(status_mutex_);
+        status result = status_;
+        result.in_flight = in_flight_.load(std::memory_order_relaxed);
+        return result;
+    }
+
+private:
+    void queue(const pending_command& pending) {
+        if (submitted_.empty() && observer_ != nullptr) {
+            observer_->on_pending(index_);
+        }
+        submitted_.push_back(pending);
+    }
+
+    /// Why a command is not to be sent, or `none`.
+    [[nodiscard]] core::failure refuse(const pending_command& pending, core::time_point now) const {
+        if (!pending.receiver->wanted(index_, pending.tag)) {
+            return core::failure::withdrawn;
+        }
+        if (!ready_) {
+            return core::failure::down;
+        }
+        if (sent_ >= settings_.max_in_flight) {
+            return core::failure::overloaded;
+        }
+        return now > pending.command.deadline ? core::failure::too_late : core::failure::none;
+    }
+
+    void vote_on(const pending_command& pending, core::vote vote) {
+        in_flight_.store(in_flight_.load(std::memory_order_relaxed) - 1,
+                         std::memory_order_relaxed);
+        if (observer_ != nullptr) {
+            pending.receiver->on_vote(index_, pending.tag, std::move(vote));
+        }
+    }
+
+    void on_probing() override { change_state(state::probing, {}); }
+
+    void on_ready(const server_facts& facts) override {
+        if (stopped_) {
+            return;
+        }
+        facts_ = facts;
+        tries_ = 0;
+        {
+            const std::lock_guard lock(status_mutex_);
+            status_.version = facts.version;
+            status_.run_id = facts.run_id;
+            status_.uptime = facts.uptime;
+        }
+        change_state(state::ready, {});
+    }
+
+    void on_vote(const pending_command& command, core::vote vote) override {
+        --sent_;
+        vote_on(command, std::move(vote));
+    }
+
+    void on_unknown_script(const pending_command& command) override {
+        --sent_;
+        pending_command again = command;
+        again.script_in_full = true;
+        queue(again);
+    }
+
+    asio::awaitable<void> keep_connected() {
+        const auto self = shared_from_this();
+        while (!stopped_) {
+            change_state(state::connecting, {});
+            const std::string reason = co_await connect_and_serve();
+            connection_.reset();
+            if (stopped_) {
+                break;
+            }
+            change_state(state::down, reason);
+            backoff_timer_.expires_after(
+                settings_.reconnect.delay(tries_++, core::next_random(random_)));
+            co_await backoff_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+        }
+    }
+
+    /// Gives the reason for its end.
+    asio::awaitable<std::string> connect_and_serve() {
+        std::string host;
+        if (to_.unix_path.empty()) {
+            auto found = co_await resolver_.resolve(to_.host, settings_.connection.connect_timeout);
+            if (stopped_) {
+                co_return std::string();
+            }
+            if (found.addresses.empty()) {
+                co_return "cannot resolve " + to_.host + ": " + found.failure;
+            }
+            host = found.addresses[tries_ % found.addresses.size()];
+        }
+        try {
+            connection_ = std::make_shared<connection>(executor_, to_, settings_.connection,
+                                                       make_tls_context(to_));
+        } catch (const boost::system::system_error& failure) {
+            co_return failure.what();
+        }
+        co_return co_await connection_->serve(std::move(host), shared_from_this());
+    }
+
+    void change_state(state now, const std::string& reason) {
+        const bool was_ready = ready_;
+        ready_ = now == state::ready;
+        {
+            const std::lock_guard lock(status_mutex_);
+            if (status_.state == state::closed) {
+                return;
+            }
+            status_.state = now;
+            if (now == state::down) {
+                status_.reason = reason;
+            }
+        }
+        if (now == state::down) {
+            why_down_ = std::make_shared<const std::string>(reason);
+        }
+        const bool was_starting = starting_;
+        if (now == state::ready || now == state::down || now == state::closed) {
+            starting_ = false;
+        }
+        if (observer_ != nullptr && (was_ready != ready_ || was_starting != starting_)) {
+            observer_->on_state_change(index_);
+        }
+    }
+
+    std::size_t index_;
+    address to_;
+    redis_settings settings_;
+    std::uint64_t random_;
+    asio::any_io_executor executor_;
+    instance_observer* observer_;
+    asio::steady_timer backoff_timer_;
+    resolver resolver_;
+
+    bool stopped_ = false;
+    bool ready_ = false;
+    bool starting_ = true;
+    std::size_t tries_ = 0;  // to connect, since it was last ready
+    std::shared_ptr<connection> connection_;
+    server_facts facts_;
+    std::shared_ptr<const std::string> why_down_ =
+        std::make_shared<const std::string>("not connected yet");
+
+    std::vector<pending_command> submitted_;
+    std::vector<pending_command> flushing_;
+    std::size_t sent_ = 0;                  // of the commands in flight, those at the server
+    std::atomic<std::size_t> in_flight_{0};  // submitted and not voted on; written here only
+
+    mutable std::mutex status_mutex_;
+    status status_;
+};
+
+class redis_instance final : public instance {
+public:
+    explicit redis_instance(std::shared_ptr<session> s) : session_(std::move(s)) {}
+    ~redis_instance() override { session_->forget(); }
+    redis_instance(const redis_instance&) = delete;
+    redis_instance& operator=(const redis_instance&) = delete;
+
+    void start() override { session_->start(); }
+    void stop() override { session_->stop(); }
+    void submit(const core::command& command, vote_receiver& receiver, command_tag tag) override {
+        session_->submit(command, receiver, tag);
+    }
+    void flush() override { session_->flush(); }
+    [[nodiscard]] bool ready() const noexcept override { return session_->ready(); }
+    [[nodiscard]] bool starting() const noexcept override { return session_->starting(); }
+    [[nodiscard]] status snapshot() const override { return session_->snapshot(); }
+
+private:
+    std::shared_ptr<session> session_;
+};
+
+}  // namespace
+
+std::unique_ptr<instance> make_redis_instance(std::size_t index, address to,
+                                              const redis_settings& settings, std::uint64_t seed,
+                                              const asio::any_io_executor& executor,
+                                              instance_observer& observer) {
+    make_tls_context(to);  // a file that cannot be read is said now, not at every connection
+    return std::make_unique<redis_instance>(std::make_shared<session>(
+        index, std::move(to), settings, seed, executor, observer));
+}
+
+}  // namespace colock::instance::redis

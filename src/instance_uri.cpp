@@ -1,0 +1,170 @@
+#include "instance_uri.hpp"
+
+#include <colock/error.hpp>
+
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace colock {
+namespace {
+
+namespace urls = boost::urls;
+using instance::redis::address;
+
+constexpr std::string_view expected =
+    "redis://[user[:password]@]host[:port][/database], rediss://..., "
+    "unix:///path[?db=&user=&password=] or memory://name";
+
+/// A parser of one URI, which knows what to say when something is wrong with it.
+class uri_parser {
+public:
+    uri_parser(std::string field, urls::url_view url) : field_(std::move(field)), url_(url) {}
+
+    instance_address parse() {
+        const std::string scheme = url_.scheme();
+        if (url_.has_fragment()) {
+            fail("its fragment", "no fragment");
+        }
+        if (scheme == "memory") {
+            return parse_memory();
+        }
+        if (scheme == "unix") {
+            return parse_unix();
+        }
+        if (scheme == "redis" || scheme == "rediss") {
+            return parse_redis(scheme == "rediss");
+        }
+        fail("the scheme '" + scheme + "'", "redis, rediss, unix or memory");
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& what, std::string_view allowed) const {
+        throw config_error(field_, what, std::string(allowed));
+    }
+
+    memory_address parse_memory() const {
+        if (url_.host().empty() || !url_.path().empty() || url_.has_query()) {
+            fail("'" + std::string(url_.buffer()) + "'", "memory://name, a name and nothing else");
+        }
+        return {url_.host()};
+    }
+
+    address parse_unix() const {
+        address result;
+        result.unix_path = url_.path();
+        if (result.unix_path.size() < 2 || !url_.host().empty()) {
+            fail("its path", "unix:///absolute/path/of/socket");
+        }
+        for (const auto& parameter : url_.params()) {
+            if (parameter.key == "db") {
+                result.database = parse_database(parameter.value);
+            } else if (parameter.key == "user") {
+                result.user = parameter.value;
+            } else if (parameter.key == "password") {
+                result.password = parameter.value;
+            } else {
+                fail("the parameter '" + parameter.key + "'", "db, user or password");
+            }
+        }
+        result.display = "unix://" + result.unix_path + database_suffix(result, "?db=");
+        return result;
+    }
+
+    address parse_redis(bool tls) const {
+        address result;
+        result.tls = tls;
+        result.host = url_.host_address();
+        if (result.host.empty()) {
+            fail("its host, which is empty,", "a host name or address");
+        }
+        parse_port(result);
+        if (url_.has_userinfo()) {
+            result.user = url_.user();
+            result.password = url_.password();
+        }
+        const std::string path = url_.path();
+        if (path.size() > 1) {
+            result.database = parse_database(std::string_view(path).substr(1));
+        }
+        parse_tls_parameters(result);
+        result.display = std::string(tls ? "rediss://" : "redis://") + url_.encoded_host().decode() +
+                         ":" + result.port + database_suffix(result, "/");
+        return result;
+    }
+
+    void parse_port(address& result) const {
+        if (!url_.has_port()) {
+            return;
+        }
+        if (url_.port_number() == 0) {
+            fail("the port '" + std::string(url_.port()) + "'", "a port from 1 to 65535");
+        }
+        result.port = std::to_string(url_.port_number());
+    }
+
+    void parse_tls_parameters(address& result) const {
+        for (const auto& parameter : url_.params()) {
+            if (!result.tls) {
+                fail("the parameter '" + parameter.key + "'",
+                     "no parameters (TLS files go with rediss://)");
+            } else if (parameter.key == "ca_file") {
+                result.tls_ca_file = parameter.value;
+            } else if (parameter.key == "cert_file") {
+                result.tls_cert_file = parameter.value;
+            } else if (parameter.key == "key_file") {
+                result.tls_key_file = parameter.value;
+            } else if (parameter.key == "verify" &&
+                       (parameter.value == "peer" || parameter.value == "none")) {
+                result.tls_verify = parameter.value == "peer";
+            } else {
+                fail("the parameter '" + parameter.key + "=" + parameter.value + "'",
+                     "ca_file, cert_file, key_file, verify=peer or verify=none");
+            }
+        }
+    }
+
+    [[nodiscard]] int parse_database(std::string_view text) const {
+        int number = 0;
+        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 0) {
+            fail("the database '" + std::string(text) + "'", "a number from 0");
+        }
+        return number;
+    }
+
+    static std::string database_suffix(const address& a, std::string_view separator) {
+        return a.database == 0 ? std::string()
+                               : std::string(separator) + std::to_string(a.database);
+    }
+
+    std::string field_;
+    urls::url_view url_;
+};
+
+}  // namespace
+
+instance_address parse_instance_uri(const std::string& field, std::string_view uri) {
+    const auto parsed = urls::parse_uri(uri);
+    if (!parsed) {
+        // It may hold a password: do not repeat it.
+        throw config_error(field, uri.empty() ? "an empty string" : "a malformed URI",
+                           std::string(expected));
+    }
+    return uri_parser(field, *parsed).parse();
+}
+
+std::string identity_of(const instance_address& address) {
+    if (const auto* memory = std::get_if<memory_address>(&address)) {
+        return "memory://" + memory->name;
+    }
+    // Without the database: two databases of one server stand and fall together.
+    const auto& server = std::get<instance::redis::address>(address);
+    return server.unix_path.empty() ? server.host + ":" + server.port : server.unix_path;
+}
+
+}  // namespace colock

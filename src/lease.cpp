@@ -1,0 +1,191 @@
+#include <colock/lease.hpp>
+
+#include <colock/lock_options.hpp>
+
+#include "call.hpp"
+#include "lease_access.hpp"
+#include "options_check.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/lease_state.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <utility>
+
+namespace colock {
+namespace {
+
+error aborted() {
+    return boost::system::error_code(boost::asio::error::operation_aborted);
+}
+
+/// The error of an operation that needs a held lease.
+error error_of(runtime::lease_result result, const runtime::lease_state& state) {
+    switch (result) {
+        case runtime::lease_result::done: return {};
+        case runtime::lease_result::not_held: return {errc::not_held, "'" + state.resource() + "'"};
+        case runtime::lease_result::ended: return detail::loss_of(state);
+        case runtime::lease_result::no_quorum:
+            return {errc::no_quorum, "'" + state.resource() + "'"};
+        case runtime::lease_result::cancelled: break;
+    }
+    return aborted();
+}
+
+class extend_call final : public call<runtime::extend_operation> {
+public:
+    extend_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<> handler,
+                std::shared_ptr<runtime::lease_state> state, std::chrono::milliseconds ttl)
+        : call(engine, std::move(handler), std::move(state), ttl) {}
+
+    void deliver() override { complete(error_of(result(), lease())); }
+};
+
+release_result result_of(core::release_outcome outcome) noexcept {
+    switch (outcome) {
+        case core::release_outcome::released: return release_result::released;
+        case core::release_outcome::expired: return release_result::expired;
+        case core::release_outcome::lost:
+        case core::release_outcome::no_quorum: break;
+    }
+    return release_result::lost;
+}
+
+class release_call final : public call<runtime::release_operation, release_result> {
+public:
+    release_call(const std::shared_ptr<runtime::engine>& engine,
+                 detail::handler<release_result> handler,
+                 std::shared_ptr<runtime::lease_state> state)
+        : call(engine, std::move(handler), std::move(state)) {}
+
+    void deliver() override {
+        if (result() == runtime::lease_result::done) {
+            complete({}, result_of(lease().release_outcome()));
+        } else {
+            complete(error_of(result(), lease()), release_result::lost);
+        }
+    }
+};
+
+class wait_lost_call final : public call<runtime::loss_operation> {
+public:
+    wait_lost_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<> handler,
+                   std::shared_ptr<runtime::lease_state> state)
+        : call(engine, std::move(handler), std::move(state)) {}
+
+    void deliver() override {
+        complete(result() == runtime::lease_result::ended ? error() : error_of(result(), lease()));
+    }
+};
+
+/// Completes an operation on an empty lease.
+template <typename... Results>
+void complete_not_held(detail::handler<Results...> handler, Results... results) {
+    completion<Results...>(std::move(handler), boost::asio::system_executor())
+        .post(errc::not_held, results...);
+}
+
+}  // namespace
+
+error detail::loss_of(const runtime::lease_state& state) {
+    switch (state.loss()) {
+        case runtime::loss_reason::none: return {};
+        case runtime::loss_reason::lost: return {errc::lease_lost, state.loss_details()};
+        case runtime::loss_reason::expired: return {errc::lease_expired, state.loss_details()};
+        case runtime::loss_reason::max_hold: return {errc::max_hold_exceeded, state.loss_details()};
+        case runtime::loss_reason::closed: return {errc::client_closed, state.loss_details()};
+    }
+    return {};
+}
+
+std::string_view to_string(release_result result) noexcept {
+    switch (result) {
+        case release_result::released: return "released";
+        case release_result::expired: return "expired";
+        case release_result::lost: return "lost";
+    }
+    return "unknown";
+}
+
+lease& lease::operator=(lease&& other) noexcept {
+    if (this != &other) {
+        hand_over();
+        state_ = std::move(other.state_);
+    }
+    return *this;
+}
+
+lease::~lease() {
+    hand_over();
+}
+
+void lease::hand_over() noexcept {
+    if (!state_) {
+        return;
+    }
+    const auto state = std::move(state_);
+    try {
+        state->owner()->run([state] { state->let_go(); });
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then the ttl ends the lock
+    }
+}
+
+lease::executor_type lease::get_executor() const noexcept {
+    return executor_of(state_);
+}
+
+std::string_view lease::resource() const noexcept {
+    return state_ ? std::string_view(state_->resource()) : std::string_view();
+}
+
+std::string_view lease::token() const noexcept {
+    return state_ ? state_->token() : std::string_view();
+}
+
+lease::time_point lease::valid_until() const noexcept {
+    return state_ ? state_->valid_until() : time_point::min();
+}
+
+bool lease::valid() const noexcept {
+    return state_ && std::chrono::steady_clock::now() < state_->valid_until();
+}
+
+error lease::loss() const {
+    return state_ ? detail::loss_of(*state_) : error();
+}
+
+lease::executor_type lease::executor_of(const state_pointer& state) noexcept {
+    return state ? state->owner()->user_executor() : executor_type(boost::asio::system_executor());
+}
+
+void lease::check_ttl(std::chrono::milliseconds ttl) {
+    detail::check_ttl("ttl", ttl);
+}
+
+void lease::start_extend(const state_pointer& state, std::chrono::milliseconds ttl,
+                         detail::handler<> handler) {
+    if (state) {
+        start_call<extend_call>(state->owner(), std::move(handler), state, ttl);
+    } else {
+        complete_not_held<>(std::move(handler));
+    }
+}
+
+void lease::start_release(const state_pointer& state, detail::handler<release_result> handler) {
+    if (state) {
+        start_call<release_call>(state->owner(), std::move(handler), state);
+    } else {
+        complete_not_held<release_result>(std::move(handler), release_result::lost);
+    }
+}
+
+void lease::start_wait_lost(const state_pointer& state, detail::handler<> handler) {
+    if (state) {
+        start_call<wait_lost_call>(state->owner(), std::move(handler), state);
+    } else {
+        complete_not_held<>(std::move(handler));
+    }
+}
+
+}  // namespace colock

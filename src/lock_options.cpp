@@ -1,0 +1,27 @@
+#include <colock/lock_options.hpp>
+
+#include "options_check.hpp"
+
+#include <chrono>
+
+namespace colock {
+
+using detail::check_range;
+using std::chrono::milliseconds;
+
+void lock_options::validate() const {
+    constexpr milliseconds least(1);
+    detail::check_ttl("ttl", ttl);
+    if (renew && *renew != milliseconds(0)) {
+        check_range("renew", *renew, least, ttl / 2);
+    }
+    if (max_hold < milliseconds(0)) {
+        throw config_error("max_hold", detail::to_text(max_hold),
+                           "0 for no limit, or at least 1 ms");
+    }
+    check_range("retry.maximum", retry.maximum, least, std::chrono::minutes(1));
+    check_range("retry.initial", retry.initial, least, retry.maximum);
+    check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));
+}
+
+}  // namespace colock

@@ -1,0 +1,131 @@
+#include <colock/mutex.hpp>
+
+#include "call.hpp"
+#include "lease_access.hpp"
+#include "runtime/acquire_operation.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/lock_spec.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace colock {
+namespace {
+
+constexpr std::size_t longest_resource = 65536;
+
+error error_of(runtime::acquire_result result, std::string details) {
+    switch (result) {
+        case runtime::acquire_result::granted: return {};
+        case runtime::acquire_result::contended: return {errc::contended, std::move(details)};
+        case runtime::acquire_result::no_quorum: return {errc::no_quorum, std::move(details)};
+        case runtime::acquire_result::too_slow: return {errc::too_slow, std::move(details)};
+        case runtime::acquire_result::closed: return {errc::client_closed, std::move(details)};
+        case runtime::acquire_result::cancelled: break;
+    }
+    return boost::system::error_code(boost::asio::error::operation_aborted);
+}
+
+class acquire_call final : public call<runtime::acquire_operation, lease> {
+public:
+    acquire_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<lease> handler,
+                 std::shared_ptr<const runtime::lock_spec> spec)
+        : call(engine, std::move(handler), engine, std::move(spec), core::never) {}
+
+    void deliver() override {
+        complete(error_of(result(), std::move(details())),
+                 detail::lease_access::make(take_lease()));
+    }
+};
+
+class try_acquire_call final : public call<runtime::acquire_operation, std::optional<lease>> {
+public:
+    try_acquire_call(const std::shared_ptr<runtime::engine>& engine,
+                     detail::handler<std::optional<lease>> handler,
+                     std::shared_ptr<const runtime::lock_spec> spec, mutex::time_point deadline)
+        : call(engine, std::move(handler), engine, std::move(spec), deadline) {}
+
+    void deliver() override {
+        if (result() == runtime::acquire_result::granted) {
+            complete({}, detail::lease_access::make(take_lease()));
+        } else if (result() == runtime::acquire_result::contended) {
+            complete({}, std::nullopt);
+        } else {
+            complete(error_of(result(), std::move(details())), std::nullopt);
+        }
+    }
+};
+
+std::shared_ptr<const runtime::lock_spec> make_spec(const std::string& prefix,
+                                                    std::string resource,
+                                                    const lock_options& options) {
+    auto spec = std::make_shared<runtime::lock_spec>();
+    spec->key = prefix + resource;
+    spec->resource = std::move(resource);
+    spec->ttl = options.ttl;
+    spec->renew_interval = options.renew_interval();
+    spec->max_hold = options.max_hold;
+    spec->retry = {options.retry.initial, options.retry.maximum};
+    spec->attempts = options.retry.attempts;
+    spec->unavailable_timeout = options.unavailable_timeout;
+    return spec;
+}
+
+void check_resource(const std::string& resource) {
+    if (resource.empty() || resource.size() > longest_resource) {
+        throw config_error("resource", "a name of " + std::to_string(resource.size()) + " bytes",
+                           "1 to " + std::to_string(longest_resource) + " bytes");
+    }
+}
+
+}  // namespace
+
+mutex::mutex(client& client, std::string resource, lock_options options)
+    : engine_(client.engine_), options_(options) {
+    check_resource(resource);
+    options.validate();
+    spec_ = make_spec(engine_->settings().key_prefix, std::move(resource), options);
+}
+
+mutex::executor_type mutex::get_executor() const noexcept {
+    return engine_->user_executor();
+}
+
+const std::string& mutex::resource() const noexcept {
+    return spec_->resource;
+}
+
+mutex::executor_type mutex::executor_of(const std::shared_ptr<runtime::engine>& engine) noexcept {
+    return engine->user_executor();
+}
+
+mutex::executor_type mutex::body_executor() const {
+    return engine_->thread_safe() ? executor_type(boost::asio::make_strand(get_executor()))
+                                  : get_executor();
+}
+
+mutex::time_point mutex::deadline_after(duration timeout) noexcept {
+    if (timeout <= duration::zero()) {
+        return time_point::min();
+    }
+    const time_point now = std::chrono::steady_clock::now();
+    return timeout < time_point::max() - now ? now + timeout : time_point::max();
+}
+
+void mutex::start_acquire(const std::shared_ptr<runtime::engine>& engine,
+                          const std::shared_ptr<const runtime::lock_spec>& spec,
+                          detail::handler<lease> handler) {
+    start_call<acquire_call>(engine, std::move(handler), spec);
+}
+
+void mutex::start_try_acquire(const std::shared_ptr<runtime::engine>& engine,
+                              const std::shared_ptr<const runtime::lock_spec>& spec,
+                              time_point deadline, detail::handler<std::optional<lease>> handler) {
+    start_call<try_acquire_call>(engine, std::move(handler), spec, deadline);
+}
+
+}  // namespace colock

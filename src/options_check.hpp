@@ -1,0 +1,31 @@
+#ifndef COLOCK_SRC_OPTIONS_CHECK_HPP
+#define COLOCK_SRC_OPTIONS_CHECK_HPP
+
+#include <colock/error.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace colock::detail {
+
+/// A duration for an error's text: "1500 ms".
+inline std::string to_text(std::chrono::milliseconds d) {
+    return std::to_string(d.count()) + " ms";
+}
+
+/// Throws `config_error` unless `least <= value <= most`.
+inline void check_range(const std::string& field, std::chrono::milliseconds value,
+                        std::chrono::milliseconds least, std::chrono::milliseconds most) {
+    if (value < least || value > most) {
+        throw config_error(field, to_text(value), to_text(least) + " to " + to_text(most));
+    }
+}
+
+/// The shortest ttl leaves something after drift, the longest is one that is meant.
+inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl) {
+    check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));
+}
+
+}  // namespace colock::detail
+
+#endif

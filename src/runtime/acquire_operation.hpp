@@ -1,0 +1,91 @@
+#ifndef COLOCK_RUNTIME_ACQUIRE_OPERATION_HPP
+#define COLOCK_RUNTIME_ACQUIRE_OPERATION_HPP
+
+#include "core/acquire.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/operation.hpp"
+#include "runtime/timer_queue.hpp"
+
+#include <boost/intrusive/list_hook.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace colock::runtime {
+
+class engine;
+class lease_state;
+
+/// How an acquire operation ended.
+enum class acquire_result : std::uint8_t {
+    granted,
+    contended,
+    no_quorum,
+    too_slow,
+    cancelled,
+    closed,
+};
+
+/// Drives `core::acquire`: sends its attempts, each with a `lease_state` of its own, and feeds it the
+/// votes.
+class acquire_operation
+    : public operation,
+      public boost::intrusive::list_base_hook<
+          boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+      private timed {
+public:
+    /// `deadline` as in `core::acquire_settings`.
+    acquire_operation(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
+                      core::time_point deadline);
+    ~acquire_operation() override;
+
+    void start() final;
+    void cancel() final;
+
+    // From the engine:
+
+    /// Starts, if the instances are what it was waiting for; tries again, if they are back.
+    void on_instances_changed(bool quorum_is_back);
+    void on_close();
+    void on_abandon() noexcept;
+
+    // From the attempt's lease_state:
+
+    void on_vote(std::size_t index, core::vote vote);
+    void on_remaining(std::size_t index, core::vote vote);
+
+protected:
+    [[nodiscard]] acquire_result result() const noexcept { return result_; }
+    [[nodiscard]] std::shared_ptr<lease_state> take_lease() noexcept { return std::move(lease_); }
+    [[nodiscard]] std::string& details() noexcept { return details_; }
+    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
+
+private:
+    void on_time(core::time_point now) override;
+    void drive(core::acquire::event event);
+    void begin_attempt(core::time_point now);
+    void give_back();
+    void wait(core::time_point until);
+    void count_failed_attempt();
+    void explain(acquire_result result);
+    void finish(acquire_result result);
+
+    std::shared_ptr<engine> engine_;
+    std::shared_ptr<const lock_spec> spec_;
+    core::time_point deadline_;
+    core::acquire machine_;
+    std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
+    std::shared_ptr<operation> self_;     // while running
+    bool waiting_for_start_ = false;
+    bool closing_ = false;
+    acquire_result result_ = acquire_result::cancelled;
+    std::string details_;
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,78 @@
+#include "runtime/describe.hpp"
+
+#include <cstddef>
+
+namespace colock::runtime {
+namespace {
+
+std::string printable(std::string_view text) {
+    constexpr std::size_t longest = 200;
+    static constexpr std::string_view digits = "0123456789abcdef";
+    std::string result;
+    for (const char c : text.substr(0, longest)) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte >= 0x7f || c == '\\') {
+            result += "\\x";
+            result += digits[byte >> 4U];
+            result += digits[byte & 15U];
+        } else {
+            result += c;
+        }
+    }
+    if (text.size() > longest) {
+        result += "...";
+    }
+    return result;
+}
+
+std::string_view words_for(core::failure reason) noexcept {
+    switch (reason) {
+        case core::failure::none: break;
+        case core::failure::down: return "down";
+        case core::failure::overloaded: return "overloaded, too many commands in flight";
+        case core::failure::withdrawn: return "withdrawn before it was sent";
+        case core::failure::too_late: return "too late to be sent";
+        case core::failure::timeout: return "no answer in time";
+        case core::failure::connection_lost: return "connection lost";
+        case core::failure::server_error: return "error";
+        case core::failure::unexpected_reply: return "unexpected reply";
+    }
+    return "failed";
+}
+
+std::string words_for(const core::vote* vote) {
+    if (vote == nullptr) {
+        return "not answered yet";
+    }
+    switch (vote->kind) {
+        case core::vote_kind::granted: return "granted";
+        case core::vote_kind::denied:
+            return vote->holder == core::holder::nobody ? "denied, no such key"
+                                                        : "denied, held by another";
+        case core::vote_kind::failed: break;
+    }
+    std::string text(words_for(vote->reason));
+    if (vote->detail && !vote->detail->empty()) {
+        text += ": ";
+        text += *vote->detail;
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string describe(std::string_view resource, const core::round& votes,
+                     const std::vector<instance::status>& instances) {
+    std::string text = "'" + printable(resource) + "': " + std::to_string(votes.granted()) +
+                       " of " + std::to_string(votes.instances()) + " instances granted, " +
+                       std::to_string(core::quorum_of(votes.instances())) + " needed (";
+    for (std::size_t i = 0; i != votes.instances(); ++i) {
+        if (i != 0) {
+            text += "; ";
+        }
+        text += instances[i].address + " " + words_for(votes.vote_of(i));
+    }
+    return text + ")";
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,20 @@
+#ifndef COLOCK_RUNTIME_DESCRIBE_HPP
+#define COLOCK_RUNTIME_DESCRIBE_HPP
+
+#include "core/quorum.hpp"
+#include "instance/instance.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::runtime {
+
+/// A round as one line for an error's text: the resource, the count, and what each instance voted.
+/// Bytes of the resource that are not printable ASCII are escaped, and a long one is cut.
+std::string describe(std::string_view resource, const core::round& votes,
+                     const std::vector<instance::status>& instances);
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,263 @@
+#include "runtime/engine.hpp"
+
+#include "core/quorum.hpp"
+
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <algorithm>
+#include <mutex>
+
+namespace colock::runtime {
+namespace {
+
+/// Knows the engines of an execution context, to take them down while the context is being
+/// destroyed: what they own would otherwise outlive the services that it uses.
+class engine_registry final : public boost::asio::execution_context::service {
+public:
+    static inline boost::asio::execution_context::id id;
+
+    explicit engine_registry(boost::asio::execution_context& context) : service(context) {}
+
+    void add(const std::shared_ptr<engine>& e) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(engines_, [](const auto& known) { return known.expired(); });
+        engines_.push_back(e);
+    }
+
+private:
+    void shutdown() override {
+        for (const auto& known : std::exchange(engines_, {})) {
+            if (const auto e = known.lock()) {
+                e->abandon();
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<std::weak_ptr<engine>> engines_;
+};
+
+}  // namespace
+
+void close_operation::start() {
+    engine_->close();
+    if (engine_->closed_) {
+        finish(engine_->close_outcome_);
+    } else {
+        engine_->close_waiters_.push_back(
+            std::static_pointer_cast<close_operation>(shared_from_this()));
+    }
+}
+
+void close_operation::cancel() {
+    finish(outcome_type::cancelled);
+}
+
+void close_operation::finish(outcome_type outcome) {
+    if (!finished_) {
+        finished_ = true;
+        outcome_ = outcome;
+        engine_->deliver_later(shared_from_this());
+    }
+}
+
+std::shared_ptr<engine> engine::make(boost::asio::any_io_executor executor,
+                                     const engine_settings& settings,
+                                     const instance_factory& make_instances) {
+    const std::shared_ptr<engine> result(new engine(std::move(executor), settings));
+    auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
+    boost::asio::use_service<engine_registry>(context).add(result);
+    result->instances_ = make_instances(result->executor_, *result);
+    for (const auto& one : result->instances_) {
+        one->start();
+    }
+    return result;
+}
+
+engine::engine(boost::asio::any_io_executor executor, const engine_settings& settings)
+    : settings_(settings),
+      user_executor_(std::move(executor)),
+      executor_(settings.thread_safe
+                    ? boost::asio::any_io_executor(boost::asio::make_strand(user_executor_))
+                    : user_executor_),
+      timer_(std::make_unique<boost::asio::steady_timer>(executor_)) {}
+
+engine::~engine() = default;
+
+std::vector<instance::status> engine::instance_states() const {
+    std::vector<instance::status> result;
+    result.reserve(instances_.size());
+    for (const auto& one : instances_) {
+        result.push_back(one->snapshot());
+    }
+    return result;
+}
+
+std::size_t engine::ready_count() const {
+    return static_cast<std::size_t>(std::count_if(
+        instances_.begin(), instances_.end(), [](const auto& one) { return one->ready(); }));
+}
+
+bool engine::starting() const {
+    return ready_count() < core::quorum_of(instances_.size()) &&
+           std::any_of(instances_.begin(), instances_.end(),
+                       [](const auto& one) { return one->starting(); });
+}
+
+void engine::on_state_change(std::size_t /*index*/) {
+    const bool has_quorum = ready_count() >= core::quorum_of(instances_.size());
+    const bool is_back = has_quorum && !std::exchange(had_quorum_, has_quorum);
+    for (auto it = acquiring_.begin(); it != acquiring_.end();) {
+        acquire_operation& operation = *it++;  // it may unlink itself
+        operation.on_instances_changed(is_back);
+    }
+}
+
+void engine::on_pending(std::size_t index) {
+    to_flush_.push_back(index);
+    schedule_turn();
+}
+
+void engine::deliver_later(std::shared_ptr<operation> finished) {
+    finished_.push_back(std::move(finished));
+    schedule_turn();
+}
+
+void engine::schedule_turn() {
+    if (!turn_scheduled_ && !dead()) {
+        turn_scheduled_ = true;
+        boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
+    }
+}
+
+void engine::turn() {
+    try {
+        deliver_finished();
+    } catch (...) {  // from a caller's handler: it goes to whoever runs the context, then we go on
+        turn_scheduled_ = false;
+        schedule_turn();
+        throw;
+    }
+    turn_scheduled_ = false;
+    if (!finished_.empty()) {  // what the handlers have finished in their turn
+        schedule_turn();
+    }
+    for (const std::size_t index : std::exchange(to_flush_, {})) {
+        if (!dead()) {
+            instances_[index]->flush();
+        }
+    }
+    if (closing_ && !closed_ && statistics_.releasing == 0) {
+        finish_closing(close_operation::outcome_type::closed);
+    }
+}
+
+/// Runs the handlers of what has finished until now; what finishes meanwhile has its turn later.
+void engine::deliver_finished() {
+    if (next_to_deliver_ == delivering_.size()) {
+        delivering_.clear();
+        next_to_deliver_ = 0;
+        delivering_.swap(finished_);
+    }
+    while (next_to_deliver_ != delivering_.size()) {
+        const auto operation = std::move(delivering_[next_to_deliver_++]);
+        operation->deliver();
+    }
+}
+
+void engine::arm() {
+    if (timers_.earliest() < armed_for_ && timer_) {
+        wait_for_timer();
+    }
+}
+
+void engine::wait_for_timer() {
+    armed_for_ = timers_.earliest();
+    timer_->expires_at(armed_for_);
+    timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
+        const auto self = weak.lock();
+        if (failure || !self || self->dead()) {
+            return;  // armed anew for an earlier time, or gone
+        }
+        self->armed_for_ = core::never;
+        self->timers_.run(std::chrono::steady_clock::now());
+        self->arm();
+    });
+}
+
+void engine::release_ended() {
+    --statistics_.releasing;
+    if (closing_) {
+        schedule_turn();
+    }
+}
+
+void engine::close() {
+    if (closing_ || dead()) {
+        return;
+    }
+    closing_ = true;
+    self_ = shared_from_this();
+    while (!acquiring_.empty()) {
+        acquiring_.front().on_close();
+    }
+    for (auto it = leases_.begin(); it != leases_.end();) {
+        lease_state& lease = *it++;
+        lease.on_close();
+    }
+    timers_.set(*this, std::chrono::steady_clock::now() + settings_.close_timeout);
+    arm();
+    schedule_turn();
+}
+
+void engine::on_time(core::time_point /*now*/) {
+    if (!closed_) {
+        finish_closing(close_operation::outcome_type::unanswered);
+    }
+}
+
+void engine::finish_closing(close_operation::outcome_type outcome) {
+    closed_ = true;
+    close_outcome_ = outcome;
+    timers_.clear(*this);
+    for (const auto& one : instances_) {
+        one->stop();
+    }
+    for (auto it = leases_.begin(); it != leases_.end();) {
+        lease_state& lease = *it++;
+        lease.on_closed();
+    }
+    timer_->cancel();
+    armed_for_ = core::never;
+    for (const auto& waiter : std::exchange(close_waiters_, {})) {
+        waiter->finish(outcome);
+    }
+    self_.reset();  // whoever called us holds another reference
+}
+
+void engine::abandon() noexcept {
+    const auto self = shared_from_this();
+    dead_.store(true, std::memory_order_release);
+    timer_.reset();
+    instances_.clear();
+    while (!acquiring_.empty()) {
+        acquire_operation& operation = acquiring_.front();
+        acquiring_.pop_front();
+        operation.on_abandon();
+    }
+    while (!leases_.empty()) {
+        lease_state& lease = leases_.front();
+        leases_.pop_front();
+        lease.on_abandon();
+    }
+    const auto finished = std::exchange(finished_, {});
+    const auto delivering = std::exchange(delivering_, {});
+    const auto waiters = std::exchange(close_waiters_, {});
+    self_.reset();
+}
+
+}  // namespace colock::runtime

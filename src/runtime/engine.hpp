@@ -1,0 +1,218 @@
+#ifndef COLOCK_RUNTIME_ENGINE_HPP
+#define COLOCK_RUNTIME_ENGINE_HPP
+
+#include "core/time.hpp"
+#include "core/validity.hpp"
+#include "instance/instance.hpp"
+#include "runtime/acquire_operation.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/operation.hpp"
+#include "runtime/timer_queue.hpp"
+#include "runtime/token.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::runtime {
+
+struct engine_settings {
+    std::string key_prefix;
+    core::drift_bound drift;
+    core::duration instance_timeout{};
+    core::duration close_timeout{};
+    bool thread_safe = false;
+};
+
+/// A number with one writer, readable from any thread.
+class counter {
+public:
+    void add(std::uint64_t n) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    counter& operator++() noexcept {
+        add(1);
+        return *this;
+    }
+    counter& operator--() noexcept {
+        add(~std::uint64_t{0});
+        return *this;
+    }
+    operator std::uint64_t() const noexcept {  // NOLINT(*-explicit-*)
+        return value_.load(std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+/// What happened, for `colock::counters`. Written on the engine's executor.
+struct statistics {
+    counter attempts, acquired, contended, unavailable, undone, cancelled;
+    counter renewed, renewals_failed, healed, released, lost;
+    counter held, acquiring, releasing;
+};
+
+/// Waits for the engine to have closed.
+class close_operation : public operation {
+public:
+    explicit close_operation(std::shared_ptr<engine> owner) : engine_(std::move(owner)) {}
+    void start() final;
+    void cancel() final;
+
+    enum class outcome_type : std::uint8_t { closed, unanswered, cancelled };
+
+protected:
+    [[nodiscard]] outcome_type outcome() const noexcept { return outcome_; }
+    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
+
+private:
+    friend class engine;
+    void finish(outcome_type outcome);
+
+    std::shared_ptr<engine> engine_;
+    outcome_type outcome_ = outcome_type::closed;
+    bool finished_ = false;
+};
+
+/// The Asio shell of a client: owns the instances and the one timer, drives the machines of every
+/// operation and lease, and works in *turns*. In a turn, first the handlers of finished operations
+/// run, then everything that they and others have submitted goes out, one batch to each instance.
+///
+/// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
+/// When the execution context goes first, `abandon` makes all that is left a no-op.
+///
+/// Thread-safety: all on `executor()`, one thread at a time, but what says otherwise.
+class engine final : public std::enable_shared_from_this<engine>,
+                     private instance::instance_observer,
+                     private timed {
+public:
+    using instance_list = std::vector<std::unique_ptr<instance::instance>>;
+    /// Makes the instances, which are to report to `observer` and to work on `executor`.
+    using instance_factory = std::function<instance_list(
+        const boost::asio::any_io_executor& executor, instance::instance_observer& observer)>;
+
+    static std::shared_ptr<engine> make(boost::asio::any_io_executor executor,
+                                        const engine_settings& settings,
+                                        const instance_factory& make_instances);
+    ~engine();
+
+    // From any thread:
+
+    /// Where handlers run that have no executor of their own.
+    [[nodiscard]] const boost::asio::any_io_executor& user_executor() const noexcept {
+        return user_executor_;
+    }
+    [[nodiscard]] bool thread_safe() const noexcept { return settings_.thread_safe; }
+    [[nodiscard]] const statistics& counts() const noexcept { return statistics_; }
+    [[nodiscard]] std::vector<instance::status> instance_states() const;
+
+    /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
+    /// context is gone.
+    template <typename Function>
+    void run(Function&& function) {
+        if (dead_.load(std::memory_order_acquire)) {
+            return;
+        }
+        if (settings_.thread_safe) {
+            boost::asio::dispatch(executor_, std::forward<Function>(function));
+        } else {
+            std::forward<Function>(function)();
+        }
+    }
+
+    // On the executor:
+
+    /// The client is destroyed or closed: see `colock::client::close`.
+    void close();
+
+    /// The execution context is being destroyed: nothing will run any more.
+    void abandon() noexcept;
+
+    // For operations and leases:
+
+    [[nodiscard]] const engine_settings& settings() const noexcept { return settings_; }
+    [[nodiscard]] std::size_t instance_count() const noexcept { return instances_.size(); }
+    [[nodiscard]] instance::instance& instance_at(std::size_t i) noexcept { return *instances_[i]; }
+    [[nodiscard]] timer_queue& timers() noexcept { return timers_; }
+    [[nodiscard]] token_source& tokens() noexcept { return tokens_; }
+    [[nodiscard]] std::uint64_t next_seed() { return tokens_.next_seed(); }
+    [[nodiscard]] statistics& count() noexcept { return statistics_; }
+    [[nodiscard]] bool closing() const noexcept { return closing_; }
+    [[nodiscard]] bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
+
+    /// Too few instances are ready, but some have not failed yet to connect for the first time: it
+    /// is worth to wait for them.
+    [[nodiscard]] bool starting() const;
+
+    /// Makes the timer fire when the earliest time has come. To be called after `timers().set`.
+    void arm();
+
+    /// Has the operation's `deliver` called in the next turn.
+    void deliver_later(std::shared_ptr<operation> finished);
+
+    void add(acquire_operation& running) { acquiring_.push_back(running); }
+    void add(lease_state& lease) { leases_.push_back(lease); }
+    void release_started() noexcept { ++statistics_.releasing; }
+    void release_ended();
+
+private:
+    friend class close_operation;
+
+    engine(boost::asio::any_io_executor executor, const engine_settings& settings);
+
+    void on_state_change(std::size_t index) override;
+    void on_pending(std::size_t index) override;
+    void on_time(core::time_point now) override;
+
+    void schedule_turn();
+    void turn();
+    void deliver_finished();
+    void wait_for_timer();
+    [[nodiscard]] std::size_t ready_count() const;
+    void finish_closing(close_operation::outcome_type outcome);
+
+    engine_settings settings_;
+    boost::asio::any_io_executor user_executor_;
+    boost::asio::any_io_executor executor_;
+    std::atomic<bool> dead_{false};
+    instance_list instances_;
+    std::vector<std::size_t> to_flush_;
+    bool had_quorum_ = false;
+
+    std::unique_ptr<boost::asio::steady_timer> timer_;
+    timer_queue timers_;
+    core::time_point armed_for_ = core::never;
+
+    token_source tokens_;
+    statistics statistics_;
+
+    bool turn_scheduled_ = false;
+    std::vector<std::shared_ptr<operation>> finished_;
+    std::vector<std::shared_ptr<operation>> delivering_;
+    std::size_t next_to_deliver_ = 0;
+
+    boost::intrusive::list<acquire_operation, boost::intrusive::constant_time_size<false>>
+        acquiring_;
+    boost::intrusive::list<lease_state, boost::intrusive::constant_time_size<false>> leases_;
+
+    bool closing_ = false;
+    bool closed_ = false;
+    close_operation::outcome_type close_outcome_ = close_operation::outcome_type::closed;
+    std::vector<std::shared_ptr<close_operation>> close_waiters_;
+    std::shared_ptr<engine> self_;  // while closing in the background
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,423 @@
+#include "runtime/lease_state.hpp"
+
+#include "runtime/acquire_operation.hpp"
+#include "runtime/describe.hpp"
+#include "runtime/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+// A tag is the verb, and for `extend` the round as well; `heal` is an acquire of its own kind.
+constexpr instance::command_tag tag_bits = 3;
+constexpr instance::command_tag heal_tag = 7;
+
+constexpr instance::command_tag make_tag(core::verb verb, std::uint32_t round = 0) noexcept {
+    return (round << tag_bits) | static_cast<instance::command_tag>(verb);
+}
+
+constexpr bool is(instance::command_tag tag, core::verb verb) noexcept {
+    return (tag & ((1U << tag_bits) - 1U)) == static_cast<instance::command_tag>(verb);
+}
+
+core::milliseconds to_milliseconds(core::duration d) noexcept {
+    return std::chrono::duration_cast<core::milliseconds>(d);
+}
+
+loss_reason reason_for(core::loss why) noexcept {
+    switch (why) {
+        case core::loss::keys_gone:
+        case core::loss::unrenewable: break;
+        case core::loss::expired: return loss_reason::expired;
+        case core::loss::max_hold: return loss_reason::max_hold;
+    }
+    return loss_reason::lost;
+}
+
+}  // namespace
+
+void lease_operation::finish(lease_result result) {
+    if (!finished_) {
+        finished_ = true;
+        result_ = result;
+        lease_->owner()->deliver_later(shared_from_this());
+    }
+}
+
+void lease_operation::cancel() {
+    finish(lease_result::cancelled);
+}
+
+void extend_operation::start() {
+    lease().extend(std::static_pointer_cast<extend_operation>(shared_from_this()));
+}
+
+void release_operation::start() {
+    lease().release(std::static_pointer_cast<release_operation>(shared_from_this()));
+}
+
+void loss_operation::start() {
+    lease().wait_lost(std::static_pointer_cast<loss_operation>(shared_from_this()));
+}
+
+lease_state::lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
+                         acquire_operation& attempt)
+    : engine_(std::move(owner)),
+      spec_(std::move(spec)),
+      token_(engine_->tokens().next_token()),
+      keys_(engine_->instance_count(), belief::maybe),
+      attempt_(&attempt),
+      ttl_(spec_->ttl) {
+    engine_->add(*this);
+}
+
+lease_state::~lease_state() = default;
+
+void lease_state::submit(std::size_t index, core::verb verb, core::duration ttl,
+                         core::time_point sent, instance::command_tag tag) {
+    core::command command;
+    command.verb = verb;
+    command.key = spec_->key;
+    command.token = token_.view();
+    command.ttl = to_milliseconds(ttl);
+    command.deadline = sent + engine_->settings().instance_timeout;
+    ++pending_votes_;
+    engine_->instance_at(index).submit(command, *this, tag);
+}
+
+void lease_state::send_acquire(core::time_point sent) {
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        submit(i, core::verb::acquire, ttl_, sent, make_tag(core::verb::acquire));
+    }
+    refresh_keep_alive();
+}
+
+void lease_state::hold(core::time_point sent, core::time_point valid_until) {
+    attempt_ = nullptr;
+    phase_ = phase::held;
+    ++engine_->count().held;
+
+    core::renew_settings settings;
+    settings.instances = keys_.size();
+    settings.ttl = spec_->ttl;
+    settings.interval = spec_->renew_interval;
+    settings.drift = engine_->settings().drift;
+    settings.instance_timeout = engine_->settings().instance_timeout;
+    settings.max_hold = spec_->max_hold;
+    renew_.emplace(settings, sent, valid_until);
+    drive_renew(core::renew::event::start());
+}
+
+void lease_state::give_back(const std::vector<std::size_t>& denied) {
+    if (std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; })) {
+        ++engine_->count().undone;
+    }
+    const core::time_point now = std::chrono::steady_clock::now();
+    begin_release(now, core::time_point::min());
+    for (const std::size_t index : denied) {
+        submit(index, core::verb::remaining, {}, now, make_tag(core::verb::remaining));
+    }
+    refresh_keep_alive();
+}
+
+void lease_state::on_vote(std::size_t index, instance::command_tag tag, core::vote vote) {
+    const std::shared_ptr<lease_state> alive = shared_from_this();
+    --pending_votes_;
+    if (is(tag, core::verb::acquire)) {
+        on_acquire_vote(index, std::move(vote));
+    } else if (is(tag, core::verb::extend)) {
+        if (phase_ == phase::held) {
+            drive_renew(core::renew::event::voted(index, tag >> tag_bits, std::move(vote)));
+        }
+    } else if (is(tag, core::verb::release)) {
+        on_release_vote(index, std::move(vote));
+    } else if (is(tag, core::verb::remaining)) {
+        if (attempt_ != nullptr) {
+            attempt_->on_remaining(index, std::move(vote));
+        }
+    } else {
+        on_heal_vote(index, vote);
+    }
+    refresh_keep_alive();
+}
+
+void lease_state::on_acquire_vote(std::size_t index, core::vote vote) {
+    const bool granted = vote.kind == core::vote_kind::granted;
+    if (granted) {
+        keys_[index] = belief::yes;
+    } else if (vote.kind == core::vote_kind::denied || !core::outcome_unknown(vote.reason)) {
+        keys_[index] = belief::no;
+    }
+    if (phase_ == phase::acquiring) {
+        attempt_->on_vote(index, std::move(vote));
+    } else if (phase_ == phase::releasing && granted) {
+        drive_release(core::release::event::late_grant(index), std::chrono::steady_clock::now());
+    }
+}
+
+void lease_state::on_release_vote(std::size_t index, core::vote vote) {
+    if (vote.kind == core::vote_kind::failed && keys_[index] == belief::no) {
+        vote = core::vote::denied(core::holder::nobody);  // not sent, since by now there was no need
+    }
+    drive_release(core::release::event::voted(index, std::move(vote)),
+                  std::chrono::steady_clock::now());
+}
+
+void lease_state::on_heal_vote(std::size_t index, const core::vote& vote) {
+    if (vote.kind == core::vote_kind::granted) {
+        keys_[index] = belief::yes;
+        ++engine_->count().healed;
+    }
+}
+
+/// Called right before a command is sent.
+bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
+    if (is(tag, core::verb::acquire)) {
+        return phase_ == phase::acquiring || phase_ == phase::held;
+    }
+    if (is(tag, core::verb::release)) {
+        return keys_[index] != belief::no;
+    }
+    if (is(tag, core::verb::remaining)) {
+        return attempt_ != nullptr;
+    }
+    return phase_ == phase::held;  // extend and heal stop strictly before the release
+}
+
+void lease_state::on_time(core::time_point now) {
+    const std::shared_ptr<lease_state> alive = shared_from_this();
+    if (phase_ == phase::held) {
+        drive_renew(core::renew::event::timer());
+    } else if (phase_ == phase::releasing) {
+        drive_release(core::release::event::timer(), now);
+    }
+}
+
+void lease_state::drive_renew(core::renew::event event) {
+    using kind = core::renew::action::kind_type;
+    const core::time_point now = std::chrono::steady_clock::now();
+    const std::uint32_t won = renew_->won();
+    const std::uint32_t failed = renew_->failed();
+    for (bool more = true; more;) {
+        const core::renew::action action = renew_->resume(std::move(event), now);
+        valid_until_.store(renew_->valid_until().time_since_epoch().count(),
+                           std::memory_order_release);
+        switch (action.kind) {
+            case kind::wait:
+                wait(action.time);
+                more = false;
+                break;
+            case kind::send: send_extend(now); break;
+            case kind::heal:
+                keys_[action.index] = belief::maybe;
+                submit(action.index, core::verb::acquire, renew_->ttl(), now, heal_tag);
+                break;
+            case kind::extended:
+                event = end_extend(action.success);
+                continue;
+            case kind::lost:
+                lose(reason_for(action.why));
+                more = false;
+                break;
+        }
+        event = core::renew::event::done();
+    }
+    engine_->count().renewed.add(renew_->won() - won);
+    engine_->count().renewals_failed.add(renew_->failed() - failed);
+    refresh_keep_alive();
+}
+
+void lease_state::send_extend(core::time_point now) {
+    ttl_ = std::max(ttl_, renew_->ttl());
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        submit(i, core::verb::extend, renew_->ttl(), now,
+               make_tag(core::verb::extend, renew_->round_number()));
+    }
+}
+
+/// Tells the one who asked for the extension; gives the event to go on with.
+core::renew::event lease_state::end_extend(bool success) {
+    extends_.front()->finish(success ? lease_result::done : lease_result::no_quorum);
+    extends_.pop_front();
+    return extends_.empty() ? core::renew::event::done()
+                            : core::renew::event::extend(extends_.front()->ttl());
+}
+
+void lease_state::extend(std::shared_ptr<extend_operation> asker) {
+    if (loss() != loss_reason::none) {
+        asker->finish(lease_result::ended);
+    } else if (phase_ != phase::held) {
+        asker->finish(lease_result::not_held);
+    } else {
+        extends_.push_back(std::move(asker));
+        if (extends_.size() == 1) {
+            drive_renew(core::renew::event::extend(extends_.front()->ttl()));
+        }
+    }
+}
+
+void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
+    if (loss() != loss_reason::none) {
+        asker->finish(lease_result::ended);
+    } else if (phase_ != phase::held) {
+        asker->finish(lease_result::not_held);
+    } else {
+        std::erase_if(loss_waiters_, [](const auto& waiter) { return waiter->finished(); });
+        loss_waiters_.push_back(std::move(asker));
+    }
+}
+
+void lease_state::release(std::shared_ptr<release_operation> asker) {
+    if (outcome_) {
+        asker->finish(*outcome_ == core::release_outcome::no_quorum ? lease_result::no_quorum
+                                                                    : lease_result::done);
+        return;
+    }
+    release_waiters_.push_back(std::move(asker));
+    let_go();
+}
+
+void lease_state::let_go() {
+    if (phase_ != phase::held || engine_->dead()) {
+        return;
+    }
+    const std::shared_ptr<lease_state> alive = shared_from_this();
+    const core::time_point now = std::chrono::steady_clock::now();
+    for (const auto& waiter : std::exchange(loss_waiters_, {})) {
+        waiter->finish(lease_result::not_held);
+    }
+    begin_release(now, valid_until());
+}
+
+void lease_state::lose(loss_reason why) {
+    if (phase_ != phase::held) {
+        return;
+    }
+    const std::shared_ptr<lease_state> alive = shared_from_this();
+    if (why == loss_reason::lost) {
+        loss_details_ = describe(spec_->resource, renew_->votes(), engine_->instance_states());
+    } else {
+        loss_details_ = "'" + spec_->resource + "'";
+    }
+    const core::time_point end = valid_until();
+    ++engine_->count().lost;
+    loss_.store(why, std::memory_order_release);
+    for (const auto& waiter : std::exchange(loss_waiters_, {})) {
+        waiter->finish(lease_result::ended);
+    }
+    begin_release(std::chrono::steady_clock::now(), end);
+}
+
+/// Leaves the phase of acquiring or holding for good.
+void lease_state::begin_release(core::time_point now, core::time_point valid_until) {
+    if (phase_ == phase::held) {
+        renew_->resume(core::renew::event::stop(), now);
+        --engine_->count().held;
+        for (const auto& asker : std::exchange(extends_, {})) {
+            asker->finish(loss() == loss_reason::none ? lease_result::not_held
+                                                      : lease_result::ended);
+        }
+    }
+    phase_ = phase::releasing;
+    engine_->release_started();
+    valid_until_.store(core::time_point::min().time_since_epoch().count(),
+                       std::memory_order_release);
+
+    core::release_settings settings;
+    settings.instances = keys_.size();
+    settings.instance_timeout = engine_->settings().instance_timeout;
+    settings.retry = {std::chrono::milliseconds(20), std::chrono::milliseconds(500)};
+    settings.valid_until = valid_until;
+    settings.gone_at = core::gone_at(now, ttl_, engine_->settings().drift);
+    release_.emplace(settings, engine_->next_seed());
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        if (keys_[i] != belief::no) {
+            release_->concern(i);
+        }
+    }
+    drive_release(core::release::event::start(), now);
+}
+
+void lease_state::drive_release(core::release::event event, core::time_point now) {
+    using kind = core::release::action::kind_type;
+    while (phase_ == phase::releasing) {
+        const core::release::action action = release_->resume(std::move(event), now);
+        switch (action.kind) {
+            case kind::send: send_release(now); break;
+            case kind::resolved: on_resolved(action.outcome); break;
+            case kind::wait:
+                wait(action.time);
+                refresh_keep_alive();
+                return;
+            case kind::ended:
+                phase_ = phase::ended;
+                wait(core::never);
+                engine_->release_ended();
+                break;
+        }
+        event = core::release::event::done();
+    }
+    refresh_keep_alive();
+}
+
+void lease_state::send_release(core::time_point now) {
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        if (release_->wants(i)) {
+            submit(i, core::verb::release, {}, now, make_tag(core::verb::release));
+        }
+    }
+}
+
+void lease_state::on_resolved(core::release_outcome outcome) {
+    if (loss() != loss_reason::none && outcome == core::release_outcome::released) {
+        outcome = core::release_outcome::expired;  // it had ended before it was given back
+    }
+    if (outcome == core::release_outcome::released && renew_) {
+        ++engine_->count().released;
+    }
+    outcome_ = outcome;
+    for (const auto& waiter : std::exchange(release_waiters_, {})) {
+        waiter->finish(outcome == core::release_outcome::no_quorum ? lease_result::no_quorum
+                                                                   : lease_result::done);
+    }
+}
+
+void lease_state::on_close() {
+    lose(loss_reason::closed);
+}
+
+void lease_state::on_closed() {
+    if (phase_ != phase::releasing) {
+        return;
+    }
+    phase_ = phase::ended;
+    engine_->timers().clear(*this);
+    engine_->release_ended();
+    if (!outcome_) {
+        on_resolved(core::release_outcome::no_quorum);
+    }
+    refresh_keep_alive();
+}
+
+void lease_state::on_abandon() noexcept {
+    engine_->timers().clear(*this);
+    keep_alive_.reset();
+}
+
+void lease_state::wait(core::time_point until) {
+    engine_->timers().set(*this, until);
+    engine_->arm();
+}
+
+void lease_state::refresh_keep_alive() {
+    const bool busy = pending_votes_ != 0 || phase_ == phase::releasing;
+    if (busy && !keep_alive_) {
+        keep_alive_ = shared_from_this();
+    } else if (!busy && keep_alive_) {
+        const auto dying = std::move(keep_alive_);  // the caller holds another reference, or is done
+    }
+}
+
+}  // namespace colock::runtime

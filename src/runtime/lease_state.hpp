@@ -1,0 +1,205 @@
+#ifndef COLOCK_RUNTIME_LEASE_STATE_HPP
+#define COLOCK_RUNTIME_LEASE_STATE_HPP
+
+#include "core/release.hpp"
+#include "core/renew.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "instance/instance.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/operation.hpp"
+#include "runtime/timer_queue.hpp"
+#include "runtime/token.hpp"
+
+#include <boost/intrusive/list_hook.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::runtime {
+
+class acquire_operation;
+class engine;
+class lease_state;
+
+/// Why a lease ended by itself.
+enum class loss_reason : std::uint8_t { none, lost, expired, max_hold, closed };
+
+/// What an operation on a lease ended with.
+enum class lease_result : std::uint8_t {
+    done,
+    not_held,   ///< it was released
+    ended,      ///< it was lost: see `loss`
+    no_quorum,  ///< too few instances answered
+    cancelled,
+};
+
+/// An operation on a lease: extend, release, or the wait for its loss.
+class lease_operation : public operation {
+public:
+    explicit lease_operation(std::shared_ptr<lease_state> lease) : lease_(std::move(lease)) {}
+    void cancel() final;
+
+    /// Ends it, if it has not ended.
+    void finish(lease_result result);
+    [[nodiscard]] bool finished() const noexcept { return finished_; }
+
+protected:
+    [[nodiscard]] lease_state& lease() noexcept { return *lease_; }
+    [[nodiscard]] lease_result result() const noexcept { return result_; }
+
+private:
+    std::shared_ptr<lease_state> lease_;
+    bool finished_ = false;
+    lease_result result_ = lease_result::cancelled;
+};
+
+class extend_operation : public lease_operation {
+public:
+    extend_operation(std::shared_ptr<lease_state> lease, core::duration ttl)
+        : lease_operation(std::move(lease)), ttl_(ttl) {}
+    void start() final;
+    [[nodiscard]] core::duration ttl() const noexcept { return ttl_; }
+
+private:
+    core::duration ttl_;
+};
+
+class release_operation : public lease_operation {
+public:
+    using lease_operation::lease_operation;
+    void start() final;
+};
+
+class loss_operation : public lease_operation {
+public:
+    using lease_operation::lease_operation;
+    void start() final;
+};
+
+/// A token's life: from the first command of an attempt that carries it, over being held, until each
+/// instance has answered its release. Drives `core::renew` and `core::release`; receives the votes.
+///
+/// Kept alive by its owner (the acquire operation, then the lease), and by itself while votes or a
+/// release are pending.
+class lease_state final
+    : public std::enable_shared_from_this<lease_state>,
+      public instance::vote_receiver,
+      public boost::intrusive::list_base_hook<
+          boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+      private timed {
+public:
+    lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
+                acquire_operation& attempt);
+    ~lease_state();
+
+    // From any thread:
+
+    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
+    [[nodiscard]] const std::string& resource() const noexcept { return spec_->resource; }
+    [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
+    [[nodiscard]] core::time_point valid_until() const noexcept {
+        return core::time_point(core::duration(valid_until_.load(std::memory_order_acquire)));
+    }
+    [[nodiscard]] loss_reason loss() const noexcept {
+        return loss_.load(std::memory_order_acquire);
+    }
+    /// What was known when the lease was lost; only after `loss()` is not `none`.
+    [[nodiscard]] const std::string& loss_details() const noexcept { return loss_details_; }
+
+    // From the acquire operation, on the engine's executor:
+
+    /// Sends the attempt to all instances.
+    void send_acquire(core::time_point sent);
+
+    /// The attempt has won: the watchdog begins.
+    void hold(core::time_point sent, core::time_point valid_until);
+
+    /// The attempt has failed: takes back what it got or may get. Asks those in `denied` how long
+    /// they will say no.
+    void give_back(const std::vector<std::size_t>& denied);
+
+    /// The acquire operation does not want to hear of this attempt any more.
+    void detach() noexcept { attempt_ = nullptr; }
+
+    // From the lease and its operations, on the engine's executor:
+
+    void extend(std::shared_ptr<extend_operation> asker);
+    void release(std::shared_ptr<release_operation> asker);
+    void wait_lost(std::shared_ptr<loss_operation> asker);
+
+    /// Nobody refers to the lease any more.
+    void let_go();
+
+    /// How the release ended; only after it has.
+    [[nodiscard]] core::release_outcome release_outcome() const noexcept { return *outcome_; }
+
+    // From the engine:
+
+    /// The client is being closed: the lease is lost.
+    void on_close();
+    /// The connections are gone: nothing more can be released.
+    void on_closed();
+    void on_abandon() noexcept;
+
+private:
+    enum class phase : std::uint8_t { acquiring, held, releasing, ended };
+    enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
+
+    void on_vote(std::size_t index, instance::command_tag tag, core::vote vote) override;
+    [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
+    void on_time(core::time_point now) override;
+
+    void submit(std::size_t index, core::verb verb, core::duration ttl, core::time_point sent,
+                instance::command_tag tag);
+    void on_acquire_vote(std::size_t index, core::vote vote);
+    void on_release_vote(std::size_t index, core::vote vote);
+    void on_heal_vote(std::size_t index, const core::vote& vote);
+
+    void drive_renew(core::renew::event event);
+    void send_extend(core::time_point now);
+    [[nodiscard]] core::renew::event end_extend(bool success);
+    void lose(loss_reason why);
+
+    void begin_release(core::time_point now, core::time_point valid_until);
+    void drive_release(core::release::event event, core::time_point now);
+    void send_release(core::time_point now);
+    void on_resolved(core::release_outcome outcome);
+
+    void wait(core::time_point until);
+    void refresh_keep_alive();
+
+    std::shared_ptr<engine> engine_;
+    std::shared_ptr<const lock_spec> spec_;
+    runtime::token token_;
+    phase phase_ = phase::acquiring;
+    std::vector<belief> keys_;
+    acquire_operation* attempt_;
+
+    std::optional<core::renew> renew_;
+    std::optional<core::release> release_;
+    std::optional<core::release_outcome> outcome_;
+    core::duration ttl_;  // the longest that is in force anywhere
+
+    std::deque<std::shared_ptr<extend_operation>> extends_;  // the first is being served
+    std::vector<std::shared_ptr<release_operation>> release_waiters_;
+    std::vector<std::shared_ptr<loss_operation>> loss_waiters_;
+
+    std::atomic<core::duration::rep> valid_until_{core::time_point::min().time_since_epoch().count()};
+    std::atomic<loss_reason> loss_{loss_reason::none};
+    std::string loss_details_;
+
+    std::size_t pending_votes_ = 0;
+    std::shared_ptr<lease_state> keep_alive_;
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef COLOCK_RUNTIME_LOCK_SPEC_HPP
+#define COLOCK_RUNTIME_LOCK_SPEC_HPP
+
+#include "core/backoff.hpp"
+#include "core/time.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace colock::runtime {
+
+/// What a lock object and its leases have in common: its name and its options, checked.
+struct lock_spec {
+    std::string key;  ///< prefix and resource, the name at the instances
+    core::duration ttl{};
+    core::duration renew_interval{};
+    core::duration max_hold{};
+    core::backoff retry;
+    std::size_t attempts = 0;
+    core::duration unavailable_timeout{};
+    std::string resource;  ///< without the prefix
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -9,54 +9,13 @@
 #include "runtime/engine.hpp"
 #include "runtime/operation.hpp"
 
-#include <boost/asio/any_completion_executor.hpp>
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/execution/blocking.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/prefer.hpp>
 
 #include <memory>
 #include <utility>
 
 namespace colock {
-
-/// A handler, with the promise that its executor stays at work until it was called.
-template <typename... Results>
-class completion {
-public:
-    completion(detail::handler<Results...> handler, const boost::asio::any_io_executor& fallback)
-        : executor_(boost::asio::prefer(
-              boost::asio::get_associated_executor(handler, fallback),
-              boost::asio::execution::outstanding_work.tracked)),
-          handler_(std::move(handler)) {}
-
-    /// Calls the handler on its executor; right here, if that is where we are.
-    void dispatch(error e, Results... results) {
-        boost::asio::dispatch(executor_, bind(std::move(e), std::move(results)...));
-    }
-
-    /// Calls the handler on its executor, later.
-    void post(error e, Results... results) {
-        // Not asio::post: a type-erased executor can only be asked, not required, not to block.
-        boost::asio::prefer(executor_, boost::asio::execution::blocking.never)
-            .execute(bind(std::move(e), std::move(results)...));
-    }
-
-private:
-    auto bind(error e, Results... results) {
-        return [handler = std::move(handler_), e = std::move(e),
-                ... results = std::move(results)]() mutable {
-            std::move(handler)(std::move(e), std::move(results)...);
-        };
-    }
-
-    boost::asio::any_completion_executor executor_;
-    detail::handler<Results...> handler_;
-};
 
 /// A runtime operation with its caller's handler. Who derives from it overrides `deliver`, and there
 /// turns the result into the arguments of `complete`.
@@ -67,21 +26,18 @@ protected:
     call(const std::shared_ptr<runtime::engine>& engine, detail::handler<Results...> handler,
          Arguments&&... arguments)
         : Operation(std::forward<Arguments>(arguments)...),
-          completion_(std::move(handler), engine->user_executor()),
-          inline_(!engine->thread_safe()) {}
+          handler_(std::move(handler)),
+          // With a strand of our own, the handler must not run on it.
+          delivery_(engine->thread_safe() ? detail::delivery::post : detail::delivery::dispatch) {}
 
-    /// Ends the call. With a strand of our own, the handler must not run on it.
+    /// Ends the call.
     void complete(error e, Results... results) {
-        if (inline_) {
-            completion_.dispatch(std::move(e), std::move(results)...);
-        } else {
-            completion_.post(std::move(e), std::move(results)...);
-        }
+        std::move(handler_)(delivery_, std::move(e), std::move(results)...);
     }
 
 private:
-    completion<Results...> completion_;
-    bool inline_;
+    detail::handler<Results...> handler_;
+    detail::delivery delivery_;
 };
 
 /// Makes a `Call`, connects the handler's cancellation slot to it, and starts it.

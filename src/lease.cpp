@@ -82,8 +82,7 @@ public:
 /// Completes an operation on an empty lease.
 template <typename... Results>
 void complete_not_held(detail::handler<Results...> handler, Results... results) {
-    completion<Results...>(std::move(handler), boost::asio::system_executor())
-        .post(errc::not_held, results...);
+    std::move(handler)(detail::delivery::post, errc::not_held, results...);
 }
 
 }  // namespace

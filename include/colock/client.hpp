@@ -106,7 +106,7 @@ private:
         [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(engine); }
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_close(engine, std::forward<Handler>(handler));
+            start_close(engine, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
         std::shared_ptr<runtime::engine> engine;
     };

@@ -135,19 +135,19 @@ private:
     struct extend_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, std::chrono::milliseconds ttl) const {
-            start_extend(this->state, ttl, std::forward<Handler>(handler));
+            start_extend(this->state, ttl, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct release_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_release(this->state, std::forward<Handler>(handler));
+            start_release(this->state, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct wait_lost_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_wait_lost(this->state, std::forward<Handler>(handler));
+            start_wait_lost(this->state, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
 

@@ -45,8 +45,8 @@ struct acquire_settings {
 /// It acts by being resumed: feed it an event, do what it says, feed it the next. After `attempt` and
 /// `give_back` it wants to be resumed with `done` at once; after `wait` with whatever comes first.
 /// Votes are those of the current attempt only; what comes later for a former one belongs to the
-/// `release` that gives it back. A vote always counts, however late it is fed; only a `timer` (or any
-/// event that is no vote) takes silence for an answer.
+/// `release` that gives it back. A vote always counts, however late it is fed; only a `timer` (or
+/// any event that is no vote) takes silence for an answer.
 class acquire {
 public:
     struct event {

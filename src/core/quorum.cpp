@@ -5,8 +5,8 @@
 namespace colock::core {
 
 void round::clear() {
-    votes_.assign(votes_.size(), vote{});
-    voted_.assign(voted_.size(), false);
+    votes_.assign(vote{});
+    voted_.assign(false);
     granted_ = denied_ = failed_ = 0;
 }
 

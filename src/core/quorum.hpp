@@ -1,10 +1,10 @@
 #ifndef COLOCK_CORE_QUORUM_HPP
 #define COLOCK_CORE_QUORUM_HPP
 
+#include "core/per_instance.hpp"
 #include "core/vote.hpp"
 
 #include <cstddef>
-#include <vector>
 
 namespace colock::core {
 
@@ -58,8 +58,8 @@ public:
     }
 
 private:
-    std::vector<vote> votes_;
-    std::vector<bool> voted_;
+    per_instance<vote> votes_;
+    per_instance<bool> voted_;
     std::size_t granted_ = 0;
     std::size_t denied_ = 0;
     std::size_t failed_ = 0;

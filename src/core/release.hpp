@@ -2,13 +2,13 @@
 #define COLOCK_CORE_RELEASE_HPP
 
 #include "core/backoff.hpp"
+#include "core/per_instance.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace colock::core {
 
@@ -86,6 +86,8 @@ public:
 
     action resume(event e, time_point now);
 
+    [[nodiscard]] std::size_t instances() const noexcept { return instances_.size(); }
+
     /// After `send`: whether instance `index` is to be sent the command.
     [[nodiscard]] bool wants(std::size_t index) const {
         return instances_[index] == progress::to_send;
@@ -112,7 +114,7 @@ private:
 
     release_settings settings_;
     std::uint64_t random_;
-    std::vector<progress> instances_;
+    per_instance<progress> instances_;
     std::size_t tries_ = 0;
     time_point started_at_{};
     time_point retry_at_ = never;

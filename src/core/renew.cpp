@@ -92,7 +92,7 @@ renew::action renew::next(time_point now) {
 renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
     state_ = state::sending;
     votes_.clear();
-    healed_.assign(healed_.size(), false);
+    healed_.assign(false);
     round_won_ = false;
     ++round_number_;
     round_ttl_ = ttl;

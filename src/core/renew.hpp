@@ -1,6 +1,7 @@
 #ifndef COLOCK_CORE_RENEW_HPP
 #define COLOCK_CORE_RENEW_HPP
 
+#include "core/per_instance.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace colock::core {
 
@@ -140,7 +140,7 @@ private:
     bool asked_for_ = false;          // the round in flight is the holder's own `extend`
     std::optional<duration> wanted_;  // an `extend` that waits for the round in flight to end
     std::optional<bool> answer_;      // to an `extend`, not yet told
-    std::vector<bool> healed_;        // in this round
+    per_instance<bool> healed_;       // in this round
     bool round_won_ = false;
     std::uint32_t won_ = 0;
     std::uint32_t failed_ = 0;

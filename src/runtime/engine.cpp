@@ -135,6 +135,7 @@ void engine::schedule_turn() {
 }
 
 void engine::turn() {
+    recent_time_ = std::chrono::steady_clock::now();
     try {
         deliver_finished();
     } catch (...) {  // from a caller's handler: it goes to whoever runs the context, then we go on
@@ -184,7 +185,8 @@ void engine::wait_for_timer() {
             return;  // armed anew for an earlier time, or gone
         }
         self->armed_for_ = core::never;
-        self->timers_.run(std::chrono::steady_clock::now());
+        self->recent_time_ = std::chrono::steady_clock::now();
+        self->timers_.run(self->recent_time_);
         self->arm();
     });
 }

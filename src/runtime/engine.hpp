@@ -151,6 +151,9 @@ public:
     [[nodiscard]] bool closing() const noexcept { return closing_; }
     [[nodiscard]] bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
 
+    /// The time as of this turn, for what need not be exact.
+    [[nodiscard]] core::time_point recent_time() const noexcept { return recent_time_; }
+
     /// Too few instances are ready, but some have not failed yet to connect for the first time: it
     /// is worth to wait for them.
     [[nodiscard]] bool starting() const;
@@ -193,6 +196,7 @@ private:
     std::unique_ptr<boost::asio::steady_timer> timer_;
     timer_queue timers_;
     core::time_point armed_for_ = core::never;
+    core::time_point recent_time_ = std::chrono::steady_clock::now();
 
     token_source tokens_;
     statistics statistics_;

@@ -83,6 +83,7 @@ void lease_state::submit(std::size_t index, core::verb verb, core::duration ttl,
     command.token = token_.view();
     command.ttl = to_milliseconds(ttl);
     command.deadline = sent + engine_->settings().instance_timeout;
+    keep_alive();
     ++pending_votes_;
     engine_->instance_at(index).submit(command, *this, tag);
 }
@@ -91,7 +92,6 @@ void lease_state::send_acquire(core::time_point sent) {
     for (std::size_t i = 0; i != keys_.size(); ++i) {
         submit(i, core::verb::acquire, ttl_, sent, make_tag(core::verb::acquire));
     }
-    refresh_keep_alive();
 }
 
 void lease_state::hold(core::time_point sent, core::time_point valid_until) {
@@ -119,11 +119,9 @@ void lease_state::give_back(const std::vector<std::size_t>& denied) {
     for (const std::size_t index : denied) {
         submit(index, core::verb::remaining, {}, now, make_tag(core::verb::remaining));
     }
-    refresh_keep_alive();
 }
 
 void lease_state::on_vote(std::size_t index, instance::command_tag tag, core::vote vote) {
-    const std::shared_ptr<lease_state> alive = shared_from_this();
     --pending_votes_;
     if (is(tag, core::verb::acquire)) {
         on_acquire_vote(index, std::move(vote));
@@ -140,7 +138,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, core::vo
     } else {
         on_heal_vote(index, vote);
     }
-    refresh_keep_alive();
+    forget_if_idle();
 }
 
 void lease_state::on_acquire_vote(std::size_t index, core::vote vote) {
@@ -153,7 +151,7 @@ void lease_state::on_acquire_vote(std::size_t index, core::vote vote) {
     if (phase_ == phase::acquiring) {
         attempt_->on_vote(index, std::move(vote));
     } else if (phase_ == phase::releasing && granted) {
-        drive_release(core::release::event::late_grant(index), std::chrono::steady_clock::now());
+        drive_release(core::release::event::late_grant(index), engine_->recent_time());
     }
 }
 
@@ -161,8 +159,7 @@ void lease_state::on_release_vote(std::size_t index, core::vote vote) {
     if (vote.kind == core::vote_kind::failed && keys_[index] == belief::no) {
         vote = core::vote::denied(core::holder::nobody);  // not sent, since by now there was no need
     }
-    drive_release(core::release::event::voted(index, std::move(vote)),
-                  std::chrono::steady_clock::now());
+    drive_release(core::release::event::voted(index, std::move(vote)), engine_->recent_time());
 }
 
 void lease_state::on_heal_vote(std::size_t index, const core::vote& vote) {
@@ -193,6 +190,7 @@ void lease_state::on_time(core::time_point now) {
     } else if (phase_ == phase::releasing) {
         drive_release(core::release::event::timer(), now);
     }
+    forget_if_idle();
 }
 
 void lease_state::drive_renew(core::renew::event event) {
@@ -226,7 +224,6 @@ void lease_state::drive_renew(core::renew::event event) {
     }
     engine_->count().renewed.add(renew_->won() - won);
     engine_->count().renewals_failed.add(renew_->failed() - failed);
-    refresh_keep_alive();
 }
 
 void lease_state::send_extend(core::time_point now) {
@@ -240,7 +237,7 @@ void lease_state::send_extend(core::time_point now) {
 /// Tells the one who asked for the extension; gives the event to go on with.
 core::renew::event lease_state::end_extend(bool success) {
     extends_.front()->finish(success ? lease_result::done : lease_result::no_quorum);
-    extends_.pop_front();
+    extends_.erase(extends_.begin());
     return extends_.empty() ? core::renew::event::done()
                             : core::renew::event::extend(extends_.front()->ttl());
 }
@@ -283,19 +280,18 @@ void lease_state::let_go() {
     if (phase_ != phase::held || engine_->dead()) {
         return;
     }
-    const std::shared_ptr<lease_state> alive = shared_from_this();
     const core::time_point now = std::chrono::steady_clock::now();
     for (const auto& waiter : std::exchange(loss_waiters_, {})) {
         waiter->finish(lease_result::not_held);
     }
     begin_release(now, valid_until());
+    forget_if_idle();
 }
 
 void lease_state::lose(loss_reason why) {
     if (phase_ != phase::held) {
         return;
     }
-    const std::shared_ptr<lease_state> alive = shared_from_this();
     if (why == loss_reason::lost) {
         loss_details_ = describe(spec_->resource, renew_->votes(), engine_->instance_states());
     } else {
@@ -321,6 +317,7 @@ void lease_state::begin_release(core::time_point now, core::time_point valid_unt
         }
     }
     phase_ = phase::releasing;
+    keep_alive();
     engine_->release_started();
     valid_until_.store(core::time_point::min().time_since_epoch().count(),
                        std::memory_order_release);
@@ -347,10 +344,7 @@ void lease_state::drive_release(core::release::event event, core::time_point now
         switch (action.kind) {
             case kind::send: send_release(now); break;
             case kind::resolved: on_resolved(action.outcome); break;
-            case kind::wait:
-                wait(action.time);
-                refresh_keep_alive();
-                return;
+            case kind::wait: wait(action.time); return;
             case kind::ended:
                 phase_ = phase::ended;
                 wait(core::never);
@@ -359,7 +353,6 @@ void lease_state::drive_release(core::release::event event, core::time_point now
         }
         event = core::release::event::done();
     }
-    refresh_keep_alive();
 }
 
 void lease_state::send_release(core::time_point now) {
@@ -386,6 +379,7 @@ void lease_state::on_resolved(core::release_outcome outcome) {
 
 void lease_state::on_close() {
     lose(loss_reason::closed);
+    forget_if_idle();
 }
 
 void lease_state::on_closed() {
@@ -398,12 +392,12 @@ void lease_state::on_closed() {
     if (!outcome_) {
         on_resolved(core::release_outcome::no_quorum);
     }
-    refresh_keep_alive();
+    forget_if_idle();
 }
 
 void lease_state::on_abandon() noexcept {
     engine_->timers().clear(*this);
-    keep_alive_.reset();
+    self_.reset();
 }
 
 void lease_state::wait(core::time_point until) {
@@ -411,12 +405,16 @@ void lease_state::wait(core::time_point until) {
     engine_->arm();
 }
 
-void lease_state::refresh_keep_alive() {
-    const bool busy = pending_votes_ != 0 || phase_ == phase::releasing;
-    if (busy && !keep_alive_) {
-        keep_alive_ = shared_from_this();
-    } else if (!busy && keep_alive_) {
-        const auto dying = std::move(keep_alive_);  // the caller holds another reference, or is done
+void lease_state::keep_alive() {
+    if (!self_) {
+        self_ = shared_from_this();
+    }
+}
+
+/// The last thing that an entry point does: it may be the end of us.
+void lease_state::forget_if_idle() {
+    if (pending_votes_ == 0 && phase_ != phase::releasing) {
+        const auto dying = std::move(self_);
     }
 }
 

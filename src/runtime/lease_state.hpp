@@ -1,6 +1,7 @@
 #ifndef COLOCK_RUNTIME_LEASE_STATE_HPP
 #define COLOCK_RUNTIME_LEASE_STATE_HPP
 
+#include "core/per_instance.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
 #include "core/time.hpp"
@@ -16,7 +17,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -174,13 +174,14 @@ private:
     void on_resolved(core::release_outcome outcome);
 
     void wait(core::time_point until);
-    void refresh_keep_alive();
+    void keep_alive();
+    void forget_if_idle();
 
     std::shared_ptr<engine> engine_;
     std::shared_ptr<const lock_spec> spec_;
     runtime::token token_;
     phase phase_ = phase::acquiring;
-    std::vector<belief> keys_;
+    core::per_instance<belief> keys_;
     acquire_operation* attempt_;
 
     std::optional<core::renew> renew_;
@@ -188,7 +189,7 @@ private:
     std::optional<core::release_outcome> outcome_;
     core::duration ttl_;  // the longest that is in force anywhere
 
-    std::deque<std::shared_ptr<extend_operation>> extends_;  // the first is being served
+    std::vector<std::shared_ptr<extend_operation>> extends_;  // the first is being served
     std::vector<std::shared_ptr<release_operation>> release_waiters_;
     std::vector<std::shared_ptr<loss_operation>> loss_waiters_;
 
@@ -197,7 +198,7 @@ private:
     std::string loss_details_;
 
     std::size_t pending_votes_ = 0;
-    std::shared_ptr<lease_state> keep_alive_;
+    std::shared_ptr<lease_state> self_;  // while votes are pending, or a release
 };
 
 }  // namespace colock::runtime

@@ -23,6 +23,7 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
     settings.connection = {c.connect_timeout, c.silence_timeout};
     settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
     settings.max_in_flight = c.max_in_flight;
+    settings.stall_timeout = 2 * c.instance_timeout;
 
     std::random_device entropy;
     engine::instance_list result;

@@ -93,8 +93,8 @@ public:
     explicit json_reader(config& target) : target_(target) {}
 
     void read(const json& document) {
-        if (!document.is_object()) {
-            fail("", document, "an object");
+        if (!document.is_object()) {  // by its type alone: it may be a URI with a password
+            throw config_error("", document.type_name(), "an object");
         }
         for (const auto& [key, value] : document.items()) {
             const std::string pointer = "/" + escape(key);
@@ -141,8 +141,8 @@ private:
     }
 
     void read_instances(const std::string& pointer, const json& value) {
-        if (!value.is_array()) {
-            fail(pointer, value, "an array of URIs");
+        if (!value.is_array()) {  // by its type alone: a URI may hold a password
+            throw config_error(pointer, value.type_name(), "an array of URIs");
         }
         for (std::size_t i = 0; i != value.size(); ++i) {
             if (!value[i].is_string()) {
@@ -195,8 +195,7 @@ std::string json_name(const std::string& field) {
 }  // namespace
 
 void config::validate() const {
-    check(*this, struct_name,
-          [](std::size_t i) { return "instances[" + std::to_string(i) + "]"; });
+    check(*this, struct_name, [](std::size_t i) { return "instances[" + std::to_string(i) + "]"; });
 }
 
 config config::from_uris(std::vector<std::string> uris) {
@@ -213,6 +212,8 @@ config config::from_json(std::string_view text) {
     } catch (const json::parse_error& failure) {
         throw config_error("", "malformed JSON at byte " + std::to_string(failure.byte),
                            "a JSON object");
+    } catch (const json::exception&) {
+        throw config_error("", "a number that is too large", "a JSON object");
     }
     config result;
     json_reader(result).read(document);

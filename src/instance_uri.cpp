@@ -2,11 +2,14 @@
 
 #include <colock/error.hpp>
 
+#include <boost/url/grammar/ci_string.hpp>
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
+#include <sys/un.h>
+
 #include <charconv>
-#include <optional>
+#include <cstddef>
 #include <system_error>
 #include <utility>
 
@@ -20,13 +23,25 @@ constexpr std::string_view expected =
     "redis://[user[:password]@]host[:port][/database], rediss://..., "
     "unix:///path[?db=&user=&password=] or memory://name";
 
+/// What a socket's address has room for, without the zero at its end.
+constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
+
+/// Schemes and host names do not tell upper from lower case.
+std::string lower_case(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        result += urls::grammar::to_lower(c);
+    }
+    return result;
+}
+
 /// A parser of one URI, which knows what to say when something is wrong with it.
 class uri_parser {
 public:
     uri_parser(std::string field, urls::url_view url) : field_(std::move(field)), url_(url) {}
 
     instance_address parse() {
-        const std::string scheme = url_.scheme();
+        const std::string scheme = lower_case(url_.scheme());
         if (url_.has_fragment()) {
             fail("its fragment", "no fragment");
         }
@@ -47,9 +62,18 @@ private:
         throw config_error(field_, what, std::string(allowed));
     }
 
+    /// `what` with the text that is wrong, for an error; without it if it may be the rest of a
+    /// password with a '/', '?' or '&' that should have been percent-encoded.
+    [[nodiscard]] std::string show(std::string_view what, std::string_view text) const {
+        const bool cut_password = url_.encoded_resource().find('@') != std::string_view::npos;
+        return cut_password ? std::string(what) + " (is a password not percent-encoded?)"
+                            : std::string(what) + " '" + std::string(text) + "'";
+    }
+
     memory_address parse_memory() const {
-        if (url_.host().empty() || !url_.path().empty() || url_.has_query()) {
-            fail("'" + std::string(url_.buffer()) + "'", "memory://name, a name and nothing else");
+        if (url_.host().empty() || url_.has_userinfo() || url_.has_port() || !url_.path().empty() ||
+            url_.has_query()) {
+            fail("what comes with its name", "memory://name, a name and nothing else");
         }
         return {url_.host()};
     }
@@ -57,8 +81,13 @@ private:
     address parse_unix() const {
         address result;
         result.unix_path = url_.path();
-        if (result.unix_path.size() < 2 || !url_.host().empty()) {
+        if (!result.unix_path.starts_with('/') || result.unix_path.size() < 2 ||
+            result.unix_path.find('\0') != std::string::npos || !url_.encoded_authority().empty()) {
             fail("its path", "unix:///absolute/path/of/socket");
+        }
+        if (result.unix_path.size() > longest_socket_path) {
+            fail("its path, which is too long,",
+                 "at most " + std::to_string(longest_socket_path) + " bytes");
         }
         for (const auto& parameter : url_.params()) {
             if (parameter.key == "db") {
@@ -68,7 +97,7 @@ private:
             } else if (parameter.key == "password") {
                 result.password = parameter.value;
             } else {
-                fail("the parameter '" + parameter.key + "'", "db, user or password");
+                fail(show("the parameter", parameter.key), "db, user or password");
             }
         }
         result.display = "unix://" + result.unix_path + database_suffix(result, "?db=");
@@ -78,9 +107,14 @@ private:
     address parse_redis(bool tls) const {
         address result;
         result.tls = tls;
-        result.host = url_.host_address();
+        result.host = url_.host_type() == urls::host_type::ipv6
+                          ? url_.host_ipv6_address().to_string()  // in its one normal form
+                          : url_.host_address();
         if (result.host.empty()) {
             fail("its host, which is empty,", "a host name or address");
+        }
+        if (result.host.find('\0') != std::string::npos) {
+            fail("its host, with a zero byte,", "a host name or address");
         }
         parse_port(result);
         if (url_.has_userinfo()) {
@@ -92,8 +126,9 @@ private:
             result.database = parse_database(std::string_view(path).substr(1));
         }
         parse_tls_parameters(result);
-        result.display = std::string(tls ? "rediss://" : "redis://") + url_.encoded_host().decode() +
-                         ":" + result.port + database_suffix(result, "/");
+        result.display = std::string(tls ? "rediss://" : "redis://") +
+                         url_.encoded_host().decode() + ":" + result.port +
+                         database_suffix(result, "/");
         return result;
     }
 
@@ -102,7 +137,7 @@ private:
             return;
         }
         if (url_.port_number() == 0) {
-            fail("the port '" + std::string(url_.port()) + "'", "a port from 1 to 65535");
+            fail(show("the port", url_.port()), "a port from 1 to 65535");
         }
         result.port = std::to_string(url_.port_number());
     }
@@ -110,7 +145,7 @@ private:
     void parse_tls_parameters(address& result) const {
         for (const auto& parameter : url_.params()) {
             if (!result.tls) {
-                fail("the parameter '" + parameter.key + "'",
+                fail(show("the parameter", parameter.key),
                      "no parameters (TLS files go with rediss://)");
             } else if (parameter.key == "ca_file") {
                 result.tls_ca_file = parameter.value;
@@ -122,7 +157,7 @@ private:
                        (parameter.value == "peer" || parameter.value == "none")) {
                 result.tls_verify = parameter.value == "peer";
             } else {
-                fail("the parameter '" + parameter.key + "=" + parameter.value + "'",
+                fail(show("the parameter", parameter.key),
                      "ca_file, cert_file, key_file, verify=peer or verify=none");
             }
         }
@@ -132,7 +167,7 @@ private:
         int number = 0;
         const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
         if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 0) {
-            fail("the database '" + std::string(text) + "'", "a number from 0");
+            fail(show("the database", text), "a number from 0");
         }
         return number;
     }
@@ -164,7 +199,10 @@ std::string identity_of(const instance_address& address) {
     }
     // Without the database: two databases of one server stand and fall together.
     const auto& server = std::get<instance::redis::address>(address);
-    return server.unix_path.empty() ? server.host + ":" + server.port : server.unix_path;
+    if (!server.unix_path.empty()) {
+        return server.unix_path;
+    }
+    return lower_case(server.host) + ":" + server.port;
 }
 
 }  // namespace colock

@@ -126,7 +126,9 @@ private:
 /// What a failed operation throws. `what()` names the resource and what each instance voted.
 class lock_error : public boost::system::system_error {
 public:
-    explicit lock_error(const error& e) : system_error(e.code(), e.details()) {}
+    explicit lock_error(const error& e)
+        : system_error(e.details().empty() ? system_error(e.code())
+                                           : system_error(e.code(), e.details())) {}
 };
 
 /// Thrown by `with_lock` when the lease was lost while the body ran, even if the body returned.

@@ -65,7 +65,12 @@ acquire::action acquire::resume(event e, time_point now) {
                 return fail(acquire_outcome::cancelled);
             }
             if (e.kind == kind::remaining) {
-                free_at_[e.index] = run_out(e.vote.remaining, now);
+                // Who is told that a key is gone already still takes a step aside, or all that were
+                // told would be back at the same moment.
+                free_at_[e.index] = e.vote.kind == vote_kind::denied &&
+                                            e.vote.holder == holder::nobody
+                                        ? now + settings_.retry.delay(0, next_random(random_))
+                                        : run_out(e.vote.remaining, now);
                 backoff_end_ = std::min(backoff_end_, quorum_free_at());
             }
             if (now >= settings_.deadline) {

@@ -27,6 +27,7 @@ enum class failure : std::uint8_t {
     none,
     down,              ///< no ready connection; not sent
     overloaded,        ///< too many in flight; not sent
+    stalled,           ///< it has not answered for too long; not sent
     withdrawn,         ///< taken back by its sender before it was sent
     too_late,          ///< its deadline passed before it was sent
     timeout,           ///< no answer in time; outcome unknown

@@ -30,6 +30,7 @@ std::string_view words_for(core::failure reason) noexcept {
         case core::failure::none: break;
         case core::failure::down: return "down";
         case core::failure::overloaded: return "overloaded, too many commands in flight";
+        case core::failure::stalled: return "not sent, it has not answered for a while";
         case core::failure::withdrawn: return "withdrawn before it was sent";
         case core::failure::too_late: return "too late to be sent";
         case core::failure::timeout: return "no answer in time";
@@ -54,7 +55,7 @@ std::string words_for(const core::vote* vote) {
     std::string text(words_for(vote->reason));
     if (vote->detail && !vote->detail->empty()) {
         text += ": ";
-        text += *vote->detail;
+        text += printable(*vote->detail);
     }
     return text;
 }

@@ -11,7 +11,8 @@
 namespace colock::runtime {
 
 /// A round as one line for an error's text: the resource, the count, and what each instance voted.
-/// Bytes of the resource that are not printable ASCII are escaped, and a long one is cut.
+/// Bytes of the resource, and of what a server said, that are not printable ASCII are escaped; long
+/// ones are cut.
 std::string describe(std::string_view resource, const core::round& votes,
                      const std::vector<instance::status>& instances);
 

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -110,7 +111,8 @@ bool engine::starting() const {
 
 void engine::on_state_change(std::size_t /*index*/) {
     const bool has_quorum = ready_count() >= core::quorum_of(instances_.size());
-    const bool is_back = has_quorum && !std::exchange(had_quorum_, has_quorum);
+    const bool had_quorum = std::exchange(had_quorum_, has_quorum);
+    const bool is_back = has_quorum && !had_quorum;
     for (auto it = acquiring_.begin(); it != acquiring_.end();) {
         acquire_operation& operation = *it++;  // it may unlink itself
         operation.on_instances_changed(is_back);
@@ -260,6 +262,9 @@ void engine::abandon() noexcept {
     const auto delivering = std::exchange(delivering_, {});
     const auto waiters = std::exchange(close_waiters_, {});
     self_.reset();
+    // Leases may outlive the context; a strand of it must not.
+    executor_ = boost::asio::system_executor();
+    user_executor_ = boost::asio::system_executor();
 }
 
 }  // namespace colock::runtime

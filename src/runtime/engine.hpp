@@ -1,6 +1,7 @@
 #ifndef COLOCK_RUNTIME_ENGINE_HPP
 #define COLOCK_RUNTIME_ENGINE_HPP
 
+#include "core/backoff.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "instance/instance.hpp"
@@ -117,6 +118,12 @@ public:
     [[nodiscard]] const statistics& counts() const noexcept { return statistics_; }
     [[nodiscard]] std::vector<instance::status> instance_states() const;
 
+    /// A random number, enough for jitter.
+    [[nodiscard]] std::uint64_t next_seed() noexcept {
+        std::uint64_t state = seeds_.fetch_add(1, std::memory_order_relaxed);
+        return core::next_random(state);
+    }
+
     /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
     /// context is gone.
     template <typename Function>
@@ -146,7 +153,6 @@ public:
     [[nodiscard]] instance::instance& instance_at(std::size_t i) noexcept { return *instances_[i]; }
     [[nodiscard]] timer_queue& timers() noexcept { return timers_; }
     [[nodiscard]] token_source& tokens() noexcept { return tokens_; }
-    [[nodiscard]] std::uint64_t next_seed() { return tokens_.next_seed(); }
     [[nodiscard]] statistics& count() noexcept { return statistics_; }
     [[nodiscard]] bool closing() const noexcept { return closing_; }
     [[nodiscard]] bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
@@ -199,6 +205,7 @@ private:
     core::time_point recent_time_ = std::chrono::steady_clock::now();
 
     token_source tokens_;
+    std::atomic<std::uint64_t> seeds_{tokens_.next_seed()};
     statistics statistics_;
 
     bool turn_scheduled_ = false;

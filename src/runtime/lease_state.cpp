@@ -73,7 +73,9 @@ lease_state::lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lo
     engine_->add(*this);
 }
 
-lease_state::~lease_state() = default;
+lease_state::~lease_state() {
+    engine_->timers().clear(*this);
+}
 
 void lease_state::submit(std::size_t index, core::verb verb, core::duration ttl,
                          core::time_point sent, instance::command_tag tag) {
@@ -82,7 +84,9 @@ void lease_state::submit(std::size_t index, core::verb verb, core::duration ttl,
     command.key = spec_->key;
     command.token = token_.view();
     command.ttl = to_milliseconds(ttl);
-    command.deadline = sent + engine_->settings().instance_timeout;
+    if (verb == core::verb::acquire || verb == core::verb::extend) {  // a release is never too late
+        command.deadline = sent + engine_->settings().instance_timeout;
+    }
     keep_alive();
     ++pending_votes_;
     engine_->instance_at(index).submit(command, *this, tag);
@@ -325,7 +329,7 @@ void lease_state::begin_release(core::time_point now, core::time_point valid_unt
     core::release_settings settings;
     settings.instances = keys_.size();
     settings.instance_timeout = engine_->settings().instance_timeout;
-    settings.retry = {std::chrono::milliseconds(20), std::chrono::milliseconds(500)};
+    settings.retry = {std::chrono::milliseconds(20), std::chrono::seconds(2)};
     settings.valid_until = valid_until;
     settings.gone_at = core::gone_at(now, ttl_, engine_->settings().drift);
     release_.emplace(settings, engine_->next_seed());
@@ -346,9 +350,7 @@ void lease_state::drive_release(core::release::event event, core::time_point now
             case kind::resolved: on_resolved(action.outcome); break;
             case kind::wait: wait(action.time); return;
             case kind::ended:
-                phase_ = phase::ended;
-                wait(core::never);
-                engine_->release_ended();
+                end();
                 break;
         }
         event = core::release::event::done();
@@ -377,6 +379,14 @@ void lease_state::on_resolved(core::release_outcome outcome) {
     }
 }
 
+/// Leaves everything that the engine knows of us: from now on we may be destroyed by any thread.
+void lease_state::end() {
+    phase_ = phase::ended;
+    engine_->timers().clear(*this);
+    unlink();
+    engine_->release_ended();
+}
+
 void lease_state::on_close() {
     lose(loss_reason::closed);
     forget_if_idle();
@@ -386,9 +396,7 @@ void lease_state::on_closed() {
     if (phase_ != phase::releasing) {
         return;
     }
-    phase_ = phase::ended;
-    engine_->timers().clear(*this);
-    engine_->release_ended();
+    end();
     if (!outcome_) {
         on_resolved(core::release_outcome::no_quorum);
     }
@@ -397,7 +405,11 @@ void lease_state::on_closed() {
 
 void lease_state::on_abandon() noexcept {
     engine_->timers().clear(*this);
-    self_.reset();
+    // The handlers of those who wait for us may own the lease, and so us.
+    const auto extends = std::exchange(extends_, {});
+    const auto release_waiters = std::exchange(release_waiters_, {});
+    const auto loss_waiters = std::exchange(loss_waiters_, {});
+    const auto dying = std::move(self_);
 }
 
 void lease_state::wait(core::time_point until) {

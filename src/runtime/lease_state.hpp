@@ -172,6 +172,7 @@ private:
     void drive_release(core::release::event event, core::time_point now);
     void send_release(core::time_point now);
     void on_resolved(core::release_outcome outcome);
+    void end();
 
     void wait(core::time_point until);
     void keep_alive();

@@ -32,7 +32,9 @@ void timer_queue::clear(timed& t) {
 }
 
 void timer_queue::run(core::time_point now) {
-    while (!heap_.empty() && heap_.front()->time_ <= now) {
+    // As many as there are now: one that sets itself anew for a time that has passed must not keep us.
+    for (std::size_t most = heap_.size();
+         most != 0 && !heap_.empty() && heap_.front()->time_ <= now; --most) {
         timed& due = *heap_.front();
         clear(due);
         due.on_time(now);

@@ -46,7 +46,7 @@ public:
         return heap_.empty() ? core::never : heap_.front()->time_;
     }
 
-    /// Calls `on_time` of everything whose time is `now` or earlier, each once.
+    /// Calls `on_time` of everything whose time is `now` or earlier.
     void run(core::time_point now);
 
 private:

@@ -56,9 +56,9 @@ public:
     }
 
     void flush() override {
-        std::size_t position = 0;
+        std::size_t executed = 0;
         for (entry& e : std::exchange(queue_, {})) {
-            e.receiver->on_vote(index_, e.tag, execute(e, position++));
+            e.receiver->on_vote(index_, e.tag, execute(e, executed));
         }
     }
 
@@ -79,7 +79,8 @@ private:
         command_tag tag;
     };
 
-    core::vote execute(const entry& e, std::size_t position) {
+    /// `executed` counts those of one flush: what would be in flight to a server.
+    core::vote execute(const entry& e, std::size_t& executed) {
         const core::time_point now = std::chrono::steady_clock::now();
         if (!e.receiver->wanted(index_, e.tag)) {
             return core::vote::failed(core::failure::withdrawn);
@@ -87,12 +88,13 @@ private:
         if (stopped_) {
             return core::vote::failed(core::failure::down);
         }
-        if (position >= max_in_flight_) {
+        if (executed >= max_in_flight_) {
             return core::vote::failed(core::failure::overloaded);
         }
         if (now > e.command.deadline) {
             return core::vote::failed(core::failure::too_late);
         }
+        ++executed;
         const std::lock_guard lock(store_->mutex);
         return store_->keys.execute(e.command, now);
     }

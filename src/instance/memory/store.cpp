@@ -42,7 +42,7 @@ core::vote store::execute(const core::command& command, core::time_point now) {
                                     std::chrono::duration_cast<core::milliseconds>(
                                         found->second.expires - now));
             }
-            break;
+            return vote::denied(holder::nobody, core::milliseconds(0));
     }
     return vote::denied(exists ? holder::another : holder::nobody);
 }

@@ -188,7 +188,8 @@ std::unique_ptr<batch> connection::new_batch() {
     return result;
 }
 
-void connection::execute(std::unique_ptr<batch> commands) {
+void connection::execute(std::unique_ptr<batch> commands, core::time_point now) {
+    sent_at_.push_back(now);
     batch& b = *commands;
     any_adapter::impl_t adapter = [this, &b](any_adapter::parse_event event,
                                              const resp3::node_view& node, error_code&) {
@@ -217,6 +218,7 @@ void connection::on_reply(batch& commands, const resp3::node_view& root) {
 }
 
 void connection::on_executed(std::unique_ptr<batch> commands, const error_code& failure) {
+    sent_at_.pop_front();
     std::shared_ptr<const std::string> reason;
     while (const pending_command* unanswered = commands->next()) {
         if (!reason) {

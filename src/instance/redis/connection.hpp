@@ -1,6 +1,7 @@
 #ifndef COLOCK_INSTANCE_REDIS_CONNECTION_HPP
 #define COLOCK_INSTANCE_REDIS_CONNECTION_HPP
 
+#include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/batch.hpp"
@@ -14,6 +15,7 @@
 #include <boost/redis/connection.hpp>
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,7 +59,13 @@ public:
     std::unique_ptr<batch> new_batch();
 
     /// Sends a batch. Each of its commands gets its vote.
-    void execute(std::unique_ptr<batch> commands);
+    void execute(std::unique_ptr<batch> commands, core::time_point now);
+
+    /// Since when the oldest batch that is not fully answered waits for its replies; `core::never`
+    /// if there is none.
+    [[nodiscard]] core::time_point waiting_since() const noexcept {
+        return sent_at_.empty() ? core::never : sent_at_.front();
+    }
 
     /// Ends the connection. `serve` then ends.
     void close();
@@ -79,6 +87,7 @@ private:
     boost::asio::steady_timer ended_signal_;  // cancelled when the connection has ended
     bool ended_ = false;
     std::string end_reason_;
+    std::deque<core::time_point> sent_at_;  // of the batches under way; they end in this order
     std::vector<std::unique_ptr<batch>> spare_batches_;
 };
 

@@ -10,6 +10,9 @@
 namespace colock::instance::redis {
 namespace {
 
+/// The digest of no script.
+constexpr std::string_view no_script = "0000000000000000000000000000000000000000";
+
 /// The value behind `name:` in the text of INFO; empty if it is not there.
 std::string_view find_field(std::string_view info, std::string_view name) {
     while (!info.empty()) {
@@ -37,26 +40,29 @@ boost::redis::request::config request_settings() {
 }  // namespace
 
 template <typename... Arguments>
-std::size_t probe::add(std::string name, bool may_fail, const char* command,
+std::size_t probe::add(std::string name, expected answer, const char* command,
                        const Arguments&... arguments) {
     request_.push(command, arguments...);
-    steps_.push_back({std::move(name), may_fail, false, false, {}});
+    steps_.push_back({std::move(name), answer, false, false, {}});
     return steps_.size() - 1;
 }
 
 probe::probe(const address& to) : request_(request_settings()) {
     if (to.password.empty() && to.user.empty()) {
-        add("HELLO", false, "HELLO", 3, "SETNAME", "colock");
+        add("HELLO", expected::success, "HELLO", 3, "SETNAME", "colock");
     } else {
         const std::string user = to.user.empty() ? "default" : to.user;
-        add("HELLO with AUTH", false, "HELLO", 3, "AUTH", user, to.password, "SETNAME", "colock");
+        add("HELLO with AUTH", expected::success, "HELLO", 3, "AUTH", user, to.password, "SETNAME",
+            "colock");
     }
     if (to.database != 0) {
-        add("SELECT " + std::to_string(to.database), false, "SELECT", to.database);
+        add("SELECT " + std::to_string(to.database), expected::success, "SELECT", to.database);
     }
-    info_ = add("INFO", true, "INFO", "server");
-    extend_ = add("SCRIPT LOAD", false, "SCRIPT", "LOAD", scripts::extend);
-    release_ = add("SCRIPT LOAD", false, "SCRIPT", "LOAD", scripts::release);
+    info_ = add("INFO", expected::success_or_error, "INFO", "server");
+    extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
+    release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
+    // The answer tells whether the user may run scripts at all, without running one.
+    add("EVALSHA", expected::unknown_script, "EVALSHA", no_script, 0);
 }
 
 void probe::on_node(const boost::redis::resp3::node_view& node) {
@@ -69,12 +75,24 @@ void probe::on_node(const boost::redis::resp3::node_view& node) {
     current.text = node.value;
 }
 
+bool probe::step::passed() const {
+    switch (answer) {
+        case expected::success:
+            return !refused;
+        case expected::success_or_error:
+            return true;
+        case expected::unknown_script:
+            break;
+    }
+    return refused && text.starts_with("NOSCRIPT");
+}
+
 std::optional<std::string> probe::objection() const {
     for (const step& s : steps_) {
         if (!s.answered) {
             return s.name + " was not answered";
         }
-        if (s.refused && !s.may_fail) {
+        if (!s.passed()) {
             return s.name + " was refused: " + s.text;
         }
     }

@@ -24,8 +24,8 @@ struct server_facts {
 };
 
 /// What is asked on a new connection before it may vote: to log in, select the database, tell who it
-/// is, and load the scripts. A server that refuses any of these could grant a lock in the wrong
-/// database, or grant one that cannot be released; it must not vote.
+/// is, load the scripts, and whether they may be run. A server that refuses any of these could grant
+/// a lock in the wrong database, or grant one that cannot be released; it must not vote.
 class probe {
 public:
     explicit probe(const address& to);
@@ -42,16 +42,20 @@ public:
     [[nodiscard]] server_facts facts() const;
 
 private:
+    enum class expected { success, success_or_error, unknown_script };
+
     struct step {
         std::string name;
-        bool may_fail = false;
+        expected answer = expected::success;
         bool answered = false;
         bool refused = false;
         std::string text;
+
+        [[nodiscard]] bool passed() const;
     };
 
     template <typename... Arguments>
-    std::size_t add(std::string name, bool may_fail, const char* command,
+    std::size_t add(std::string name, expected answer, const char* command,
                     const Arguments&... arguments);
 
     boost::redis::request request_;

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -66,8 +67,7 @@ public:
 
     void submit(const core::command& command, vote_receiver& receiver, command_tag tag) {
         queue({command, &receiver, tag, false});
-        in_flight_.store(in_flight_.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_relaxed);
+        in_flight_.store(in_flight_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
 
     void flush() {
@@ -75,18 +75,17 @@ public:
         std::unique_ptr<batch> commands = ready_ ? connection_->new_batch() : nullptr;
         flushing_.swap(submitted_);
         for (const pending_command& pending : flushing_) {
-            const core::failure refusal = refuse(pending, now);
-            if (refusal == core::failure::none) {
+            if (const core::failure refusal = refuse(pending, now);
+                refusal == core::failure::none) {
                 commands->add(pending, facts_);
                 ++sent_;
             } else {
-                vote_on(pending, core::vote::failed(
-                                     refusal, refusal == core::failure::down ? why_down_ : nullptr));
+                vote_on(pending, core::vote::failed(refusal, explain(refusal)));
             }
         }
         flushing_.clear();
         if (commands && !commands->empty()) {
-            connection_->execute(std::move(commands));
+            connection_->execute(std::move(commands), now);
         }
     }
 
@@ -119,18 +118,36 @@ private:
         if (sent_ >= settings_.max_in_flight) {
             return core::failure::overloaded;
         }
+        // Others than these take nothing that would have to be given back.
+        const bool takes = pending.command.verb == core::verb::acquire ||
+                           pending.command.verb == core::verb::extend;
+        if (takes && stalled(now)) {
+            return core::failure::stalled;
+        }
         return now > pending.command.deadline ? core::failure::too_late : core::failure::none;
     }
 
+    /// A server that does not answer would only pile up commands, and locks to be given back.
+    [[nodiscard]] bool stalled(core::time_point now) const {
+        const core::time_point since = connection_->waiting_since();
+        return since != core::never && now - since > settings_.stall_timeout;
+    }
+
+    [[nodiscard]] std::shared_ptr<const std::string> explain(core::failure refusal) const {
+        return refusal == core::failure::down ? why_down_ : nullptr;
+    }
+
     void vote_on(const pending_command& pending, core::vote vote) {
-        in_flight_.store(in_flight_.load(std::memory_order_relaxed) - 1,
-                         std::memory_order_relaxed);
+        in_flight_.store(in_flight_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         if (observer_ != nullptr) {
             pending.receiver->on_vote(index_, pending.tag, std::move(vote));
         }
     }
 
-    void on_probing() override { change_state(state::probing, {}); }
+    void on_probing() override {
+        answered_ = true;
+        change_state(state::probing, {});
+    }
 
     void on_ready(const server_facts& facts) override {
         if (stopped_) {
@@ -177,24 +194,31 @@ private:
 
     /// Gives the reason for its end.
     asio::awaitable<std::string> connect_and_serve() {
-        std::string host;
-        if (to_.unix_path.empty()) {
-            auto found = co_await resolver_.resolve(to_.host, settings_.connection.connect_timeout);
-            if (stopped_) {
-                co_return std::string();
-            }
-            if (found.addresses.empty()) {
-                co_return "cannot resolve " + to_.host + ": " + found.failure;
-            }
-            host = found.addresses[tries_ % found.addresses.size()];
+        if (!to_.unix_path.empty()) {
+            co_return co_await serve_at(std::string());
         }
+        const auto found =
+            co_await resolver_.resolve(to_.host, settings_.connection.connect_timeout);
+        if (found.addresses.empty()) {
+            co_return "cannot resolve " + to_.host + ": " + found.failure;
+        }
+        // A name often has addresses where the server does not listen: "localhost" has ::1.
+        std::string reason;
+        answered_ = false;
+        for (std::size_t i = 0; i != found.addresses.size() && !answered_ && !stopped_; ++i) {
+            reason = co_await serve_at(found.addresses[(tries_ + i) % found.addresses.size()]);
+        }
+        co_return reason;
+    }
+
+    asio::awaitable<std::string> serve_at(std::string host) {
         try {
             connection_ = std::make_shared<connection>(executor_, to_, settings_.connection,
                                                        make_tls_context(to_));
-        } catch (const boost::system::system_error& failure) {
+            co_return co_await connection_->serve(std::move(host), shared_from_this());
+        } catch (const std::exception& failure) {
             co_return failure.what();
         }
-        co_return co_await connection_->serve(std::move(host), shared_from_this());
     }
 
     void change_state(state now, const std::string& reason) {
@@ -234,6 +258,7 @@ private:
     bool stopped_ = false;
     bool ready_ = false;
     bool starting_ = true;
+    bool answered_ = false;  // the server, since the last try to connect
     std::size_t tries_ = 0;  // to connect, since it was last ready
     std::shared_ptr<connection> connection_;
     server_facts facts_;
@@ -242,7 +267,7 @@ private:
 
     std::vector<pending_command> submitted_;
     std::vector<pending_command> flushing_;
-    std::size_t sent_ = 0;                  // of the commands in flight, those at the server
+    std::size_t sent_ = 0;                   // of the commands in flight, those at the server
     std::atomic<std::size_t> in_flight_{0};  // submitted and not voted on; written here only
 
     mutable std::mutex status_mutex_;
@@ -277,8 +302,8 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, address to,
                                               const asio::any_io_executor& executor,
                                               instance_observer& observer) {
     make_tls_context(to);  // a file that cannot be read is said now, not at every connection
-    return std::make_unique<redis_instance>(std::make_shared<session>(
-        index, std::move(to), settings, seed, executor, observer));
+    return std::make_unique<redis_instance>(
+        std::make_shared<session>(index, std::move(to), settings, seed, executor, observer));
 }
 
 }  // namespace colock::instance::redis

@@ -2,6 +2,7 @@
 #define COLOCK_INSTANCE_REDIS_REDIS_INSTANCE_HPP
 
 #include "core/backoff.hpp"
+#include "core/time.hpp"
 #include "instance/instance.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/connection.hpp"
@@ -18,6 +19,8 @@ struct redis_settings {
     connection_settings connection;
     core::backoff reconnect;
     std::size_t max_in_flight = 65536;
+    /// A server that has not answered for so long is sent no new locks until it does.
+    core::duration stall_timeout{};
 };
 
 /// An instance on a Redis or Valkey server. `seed` feeds the jitter of reconnecting. Throws

@@ -1,0 +1,23 @@
+#include <colock/colock.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <iostream>
+
+namespace asio = boost::asio;
+
+asio::awaitable<void> work(colock::client& locks) {
+    colock::mutex mutex{locks, "invoice:42"};
+    colock::lease lease = co_await mutex.acquire();  // a quorum said yes; a watchdog renews it
+    std::cout << "only we touch " << lease.resource() << " now\n";
+    co_await lease.release();
+    co_await locks.close();
+}
+
+int main(int argc, char** argv) {  // e.g. quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
+    asio::io_context context;
+    colock::client locks{context, colock::config::from_uris({argv + 1, argv + argc})};
+    asio::co_spawn(context, work(locks), [](std::exception_ptr e) { if (e) std::rethrow_exception(e); });
+    context.run();
+}

@@ -1,0 +1,88 @@
+#include "benchmark/child_process.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace colock::benchmark {
+namespace {
+
+void write_all(int file, std::string_view text) {
+    while (!text.empty()) {
+        const auto written = ::write(file, text.data(), text.size());
+        if (written < 0) {
+            return;
+        }
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+std::string read_all(int file) {
+    std::string text;
+    std::array<char, 4096> chunk;
+    while (true) {
+        const auto size = ::read(file, chunk.data(), chunk.size());
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size <= 0) {
+            return text;
+        }
+        text.append(chunk.data(), static_cast<std::size_t>(size));
+    }
+}
+
+/// Ends without destructors: the servers in this copy of the memory belong to the parent.
+[[noreturn]] void run_child(const std::function<nlohmann::json()>& work, int output) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    nlohmann::json answer;
+    try {
+        answer["result"] = work();
+    } catch (const std::exception& failure) {
+        answer["error"] = failure.what();
+    }
+    write_all(output, answer.dump());
+    ::_exit(0);
+}
+
+}  // namespace
+
+nlohmann::json in_child_process(const std::function<nlohmann::json()>& work) {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) {
+        throw std::system_error(errno, std::generic_category(), "pipe");
+    }
+    const pid_t child = ::fork();
+    if (child < 0) {
+        throw std::system_error(errno, std::generic_category(), "fork");
+    }
+    if (child == 0) {
+        ::close(ends[0]);
+        run_child(work, ends[1]);
+    }
+    ::close(ends[1]);
+    const auto text = read_all(ends[0]);
+    ::close(ends[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    const auto answer = nlohmann::json::parse(text, nullptr, false);
+    if (answer.is_discarded()) {
+        throw std::runtime_error("the client's process ended with status " +
+                                 std::to_string(status));
+    }
+    if (answer.contains("error")) {
+        throw std::runtime_error(answer["error"].get<std::string>());
+    }
+    return answer["result"];
+}
+
+}  // namespace colock::benchmark

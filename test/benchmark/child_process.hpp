@@ -1,0 +1,17 @@
+#ifndef COLOCK_BENCHMARK_CHILD_PROCESS_HPP
+#define COLOCK_BENCHMARK_CHILD_PROCESS_HPP
+
+#include <nlohmann/json.hpp>
+
+#include <functional>
+
+namespace colock::benchmark {
+
+/// Runs a function in a process of its own, so that memory, caches of the allocator and getrusage
+/// start fresh for each run, and returns what it returns. Throws what it throws, as
+/// `std::runtime_error`. Call it while the program has one thread.
+nlohmann::json in_child_process(const std::function<nlohmann::json()>& work);
+
+}  // namespace colock::benchmark
+
+#endif

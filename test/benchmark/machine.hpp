@@ -1,0 +1,15 @@
+#ifndef COLOCK_BENCHMARK_MACHINE_HPP
+#define COLOCK_BENCHMARK_MACHINE_HPP
+
+#include "support/redis_server.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace colock::benchmark {
+
+/// Where the figures come from: cpu, cores, kernel, compiler, boost, redis, date.
+nlohmann::json describe_machine(const test::redis_server& server);
+
+}  // namespace colock::benchmark
+
+#endif

@@ -1,0 +1,86 @@
+#ifndef COLOCK_BENCHMARK_MEASUREMENT_HPP
+#define COLOCK_BENCHMARK_MEASUREMENT_HPP
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace colock::benchmark {
+
+/// What both clients are told to do: `concurrency` tasks, each taking and releasing its own lock in
+/// a loop.
+struct workload {
+    std::vector<std::string> instances;
+    std::size_t concurrency = 1;
+    std::chrono::milliseconds warm_up{500};
+    std::chrono::milliseconds duration{2000};
+};
+
+constexpr std::chrono::milliseconds lock_ttl{10000};
+
+/// The name of a task's lock; as long for one client as for the other.
+std::string lock_name(std::size_t task);
+
+/// What was measured between warm-up and end. A cycle is a lock taken and released.
+struct measured {
+    double cycles_per_second = 0;
+    double p50_us = 0;  ///< of a whole cycle
+    double p99_us = 0;
+    double client_cpu_us_per_cycle = 0;  ///< user and kernel time of the client's process
+    std::uint64_t cycles = 0;
+    std::uint64_t cycles_with_warm_up = 0;
+};
+
+/// Stands beside a running client: starts measuring after the warm-up, tells when to end.
+///
+/// The client begins with `start`, and reports each cycle.
+class measurement {
+public:
+    using clock = std::chrono::steady_clock;
+
+    measurement(boost::asio::io_context& context, const workload& work);
+
+    /// Connections stand: the warm-up begins now.
+    void start();
+
+    /// Whether the time is over: no new cycles then.
+    [[nodiscard]] bool over() const noexcept { return phase_ == phase::over; }
+
+    /// A cycle has ended now. Returns this now, for the next cycle's start.
+    clock::time_point cycle_since(clock::time_point start) {
+        const auto now = clock::now();
+        ++cycles_with_warm_up_;
+        if (phase_ == phase::measuring) {
+            latencies_.push_back(
+                static_cast<std::uint32_t>(std::chrono::nanoseconds(now - start).count()));
+        }
+        return now;
+    }
+
+    [[nodiscard]] measured result();
+
+private:
+    enum class phase { warming_up, measuring, over };
+
+    void begin_measuring();
+    void end_measuring();
+
+    boost::asio::steady_timer timer_;
+    workload work_;
+    phase phase_ = phase::warming_up;
+    clock::time_point started_;
+    std::chrono::microseconds cpu_at_start_{};
+    clock::duration elapsed_{};
+    std::chrono::microseconds cpu_{};
+    std::vector<std::uint32_t> latencies_;  // in ns: up to 4 s
+    std::uint64_t cycles_with_warm_up_ = 0;
+};
+
+}  // namespace colock::benchmark
+
+#endif

@@ -1,0 +1,371 @@
+#include "integration/locks.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Cancelling: at every moment, of every operation, by every type.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+using asio::cancellation_type;
+
+constexpr std::array every_type{cancellation_type::terminal, cancellation_type::partial,
+                                cancellation_type::total, cancellation_type::all};
+
+/// An acquire that can be cancelled, and what came of it.
+struct pending_acquire {
+    asio::cancellation_signal signal;
+    std::optional<error> result;
+    lease granted;
+
+    void start(const mutex& lock) {
+        lock.acquire(asio::bind_cancellation_slot(signal.slot(), [this](error e, lease l) {
+            result = e;
+            granted = std::move(l);
+        }));
+    }
+};
+
+/// How many commands of this kind the servers have executed.
+std::size_t executed(servers& instances, const std::string& command) {
+    std::size_t calls = 0;
+    for (const auto& server : instances) {
+        const std::string text = server.command({"INFO", "commandstats"}).value();
+        const std::string field = "cmdstat_" + command + ":calls=";
+        const auto found = text.find(field);
+        calls += found == std::string::npos ? 0 : std::stoul(text.substr(found + field.size()));
+    }
+    return calls;
+}
+
+BOOST_FIXTURE_TEST_SUITE(cancellation_test, shared_servers<5>)
+
+BOOST_AUTO_TEST_CASE(in_the_turn_of_its_start_nothing_is_sent) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (auto& server : instances) {
+            server.command({"CONFIG", "RESETSTAT"});
+        }
+        for (const auto type : every_type) {
+            pending_acquire one;
+            one.start(mutex(locks, "x"));
+            one.signal.emit(type);
+            BOOST_TEST(!one.result.has_value());  // never inside
+            co_await async_wait_until([&] { return one.result.has_value(); });
+            BOOST_TEST((*one.result == aborted));
+            BOOST_TEST(!one.granted.valid());
+        }
+        co_await settled(locks);
+        BOOST_TEST(locks.counters().cancelled == every_type.size());
+        for (const std::string command : {"set", "evalsha", "eval", "pttl"}) {
+            BOOST_TEST(executed(instances, command) == 0U, command);
+        }
+        BOOST_TEST(instances.keys() == 0U);
+        // And the count does count.
+        {
+            const lease held = co_await mutex(locks, "x").acquire();
+        }
+        co_await settled(locks);
+        BOOST_TEST(executed(instances, "set") == 5U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(while_connecting_nothing_is_sent) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending_acquire one;
+        one.start(mutex(locks, "x"));
+        co_await asio::post(asio::deferred);
+        one.signal.emit(cancellation_type::terminal);
+        co_await async_wait_until([&] { return one.result.has_value(); });
+        BOOST_TEST((*one.result == aborted));
+        BOOST_TEST(locks.counters().attempts == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(no_cancellation_of_type_none) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending_acquire one;
+        one.start(mutex(locks, "x"));
+        one.signal.emit(cancellation_type::none);
+        co_await async_wait_until([&] { return one.result.has_value(); });
+        BOOST_TEST(one.granted.valid());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(after_its_end_has_no_effect) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending_acquire one;
+        one.start(mutex(locks, "x"));
+        co_await async_wait_until([&] { return one.result.has_value(); });
+        one.signal.emit(cancellation_type::all);
+        co_await asio::post(asio::deferred);
+        BOOST_TEST(one.granted.valid());
+        BOOST_TEST(locks.counters().held == 1U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_waiting_acquire_ends_at_once) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const lease held = co_await mutex(locks, "x").acquire();
+        lock_options patient;
+        patient.retry.initial = patient.retry.maximum = 1min;
+        for (const auto type : every_type) {
+            pending_acquire one;
+            const auto contended = locks.counters().contended;
+            one.start(mutex(locks, "x", patient));
+            co_await async_wait_until([&] { return locks.counters().contended != contended; });
+            const stopwatch prompt;
+            one.signal.emit(type);
+            co_await async_wait_until([&] { return one.result.has_value(); });
+            BOOST_TEST((*one.result == aborted));
+            BOOST_TEST(prompt.elapsed() < 1s);
+        }
+        BOOST_TEST(held.valid());
+    }());
+}
+
+/// Sent to servers that do not answer: it ends at once all the same, and is undone when they do.
+BOOST_AUTO_TEST_CASE(with_silent_servers_it_is_undone_when_they_wake) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers silent(3);
+        client locks(co_await asio::this_coro::executor, silent.config());
+        co_await all_ready(locks);
+        for (auto& server : silent) {
+            server.pause();
+        }
+        pending_acquire one;
+        one.start(mutex(locks, "x", with_ttl(1min)));
+        co_await async_wait_until([&] { return locks.instances()[0].in_flight == 1; });
+        co_await asio::post(asio::deferred);
+        const stopwatch prompt;
+        one.signal.emit(cancellation_type::terminal);
+        co_await async_wait_until([&] { return one.result.has_value(); });
+        BOOST_TEST((*one.result == aborted));
+        BOOST_TEST(prompt.elapsed() < 200ms);
+        for (auto& server : silent) {
+            server.resume();
+        }
+        co_await settled(locks);
+        BOOST_TEST(silent.keys() == 0U);
+    }());
+}
+
+asio::awaitable<void> acquire_and_hold(client& locks, std::string name, std::size_t& acquired) {
+    const lease held = co_await mutex(locks, std::move(name), with_ttl(1min)).acquire();
+    ++acquired;
+    // The moment of cancellation may come while it is held, too.
+    co_await asio::post(asio::deferred);
+}
+
+BOOST_AUTO_TEST_CASE(at_random_moments_it_leaves_nothing_behind) {
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            client locks(executor, instances.config());
+            co_await all_ready(locks);
+            std::mt19937 random(42);
+            std::uniform_int_distribution<int> microseconds(0, 3000);
+            constexpr std::size_t total = 2000;
+            constexpr std::size_t at_once = 20;
+            std::size_t acquired = 0;
+            std::size_t ended = 0;
+            for (std::size_t i = 0; i != total / at_once; ++i) {
+                std::vector<std::shared_ptr<asio::steady_timer>> timers;
+                for (std::size_t k = 0; k != at_once; ++k) {
+                    // Some on names of their own, some in each other's way.
+                    const std::string name =
+                        k % 4 == 0 ? "shared" : "x" + std::to_string(i * at_once + k);
+                    asio::co_spawn(
+                        executor, acquire_and_hold(locks, name, acquired),
+                        asio::cancel_after(std::chrono::microseconds(microseconds(random)),
+                                           [&](std::exception_ptr) { ++ended; }));
+                }
+                co_await async_wait_until([&] { return ended == (i + 1) * at_once; });
+            }
+            co_await settled(locks);
+            BOOST_TEST(instances.keys() == 0U);
+            const counters end = locks.counters();
+            BOOST_TEST(end.acquired >= acquired);
+            // Otherwise the moments were no good.
+            BOOST_TEST(end.cancelled > 100U);
+            BOOST_TEST(acquired > 100U);
+            BOOST_TEST_MESSAGE(end.cancelled << " cancelled, " << acquired << " acquired, "
+                                             << end.undone << " undone");
+            // No watchdog is left: the ttl is long, so look for one with other means than waiting.
+            BOOST_TEST(end.held == 0U);
+            BOOST_TEST(end.renewed == 0U);
+        }(),
+        120s);
+}
+
+BOOST_AUTO_TEST_CASE(no_watchdog_survives_a_cancelled_acquire) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, instances.config());
+        co_await all_ready(locks);
+        lock_options often = with_ttl(1s);
+        often.renew = 5ms;
+        std::mt19937 random(7);
+        std::uniform_int_distribution<int> microseconds(0, 2000);
+        std::size_t ended = 0;
+        for (std::size_t i = 0; i != 100; ++i) {
+            pending_acquire one;
+            asio::steady_timer moment(executor,
+                                      std::chrono::microseconds(microseconds(random)));
+            one.start(mutex(locks, "x" + std::to_string(i), often));
+            co_await moment.async_wait();
+            one.signal.emit(cancellation_type::total);
+            co_await async_wait_until([&] { return one.result.has_value(); });
+            ++ended;
+        }
+        co_await settled(locks);
+        const auto renewed = locks.counters().renewed;
+        const auto extends = executed(instances, "evalsha");
+        // Long enough for one of those 5 ms watchdogs to show itself: another one does so.
+        lease other = co_await mutex(locks, "other", often).acquire();
+        co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 10; });
+        co_await other.release();
+        co_await settled(locks);
+        const auto rounds = locks.counters().renewed + locks.counters().renewals_failed - renewed;
+        // One command an instance and renewal, one for the release; and a renewal under way then.
+        BOOST_TEST(executed(instances, "evalsha") - extends <= 5 * (rounds + 2));
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_release_happens_nevertheless) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (const auto type : every_type) {
+            lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
+            asio::cancellation_signal signal;
+            std::optional<error> result;
+            held.release(asio::bind_cancellation_slot(
+                signal.slot(), [&](error e, release_result) { result = e; }));
+            signal.emit(type);
+            co_await async_wait_until([&] { return result.has_value(); });
+            BOOST_TEST((*result == aborted));
+            BOOST_TEST(!held.valid());
+            co_await settled(locks);
+            BOOST_TEST(instances.holding("x") == 0U);
+            const auto after_all = co_await held.release();
+            BOOST_TEST((after_all == release_result::released));
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_alone) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lease held = co_await mutex(locks, "x", with_ttl(5s)).acquire();
+        for (const auto type : every_type) {
+            asio::cancellation_signal signal;
+            std::optional<error> result;
+            held.extend(1min,
+                        asio::bind_cancellation_slot(signal.slot(), [&](error e) { result = e; }));
+            signal.emit(type);
+            co_await async_wait_until([&] { return result.has_value(); });
+            BOOST_TEST((*result == aborted));
+            BOOST_TEST(held.valid());
+        }
+        // It works on, for the next as well.
+        co_await held.extend(20s);
+        const auto released = co_await held.release();
+        BOOST_TEST((released == release_result::released));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_for_the_loss) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lease held = co_await mutex(locks, "x").acquire();
+        for (const auto type : every_type) {
+            asio::cancellation_signal signal;
+            std::optional<error> result;
+            held.wait_lost(
+                asio::bind_cancellation_slot(signal.slot(), [&](error e) { result = e; }));
+            signal.emit(type);
+            co_await async_wait_until([&] { return result.has_value(); });
+            BOOST_TEST((*result == aborted));
+        }
+        for (int i = 0; i != 3; ++i) {
+            const auto [e] =
+                co_await held.wait_lost(asio::cancel_after(1ms, asio::as_tuple));
+            BOOST_TEST((e == aborted));
+        }
+        BOOST_TEST(held.valid());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_close_goes_on) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const lease held = co_await mutex(locks, "x").acquire();
+        asio::cancellation_signal signal;
+        std::optional<error> result;
+        locks.close(asio::bind_cancellation_slot(signal.slot(), [&](error e) { result = e; }));
+        signal.emit(cancellation_type::terminal);
+        co_await async_wait_until([&] { return result.has_value(); });
+        BOOST_TEST((*result == aborted));
+        co_await locks.close();
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+/// No cancellation disturbs another lock's commands.
+BOOST_AUTO_TEST_CASE(others_do_not_notice) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (int i = 0; i != 100; ++i) {
+            std::array<pending_acquire, 4> victims;
+            for (std::size_t k = 0; k != victims.size(); ++k) {
+                victims.at(k).start(mutex(locks, "victim" + std::to_string(k)));
+            }
+            const auto e = co_await start([](client& c) -> asio::awaitable<void> {
+                lease held = co_await mutex(c, "other").acquire();
+                co_await held.extend(20s);
+                co_await held.release();
+            }(locks));
+            for (auto& victim : victims) {
+                co_await asio::post(asio::deferred);
+                victim.signal.emit(cancellation_type::terminal);
+            }
+            co_await async_wait_until([&] { return e->done; });
+            BOOST_TEST(e->code() == error_code());
+            for (auto& victim : victims) {
+                co_await async_wait_until([&] { return victim.result.has_value(); });
+            }
+        }
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+        BOOST_TEST(locks.counters().unavailable == 0U);
+        BOOST_TEST(locks.counters().renewals_failed == 0U);
+        BOOST_TEST(ready_instances(locks) == 5U);
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -1,0 +1,597 @@
+#include "integration/locks.hpp"
+
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+// Every operation with every kind of completion token.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+config in_memory() {
+    config configuration = config::from_uris({"memory://a", "memory://b", "memory://c"});
+    configuration.key_prefix = "completion_token_test:";
+    return configuration;
+}
+
+/// What an operation needs to be started.
+struct scene {
+    scene(client::executor_type executor, const config& configuration, lock_options options)
+        : locks(executor, configuration), lock(locks, "resource", options) {}
+
+    client locks;
+    mutex lock;
+    lease held;
+};
+
+// An operation is described by: `starts_with_lease`, `options` of the lock, `start` with a token, and
+// `check` of what it completes with after the error.
+
+struct from_a_free_lock {
+    static constexpr bool starts_with_lease = false;
+    static lock_options options() { return {}; }
+};
+
+struct from_a_held_lock {
+    static constexpr bool starts_with_lease = true;
+    static lock_options options() { return {}; }
+};
+
+struct acquire : from_a_free_lock {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.lock.acquire(std::forward<decltype(token)>(token));
+    };
+    static void check(const lease& result) { BOOST_TEST(result.valid()); }
+};
+
+struct checks_an_optional {
+    static void check(const std::optional<lease>& result) {
+        BOOST_TEST_REQUIRE(result.has_value());
+        BOOST_TEST(result->valid());
+    }
+};
+
+struct try_acquire : from_a_free_lock, checks_an_optional {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.lock.try_acquire(std::forward<decltype(token)>(token));
+    };
+};
+
+struct try_acquire_for : from_a_free_lock, checks_an_optional {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.lock.try_acquire_for(10s, std::forward<decltype(token)>(token));
+    };
+};
+
+struct try_acquire_until : from_a_free_lock, checks_an_optional {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.lock.try_acquire_until(steady_clock::now() + 10s,
+                                        std::forward<decltype(token)>(token));
+    };
+};
+
+struct extend : from_a_held_lock {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.held.extend(20s, std::forward<decltype(token)>(token));
+    };
+    static void check() {}
+};
+
+struct release : from_a_held_lock {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.held.release(std::forward<decltype(token)>(token));
+    };
+    static void check(release_result result) { BOOST_TEST((result == release_result::released)); }
+};
+
+struct wait_lost : from_a_held_lock {
+    static lock_options options() {
+        lock_options options;
+        options.max_hold = 20ms;
+        return options;
+    }
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.held.wait_lost(std::forward<decltype(token)>(token));
+    };
+    static void check() {}
+};
+
+struct close : from_a_held_lock {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return s.locks.close(std::forward<decltype(token)>(token));
+    };
+    static void check() {}
+};
+
+struct with_lock : from_a_free_lock {
+    static constexpr auto start = [](scene& s, auto&& token) {
+        return colock::with_lock(
+            s.lock,
+            [](lease& held) -> asio::awaitable<int> { co_return held.valid() ? 42 : 0; },
+            std::forward<decltype(token)>(token));
+    };
+    static void check(int result) { BOOST_TEST(result == 42); }
+};
+
+/// Those whose handlers take a `colock::error` first.
+using operations = std::tuple<acquire, try_acquire, try_acquire_for, try_acquire_until, extend,
+                              release, wait_lost, close>;
+using all_operations = std::tuple<acquire, try_acquire, try_acquire_for, try_acquire_until, extend,
+                                  release, wait_lost, close, with_lock>;
+
+/// Runs `test(scene)` for an operation, ready to be started.
+template <typename Operation, typename Test>
+void on_scene(Test test, const config& configuration = in_memory()) {
+    run_test([&]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor, configuration, Operation::options());
+        if (Operation::starts_with_lease) {
+            s.held = co_await s.lock.acquire();
+        }
+        co_await test(s);
+        co_await s.locks.close();
+    }());
+}
+
+/// Starts it with a token that makes it awaitable, and checks what it gives.
+template <typename Operation, typename Token>
+asio::awaitable<void> await_and_check(scene& s, Token token) {
+    using awaited = decltype(Operation::start(s, token));
+    if constexpr (std::is_same_v<awaited, asio::awaitable<void>>) {
+        co_await Operation::start(s, token);
+        Operation::check();
+    } else {
+        Operation::check(co_await Operation::start(s, token));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE(completion_token_test)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(deferred_by_default, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        // as_tuple alone is as_tuple of the default; so this is co_await operation().
+        auto result = co_await Operation::start(s, asio::as_tuple);
+        BOOST_TEST(!std::get<0>(result));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(co_await_without_a_token) {
+    run_test([]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, in_memory());
+        mutex lock(locks, "resource");
+        lease held = co_await lock.acquire();
+        std::optional<lease> second = co_await lock.try_acquire();
+        BOOST_TEST(!second.has_value());
+        second = co_await lock.try_acquire_for(1ms);
+        BOOST_TEST(!second.has_value());
+        second = co_await lock.try_acquire_until(steady_clock::now() + 1ms);
+        BOOST_TEST(!second.has_value());
+        co_await held.extend(20s);
+        const release_result released = co_await held.release();
+        BOOST_TEST((released == release_result::released));
+        const int value = co_await colock::with_lock(
+            lock, [](lease&) -> asio::awaitable<int> { co_return 42; });
+        BOOST_TEST(value == 42);
+        co_await locks.close();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(use_awaitable, Operation, all_operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        co_await await_and_check<Operation>(s, asio::use_awaitable);
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancel_after_that_does_not_come, Operation, all_operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        co_await await_and_check<Operation>(s, asio::cancel_after(1min, asio::use_awaitable));
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(as_tuple, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        auto result = co_await Operation::start(s, asio::as_tuple(asio::use_awaitable));
+        std::apply(
+            [](const error& e, const auto&... results) {
+                BOOST_TEST(!e, e.message());
+                Operation::check(results...);
+            },
+            result);
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(callback_with_error, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        bool done = false;
+        Operation::start(s, [&](error e, auto... results) {
+            BOOST_TEST(!e, e.message());
+            Operation::check(results...);
+            done = true;
+        });
+        BOOST_TEST(!done);  // never inside the call
+        co_await async_wait_until([&] { return done; });
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(callback_with_error_code, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        bool done = false;
+        Operation::start(s, [&](error_code e, const auto&... results) {
+            BOOST_TEST(!e, e.message());
+            Operation::check(results...);
+            done = true;
+        });
+        co_await async_wait_until([&] { return done; });
+    });
+}
+
+BOOST_AUTO_TEST_CASE(with_lock_and_a_callback) {
+    on_scene<with_lock>([](scene& s) -> asio::awaitable<void> {
+        bool done = false;
+        with_lock::start(s, [&](std::exception_ptr thrown, int result) {
+            BOOST_TEST(!thrown);
+            with_lock::check(result);
+            done = true;
+        });
+        BOOST_TEST(!done);
+        co_await async_wait_until([&] { return done; });
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(use_future, Operation, all_operations) {
+    config configuration = in_memory();
+    configuration.thread_safe = true;  // it is started from here, and runs over there
+    asio::io_context context;
+    std::optional<std::jthread> runner;
+    std::optional<scene> s(std::in_place, context.get_executor(), configuration,
+                           Operation::options());
+    runner.emplace([&] { context.run(); });
+    if (Operation::starts_with_lease) {
+        s->held = s->lock.acquire(asio::use_future).get();
+    }
+    auto future = Operation::start(*s, asio::use_future);
+    BOOST_TEST_REQUIRE((future.wait_for(10s) == std::future_status::ready));
+    if constexpr (std::is_same_v<decltype(future), std::future<void>>) {
+        future.get();
+        Operation::check();
+    } else {
+        Operation::check(future.get());
+    }
+    s.reset();  // and the context runs out of work
+}
+
+/// The handler runs on the executor that it is bound to, whose context the pending operation keeps
+/// at work, and no longer than until then.
+BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        asio::io_context other;
+        bool done = false;
+        Operation::start(s, asio::bind_executor(other.get_executor(), [&](error e, auto... results) {
+            BOOST_TEST(other.get_executor().running_in_this_thread());
+            BOOST_TEST(!e, e.message());
+            Operation::check(results...);
+            done = true;
+        }));
+        co_await async_wait_until([&] {
+            BOOST_TEST(!done);
+            const bool other_has_work = other.poll_one() != 0;
+            BOOST_TEST((other_has_work || !other.stopped()));
+            return other_has_work;
+        });
+        BOOST_TEST(done);
+        other.poll();
+        BOOST_TEST(other.stopped());
+    });
+}
+
+/// With the other context's thread waiting for the handler.
+BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor_with_a_thread, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        asio::io_context other;
+        std::promise<std::thread::id> handled_by;
+        Operation::start(s, asio::bind_executor(other.get_executor(), [&](error, auto...) {
+            handled_by.set_value(std::this_thread::get_id());
+        }));
+        std::jthread runner([&] { other.run(); });
+        auto future = handled_by.get_future();
+        co_await async_wait_until(
+            [&] { return future.wait_for(0s) == std::future_status::ready; });
+        BOOST_TEST((future.get() == runner.get_id()));
+    });
+}
+
+/// A finished operation does not keep the other context at work, even if the lease remembers it.
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_lets_go_of_its_executor) {
+    on_scene<extend>([](scene& s) -> asio::awaitable<void> {
+        asio::io_context other;
+        asio::cancellation_signal signal;
+        error result;
+        s.held.wait_lost(asio::bind_executor(
+            other.get_executor(),
+            asio::bind_cancellation_slot(signal.slot(), [&](error e) { result = e; })));
+        other.poll();
+        BOOST_TEST(!other.stopped());
+        signal.emit(asio::cancellation_type::terminal);
+        co_await async_wait_until([&] { return other.poll() != 0; });
+        BOOST_TEST((result == aborted));
+        co_await async_wait_until([&] {
+            other.poll();
+            return other.stopped();
+        });
+        BOOST_TEST(s.held.valid());
+    });
+}
+
+/// Counts what it has given out.
+template <typename T>
+struct counting_allocator {
+    using value_type = T;
+    struct numbers {
+        std::size_t allocations = 0;
+        std::size_t live = 0;
+    };
+    std::shared_ptr<numbers> count = std::make_shared<numbers>();
+
+    counting_allocator() = default;
+    template <typename U>
+    counting_allocator(const counting_allocator<U>& other)  // NOLINT(*-explicit-*)
+        : count(std::reinterpret_pointer_cast<numbers>(other.count)) {}
+    T* allocate(std::size_t n) {
+        ++count->allocations;
+        ++count->live;
+        return std::allocator<T>{}.allocate(n);
+    }
+    void deallocate(T* p, std::size_t n) {
+        --count->live;
+        std::allocator<T>{}.deallocate(p, n);
+    }
+    friend bool operator==(const counting_allocator&, const counting_allocator&) = default;
+};
+
+/// The handler's memory comes from its allocator, and is given back before the handler runs.
+BOOST_AUTO_TEST_CASE_TEMPLATE(bind_allocator, Operation, operations) {
+    on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
+        const counting_allocator<std::byte> allocator;
+        bool done = false;
+        Operation::start(s, asio::bind_allocator(allocator, [&](error, auto...) {
+            BOOST_TEST(allocator.count->live == 0U);
+            done = true;
+        }));
+        BOOST_TEST(allocator.count->allocations != 0U);
+        co_await async_wait_until([&] { return done; });
+    });
+}
+
+BOOST_AUTO_TEST_CASE(exceptions_tell_the_story) {
+    run_test([]() -> asio::awaitable<void> {
+        config configuration = in_memory();
+        configuration.instances.push_back("redis://127.0.0.1:1");
+        client locks(co_await asio::this_coro::executor, configuration);
+        mutex lock(locks, "my resource");
+        const lease held = co_await lock.acquire();
+
+        lock_options once;
+        once.retry.attempts = 1;
+        mutex impatient(locks, "my resource", once);
+        try {
+            co_await impatient.acquire(asio::use_awaitable);
+            BOOST_ERROR("it was held");
+        } catch (const lock_error& e) {
+            const std::string text = e.what();
+            BOOST_TEST((e.code() == condition::contended));
+            for (const std::string part :
+                 {"my resource", "memory://a denied", "memory://b denied", "redis://127.0.0.1:1"}) {
+                BOOST_TEST(text.find(part) != std::string::npos, text << " lacks " << part);
+            }
+        }
+        co_await locks.close();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(failures_through_every_token) {
+    run_test([]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, in_memory());
+        mutex lock(locks, "resource");
+        co_await locks.close();
+        const auto [e, nothing] = co_await lock.acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::client_closed));
+        BOOST_TEST(!nothing.valid());
+        BOOST_CHECK_THROW(co_await lock.try_acquire(), lock_error);
+        BOOST_CHECK_THROW(co_await lock.acquire(asio::use_awaitable), lock_error);
+        int calls = 0;
+        lock.acquire([&](error failure, lease) { calls += failure ? 1 : 0; });
+        lock.acquire([&](error_code failure, lease) { calls += failure ? 1 : 0; });
+        BOOST_TEST(calls == 0);
+        co_await async_wait_until([&] { return calls == 2; });
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(operations_on_an_empty_lease) {
+    run_test([]() -> asio::awaitable<void> {
+        lease nothing;
+        const auto [extend_error] = co_await nothing.extend(1s, asio::as_tuple);
+        BOOST_TEST((extend_error == errc::not_held));
+        const auto [release_error, result] = co_await nothing.release(asio::as_tuple);
+        BOOST_TEST((release_error == errc::not_held));
+        const auto [wait_error] = co_await nothing.wait_lost(asio::as_tuple);
+        BOOST_TEST((wait_error == errc::not_held));
+    }());
+}
+
+BOOST_FIXTURE_TEST_CASE(on_real_servers, shared_servers<3>) {
+    const auto test_all = [&]<typename... Operations>(std::type_identity<std::tuple<Operations...>>) {
+        (on_scene<Operations>(
+             [](scene& s) -> asio::awaitable<void> {
+                 co_await await_and_check<Operations>(s, asio::use_awaitable);
+                 s.held = lease();
+                 co_await settled(s.locks);
+             },
+             instances.config()),
+         ...);
+    };
+    test_all(std::type_identity<all_operations>{});
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+// Handlers that are never called, because the context goes first. (For the address sanitizer.)
+
+/// A handler that tells whether it still exists.
+struct mark {
+    std::shared_ptr<int> life = std::make_shared<int>(0);
+    [[nodiscard]] std::weak_ptr<int> watch() const { return life; }
+};
+
+/// Everything of a scene, to be destroyed in any order.
+struct parts {
+    explicit parts(const config& configuration, lock_options options)
+        : context(std::in_place),
+          locks(std::in_place, context->get_executor(), configuration),
+          lock(std::in_place, *locks, "resource", options),
+          held(std::in_place) {}
+
+    void destroy(std::size_t part) {
+        switch (part) {
+            case 0: context.reset(); break;
+            case 1: locks.reset(); break;
+            case 2: lock.reset(); break;
+            default: held.reset(); break;
+        }
+    }
+
+    std::optional<asio::io_context> context;
+    std::optional<client> locks;
+    std::optional<mutex> lock;
+    std::optional<lease> held;
+};
+
+/// Starts every operation there is, lets them run for `turns` handlers, and destroys all in `order`.
+void destroy_in_order(const config& configuration, const std::array<std::size_t, 4>& order,
+                      std::size_t turns) {
+    parts p(configuration, {});
+    p.lock->acquire([&](error, lease granted) { *p.held = std::move(granted); });
+    for (const auto start = steady_clock::now();
+         !p.held->valid() && steady_clock::now() - start < 10s;) {
+        p.context->run_one_for(10ms);
+    }
+    BOOST_TEST_REQUIRE(p.held->valid());
+
+    mark m;
+    const auto life = m.watch();
+    const auto handler = [m](auto&&...) {};
+    p.held->wait_lost(handler);
+    p.held->extend(20s, handler);
+    p.held->release(handler);
+    p.lock->acquire(handler);
+    p.lock->try_acquire(handler);
+    p.lock->try_acquire_for(10s, handler);
+    colock::with_lock(*p.lock, [m](lease&) -> asio::awaitable<void> { co_return; }, handler);
+    p.locks->close(handler);
+    {
+        const mark dropped = std::exchange(m, mark{});
+    }
+    while (turns-- != 0 && p.context->poll_one() != 0) {
+    }
+    for (const std::size_t part : order) {
+        p.destroy(part);
+    }
+    // The handlers are gone with the context and all that refers to it, called or not. The lambda
+    // above still has its copy.
+    BOOST_TEST(life.use_count() == 1);
+}
+
+template <typename Test>
+void in_every_order(Test test) {
+    std::array<std::size_t, 4> order{};
+    std::iota(order.begin(), order.end(), 0U);
+    do {
+        test(order);
+    } while (std::next_permutation(order.begin(), order.end()));
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory) {
+    for (const bool thread_safe : {false, true}) {
+        config configuration = in_memory();
+        configuration.thread_safe = thread_safe;
+        in_every_order([&](const auto& order) {
+            for (const std::size_t turns : {0U, 1U, 2U, 3U, 5U, 8U}) {
+                destroy_in_order(configuration, order, turns);
+            }
+        });
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_with_servers, shared_servers<3>) {
+    for (const bool thread_safe : {false, true}) {
+        config configuration = instances.config();
+        configuration.thread_safe = thread_safe;
+        in_every_order([&](const auto& order) {
+            for (const std::size_t turns : {0U, 1U, 4U}) {
+                instances.flush();
+                destroy_in_order(configuration, order, turns);
+            }
+        });
+    }
+}
+
+/// A coroutine that owns the lease whose loss it waits for.
+BOOST_AUTO_TEST_CASE(a_context_destroyed_under_coroutines_that_own_everything) {
+    for (const bool thread_safe : {false, true}) {
+        config configuration = in_memory();
+        configuration.thread_safe = thread_safe;
+        mark m;
+        const auto life = m.watch();
+        {
+            asio::io_context context;
+            asio::co_spawn(
+                context,
+                [](asio::any_io_executor executor, config c, mark) -> asio::awaitable<void> {
+                    client locks(executor, c);
+                    mutex lock(locks, "resource");
+                    lease held = co_await lock.acquire();
+                    co_await colock::with_lock(
+                        mutex(locks, "another"),
+                        [](lease& inner) -> asio::awaitable<void> { co_await inner.wait_lost(); });
+                }(context.get_executor(), configuration, std::move(m)),
+                asio::detached);
+            context.run_for(50ms);
+        }
+        BOOST_TEST(life.expired());
+    }
+}
+
+/// An executor that is more than a pointer to the context.
+BOOST_AUTO_TEST_CASE(a_lease_that_outlives_its_strand) {
+    std::optional<lease> held;
+    {
+        asio::io_context context;
+        client locks(asio::make_strand(context), in_memory());
+        mutex lock(locks, "resource");
+        lock.acquire([&](error, lease granted) { held = std::move(granted); });
+        while (!held) {
+            context.run_one_for(1s);
+        }
+    }
+    held.reset();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

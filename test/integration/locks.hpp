@@ -1,0 +1,144 @@
+#ifndef COLOCK_TEST_INTEGRATION_LOCKS_HPP
+#define COLOCK_TEST_INTEGRATION_LOCKS_HPP
+
+#include "support/deadline.hpp"
+#include "support/run.hpp"
+#include "support/servers.hpp"
+
+#include <colock/colock.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+// What the tests of locks on real servers have in common.
+
+namespace colock::test {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// N servers that every test case of this program uses; emptied before each. Who stops or kills
+/// some puts them back.
+template <std::size_t N>
+struct shared_servers {
+    shared_servers() { instances.flush(); }
+
+    static servers& start_once() {
+        static servers started(N);
+        return started;
+    }
+    servers& instances = start_once();
+};
+
+inline lock_options with_ttl(milliseconds ttl) {
+    lock_options options;
+    options.ttl = ttl;
+    return options;
+}
+
+/// Nobody renews it.
+inline lock_options without_watchdog(milliseconds ttl) {
+    lock_options options = with_ttl(ttl);
+    options.renew = milliseconds(0);
+    return options;
+}
+
+inline std::size_t ready_instances(const client& locks) {
+    const auto instances = locks.instances();
+    return static_cast<std::size_t>(
+        std::count_if(instances.begin(), instances.end(), [](const instance_info& one) {
+            return one.state == instance_state::ready;
+        }));
+}
+
+/// Until all instances are connected.
+inline asio::awaitable<void> all_ready(const client& locks) {
+    const std::size_t all = locks.instances().size();
+    co_await async_wait_until([&] { return ready_instances(locks) == all; });
+}
+
+/// Until the client holds nothing, and nothing goes on in the background.
+inline asio::awaitable<void> settled(const client& locks) {
+    co_await async_wait_until([&] {
+        const counters now = locks.counters();
+        return now.held == 0 && now.acquiring == 0 && now.releasing == 0;
+    });
+}
+
+/// What is left of a key's life on a server; empty if there is no such key.
+inline std::optional<milliseconds> pttl(const redis_server& server, const std::string& key) {
+    const long left = std::stol(server.command({"PTTL", key}).value());
+    return left < 0 ? std::nullopt : std::optional(milliseconds(left));
+}
+
+/// Another one's lock, as any Redlock implementation would take it.
+inline void hold_by_hand(const redis_server& server, const std::string& key, milliseconds ttl) {
+    server.command({"SET", key, "somebody else", "NX", "PX", std::to_string(ttl.count())});
+}
+
+/// An awaitable's end, started beside the test: `done`, and what it threw.
+struct background {
+    bool done = false;
+    std::exception_ptr thrown;
+
+    /// The code of the `lock_error` or other system_error it threw; no error if it returned.
+    [[nodiscard]] error_code code() const {
+        try {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        } catch (const boost::system::system_error& e) {
+            return e.code();
+        }
+        return {};
+    }
+};
+
+/// Runs a coroutine beside the test. Ask the result, and keep it, until it is `done`.
+inline asio::awaitable<std::shared_ptr<background>> start(asio::awaitable<void> work) {
+    auto result = std::make_shared<background>();
+    asio::co_spawn(co_await asio::this_coro::executor, std::move(work),
+                   [result](std::exception_ptr thrown) {
+                       result->thrown = thrown;
+                       result->done = true;
+                   });
+    co_return result;
+}
+
+/// How long it has been.
+class stopwatch {
+public:
+    [[nodiscard]] milliseconds elapsed() const {
+        return std::chrono::duration_cast<milliseconds>(steady_clock::now() - start_);
+    }
+
+private:
+    steady_clock::time_point start_ = steady_clock::now();
+};
+
+inline const error_code aborted = asio::error::operation_aborted;
+
+}  // namespace colock::test
+
+#endif

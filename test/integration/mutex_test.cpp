@@ -1,0 +1,508 @@
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// Taking locks: exclusion, waiting, what is written on the servers, closing, failing.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+BOOST_FIXTURE_TEST_SUITE(mutex_test, shared_servers<5>)
+
+BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client a(executor, instances.config());
+        client b(executor, instances.config());
+        lease held = co_await mutex(a, "x").acquire();
+        auto refused = co_await mutex(b, "x").try_acquire();
+        BOOST_TEST(!refused.has_value());
+        const auto other = co_await mutex(b, "y").try_acquire();
+        BOOST_TEST(other.has_value());
+        co_await held.release();
+        refused = co_await mutex(b, "x").try_acquire();
+        BOOST_TEST(refused.has_value());
+        const auto mine_again = co_await mutex(a, "x").try_acquire();
+        BOOST_TEST(!mine_again.has_value());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(not_reentrant) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        mutex lock(locks, "x");
+        const lease held = co_await lock.acquire();
+        const auto second = co_await lock.try_acquire();
+        BOOST_TEST(!second.has_value());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(acquire_waits_for_the_release) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client a(executor, instances.config());
+        client b(executor, instances.config());
+        lease held = co_await mutex(a, "x").acquire();
+        bool acquired = false;
+        const auto waiting = co_await start([](client& c, bool& got) -> asio::awaitable<void> {
+            const lease second = co_await mutex(c, "x").acquire();
+            got = second.valid();
+        }(b, acquired));
+        co_await async_wait_until([&] { return b.counters().contended >= 3; });
+        BOOST_TEST(!acquired);
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting->done; });
+        BOOST_TEST(acquired);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(try_acquire_for_gets_it_when_released_in_time) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client a(executor, instances.config());
+        client b(executor, instances.config());
+        std::optional<lease> held = co_await mutex(a, "x").acquire();
+        bool acquired = false;
+        const auto waiting = co_await start([](client& c, bool& got) -> asio::awaitable<void> {
+            const auto second = co_await mutex(c, "x").try_acquire_for(10s);
+            got = second.has_value();
+        }(b, acquired));
+        co_await async_wait_until([&] { return b.counters().contended >= 2; });
+        held.reset();
+        co_await async_wait_until([&] { return waiting->done; });
+        BOOST_TEST(acquired);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        mutex lock(locks, "x");
+        const lease held = co_await lock.acquire();
+
+        const stopwatch for_a_while;
+        auto refused = co_await lock.try_acquire_for(100ms);
+        BOOST_TEST(!refused.has_value());
+        BOOST_TEST(for_a_while.elapsed() >= 100ms);
+        BOOST_TEST(for_a_while.elapsed() < 1s);
+
+        const stopwatch until;
+        refused = co_await lock.try_acquire_until(steady_clock::now() + 100ms);
+        BOOST_TEST(!refused.has_value());
+        BOOST_TEST(until.elapsed() >= 100ms);
+        BOOST_TEST(until.elapsed() < 1s);
+
+        // No time at all is one round.
+        const auto attempts = locks.counters().attempts;
+        for (const auto timeout : {0ms, -5ms}) {
+            refused = co_await lock.try_acquire_for(timeout);
+            BOOST_TEST(!refused.has_value());
+        }
+        refused = co_await lock.try_acquire_until(steady_clock::time_point::min());
+        BOOST_TEST(!refused.has_value());
+        BOOST_TEST(locks.counters().attempts == attempts + 3);
+        const auto free = co_await mutex(locks, "y").try_acquire_for(-1s);
+        BOOST_TEST(free.has_value());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_that_no_clock_can_tell) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const auto first = co_await mutex(locks, "x").try_acquire_for(mutex::duration::max());
+        BOOST_TEST(first.has_value());
+        const auto second =
+            co_await mutex(locks, "y").try_acquire_until(mutex::time_point::max());
+        BOOST_TEST(second.has_value());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(somebody_elses_key_is_respected) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (std::size_t i : {0U, 2U, 4U}) {
+            hold_by_hand(instances[i], "x", 1min);
+        }
+        const auto refused = co_await mutex(locks, "x").try_acquire();
+        BOOST_TEST(!refused.has_value());
+        co_await settled(locks);
+        BOOST_TEST(instances.holding("x") == 3U);  // theirs; and what we got meanwhile is undone
+        BOOST_TEST(instances[0].command({"GET", "x"}).value() == "somebody else");
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(somebody_else_with_a_minority_does_not_stop_us) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        hold_by_hand(instances[1], "x", 1min);
+        hold_by_hand(instances[3], "x", 1min);
+        auto held = co_await mutex(locks, "x").try_acquire();
+        BOOST_TEST_REQUIRE(held.has_value());
+        const auto result = co_await held->release();
+        BOOST_TEST((result == release_result::released));
+        co_await settled(locks);
+        BOOST_TEST(instances.holding("x") == 2U);
+    }());
+}
+
+/// However long the backoff: a waiter comes back when the key that is in its way has run out.
+BOOST_AUTO_TEST_CASE(never_waits_for_longer_than_the_holder_has) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (auto& server : instances) {
+            hold_by_hand(server, "x", 400ms);
+        }
+        lock_options patient;
+        patient.retry.initial = patient.retry.maximum = 1min;
+        const stopwatch waited;
+        const lease held = co_await mutex(locks, "x", patient).acquire();
+        BOOST_TEST(held.valid());
+        BOOST_TEST(waited.elapsed() < 5s);  // and not for half a minute at least
+        BOOST_TEST(locks.counters().attempts <= 4U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (auto& server : instances) {
+            hold_by_hand(server, "x", 1min);
+        }
+        lock_options options;
+        options.retry.attempts = 3;
+        const auto [e, nothing] = co_await mutex(locks, "x", options).acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::contended));
+        BOOST_TEST((e == condition::contended));
+        BOOST_TEST(e.details().find("held by another") != std::string::npos, e.message());
+        BOOST_TEST(locks.counters().attempts == 3U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_key_of_another_type_is_somebody_elses) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        for (auto& server : instances) {
+            server.command({"RPUSH", "x", "1"});
+        }
+        const auto refused = co_await mutex(locks, "x").try_acquire();
+        BOOST_TEST(!refused.has_value());
+        co_await settled(locks);
+        BOOST_TEST(instances.holding("x") == 5U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(any_number_of_instances) {
+    for (const std::size_t n : {1U, 2U, 3U, 5U}) {
+        run_test([&]() -> asio::awaitable<void> {
+            config configuration = instances.config();
+            configuration.instances.resize(n);
+            client locks(co_await asio::this_coro::executor, configuration);
+            co_await all_ready(locks);
+            mutex lock(locks, "n");
+            lease held = co_await lock.acquire();
+            co_await async_wait_until([&] { return instances.holding("n") == n; });
+            const auto refused = co_await lock.try_acquire();
+            BOOST_TEST(!refused.has_value());
+            const auto result = co_await held.release();
+            BOOST_TEST((result == release_result::released));
+            co_await settled(locks);
+            BOOST_TEST(instances.holding("n") == 0U);
+        }());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_quorum_of_an_even_number_is_more_than_half) {
+    run_test([&]() -> asio::awaitable<void> {
+        config configuration = instances.config();
+        configuration.instances.resize(2);
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        hold_by_hand(instances[1], "x", 1min);
+        const auto refused = co_await mutex(locks, "x").try_acquire();
+        BOOST_TEST(!refused.has_value());
+        co_await settled(locks);
+        BOOST_TEST(!instances[0].has("x"));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_key_is_plain_redlock) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const lease held = co_await mutex(locks, "like:42", with_ttl(5s)).acquire();
+        co_await async_wait_until([&] { return instances.holding("like:42") == 5; });
+        for (auto& server : instances) {
+            BOOST_TEST(server.command({"TYPE", "like:42"}).value() == "string");
+            BOOST_TEST(server.command({"GET", "like:42"}).value() == held.token());
+            const auto left = pttl(server, "like:42");
+            BOOST_TEST_REQUIRE(left.has_value());
+            BOOST_TEST(*left <= 5s);
+            BOOST_TEST(*left > 3s);
+        }
+        BOOST_TEST(held.resource() == "like:42");
+        BOOST_TEST(held.valid_until() <= steady_clock::now() + 5s - 52ms);
+        BOOST_TEST(held.valid_until() > steady_clock::now() + 3s);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(prefix_and_binary_names) {
+    run_test([&]() -> asio::awaitable<void> {
+        config configuration = instances.config();
+        configuration.key_prefix = "app:";
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        const std::string name("a\0b\r\n\xff", 6);
+        const lease held = co_await mutex(locks, name).acquire();
+        BOOST_TEST(held.resource() == name);
+        co_await async_wait_until([&] { return instances.holding("app:" + name) == 5; });
+        const lease longest = co_await mutex(locks, std::string(65536, 'x')).acquire();
+        BOOST_TEST(longest.valid());
+        BOOST_CHECK_THROW(mutex(locks, std::string(65537, 'x')), config_error);
+        BOOST_CHECK_THROW(mutex(locks, ""), config_error);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(tokens_are_unique) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        mutex lock(locks, "x");
+        std::set<std::string> tokens;
+        for (int i = 0; i != 200; ++i) {
+            lease held = co_await lock.acquire();
+            BOOST_TEST(held.token().size() >= 20U);
+            BOOST_TEST(tokens.emplace(held.token()).second);
+            co_await held.release();
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_right_away_waits_for_the_connections) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        BOOST_TEST(ready_instances(locks) == 0U);
+        const auto held = co_await mutex(locks, "x").try_acquire();
+        BOOST_TEST(held.has_value());
+        BOOST_TEST(locks.counters().attempts == 1U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(without_servers_it_fails_in_bounded_time) {
+    run_test([]() -> asio::awaitable<void> {
+        // Nobody listens on these.
+        client locks(co_await asio::this_coro::executor,
+                     config::from_uris({"redis://127.0.0.1:1", "redis://127.0.0.1:2",
+                                        "unix:///no/such/socket"}));
+        const stopwatch once;
+        const auto [try_error, no_lease] = co_await mutex(locks, "x").try_acquire(asio::as_tuple);
+        BOOST_TEST((try_error == errc::no_quorum));
+        BOOST_TEST((try_error == condition::unavailable));
+        BOOST_TEST(try_error.details().find("down") != std::string::npos, try_error.message());
+        BOOST_TEST(once.elapsed() < 3s);
+
+        lock_options options;
+        options.unavailable_timeout = 200ms;
+        const stopwatch waiting;
+        const auto [e, nothing] = co_await mutex(locks, "x", options).acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::no_quorum));
+        BOOST_TEST(waiting.elapsed() >= 200ms);
+        BOOST_TEST(waiting.elapsed() < 3s);
+
+        const auto [for_error, none] =
+            co_await mutex(locks, "x").try_acquire_for(100ms, asio::as_tuple);
+        BOOST_TEST((for_error == errc::no_quorum));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_mutex_may_outlive_its_client) {
+    run_test([&]() -> asio::awaitable<void> {
+        auto locks = std::make_unique<client>(co_await asio::this_coro::executor,
+                                              instances.config());
+        mutex lock(*locks, "x");
+        lease held = co_await lock.acquire();
+        locks.reset();
+        const auto [e, nothing] = co_await lock.acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::client_closed));
+        const auto [try_error, none] = co_await lock.try_acquire(asio::as_tuple);
+        BOOST_TEST((try_error == errc::client_closed));
+        BOOST_TEST(!held.valid());
+        BOOST_TEST((held.loss() == errc::client_closed));
+        co_await async_wait_until([&] { return instances.holding("x") == 0; });
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(close_ends_everything) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lease held = co_await mutex(locks, "x").acquire();
+        const auto waiting = co_await start([](client& c) -> asio::awaitable<void> {
+            co_await mutex(c, "x").acquire(asio::use_awaitable);
+        }(locks));
+        const auto watching = co_await start([](lease& l) -> asio::awaitable<void> {
+            co_await l.wait_lost(asio::use_awaitable);
+        }(held));
+        co_await async_wait_until([&] { return locks.counters().contended != 0; });
+
+        co_await locks.close();
+        BOOST_TEST(instances.keys() == 0U);
+        co_await async_wait_until([&] { return waiting->done && watching->done; });
+        BOOST_TEST(waiting->code() == make_error_code(errc::client_closed));
+        BOOST_TEST(watching->code() == error_code());
+        BOOST_TEST((held.loss() == errc::client_closed));
+        BOOST_TEST(!held.valid());
+        for (const auto& instance : locks.instances()) {
+            BOOST_TEST((instance.state == instance_state::closed));
+        }
+        BOOST_TEST(locks.counters().held == 0U);
+        BOOST_TEST(locks.counters().releasing == 0U);
+
+        co_await locks.close();  // once more does no harm
+        const auto [e, nothing] = co_await mutex(locks, "y").acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::client_closed));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(closing_twice_at_once_and_while_connecting) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const auto waiting = co_await start([](client& c) -> asio::awaitable<void> {
+            co_await mutex(c, "x").acquire(asio::use_awaitable);
+        }(locks));
+        int closed = 0;
+        locks.close([&](error e) { closed += e ? 0 : 1; });
+        locks.close([&](error e) { closed += e ? 0 : 1; });
+        BOOST_TEST(closed == 0);
+        co_await async_wait_until([&] { return closed == 2 && waiting->done; });
+        BOOST_TEST(waiting->code() == make_error_code(errc::client_closed));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(closing_awaits_pending_releases) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (int i = 0; i != 50; ++i) {
+            co_await mutex(locks, "x" + std::to_string(i)).acquire();  // and dropped
+        }
+        co_await locks.close();
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_client_assigned_over_is_closed) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, instances.config());
+        const lease held = co_await mutex(locks, "x").acquire();
+        locks = client(executor, instances.config());
+        BOOST_TEST((held.loss() == errc::client_closed));
+        const lease again = co_await mutex(locks, "x").acquire();
+        BOOST_TEST(again.valid());
+        client moved = std::move(locks);
+        BOOST_TEST(moved.counters().held == 1U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(counters_add_up) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        mutex lock(locks, "x");
+        lease held = co_await lock.acquire();
+        BOOST_TEST(locks.counters().held == 1U);
+        BOOST_TEST(locks.counters().acquired == 1U);
+        co_await lock.try_acquire();
+        co_await held.extend(20s);
+        co_await held.release();
+        {
+            const lease dropped = co_await lock.acquire();
+        }
+        co_await settled(locks);
+        const counters end = locks.counters();
+        BOOST_TEST(end.attempts == 3U);
+        BOOST_TEST(end.acquired == 2U);
+        BOOST_TEST(end.contended == 1U);
+        BOOST_TEST(end.unavailable == 0U);
+        BOOST_TEST(end.cancelled == 0U);
+        BOOST_TEST(end.renewed == 1U);
+        BOOST_TEST(end.renewals_failed == 0U);
+        BOOST_TEST(end.released == 2U);
+        BOOST_TEST(end.lost == 0U);
+        BOOST_TEST(end.acquiring == 0U);
+    }());
+}
+
+/// Who is inside: the check of mutual exclusion.
+struct occupancy {
+    std::array<std::atomic<int>, 3> inside{};
+    std::atomic<int> entered = 0;
+    std::atomic<int> violations = 0;
+
+    asio::awaitable<void> visit(lease& held, std::size_t key) {
+        violations += inside.at(key)++ != 0 || !held.valid() ? 1 : 0;
+        ++entered;
+        co_await asio::post(asio::deferred);  // so that others may run
+        violations += --inside.at(key) != 0 ? 1 : 0;
+    }
+};
+
+asio::awaitable<void> hammer(client& locks, occupancy& rooms, std::size_t seed, int rounds) {
+    for (int i = 0; i != rounds; ++i) {
+        const std::size_t key = (seed + static_cast<std::size_t>(i)) % rooms.inside.size();
+        const mutex lock(locks, "room" + std::to_string(key));
+        lease held = co_await lock.acquire();
+        co_await rooms.visit(held, key);
+        if (i % 3 == 0) {
+            held = lease();  // let go
+        } else {
+            co_await held.release();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(many_coroutines_exclude_each_other) {
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            client a(executor, instances.config());
+            client b(executor, instances.config());
+            occupancy rooms;
+            std::vector<std::shared_ptr<background>> visitors;
+            for (std::size_t i = 0; i != 24; ++i) {
+                visitors.push_back(co_await start(hammer(i % 2 == 0 ? a : b, rooms, i, 10)));
+            }
+            for (const auto& visitor : visitors) {
+                co_await async_wait_until([&] { return visitor->done; }, 60s);
+                BOOST_TEST(visitor->code() == error_code());
+            }
+            BOOST_TEST(rooms.violations == 0);
+            BOOST_TEST(rooms.entered == 240);
+            co_await settled(a);
+            co_await settled(b);
+            BOOST_TEST(a.counters().acquired + b.counters().acquired == 240U);
+            BOOST_TEST(instances.keys() == 0U);
+        }(),
+        90s);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Bootstraps, builds, and runs colock's tests.
+# shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
+
+usage() {
+    cat <<'TEXT'
+Usage: test/run.sh [--coverage | --asan | --tsan] [--quick] [--help]
+
+Prepares the machine (cmake/bootstrap.sh), builds, and runs every test: unit, integration on real redis-servers,
+and the package tests. Ends with ctest's summary; exit code 0 only if all passed.
+
+  --quick      leave out the tests that take longer than a minute
+  --coverage   run the unit tests only, and print the line coverage of src/core (fails under 95 %)
+  --asan       unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer
+  --tsan       unit and integration tests under ThreadSanitizer
+  --help       this text
+
+Environment: COLOCK_BOOST_VERSION=1.NN picks the Boost (see cmake/bootstrap.sh --help).
+TEXT
+}
+
+# run_tests PRESET [CTEST OPTION...]
+run_tests() {
+    local preset=$1
+    shift
+    say "testing ($preset)"
+    (cd "$colock_root" && ctest --preset "$preset" "$@")
+}
+
+measure_coverage() {
+    colock_build coverage unit_tests
+    find "$colock_root/build/coverage" -name '*.gcda' -delete
+    run_tests coverage "${selection[@]}"
+    say "line coverage of src/core"
+    gcovr --root "$colock_root" --filter "$colock_root/src/core/" --exclude-unreachable-branches --exclude-throw-branches \
+        --fail-under-line 95 "$colock_root/build/coverage" || die "the line coverage of src/core is under 95 %"
+}
+
+mode=release
+selection=()
+set_mode() {
+    if [[ $mode != release && $mode != "$1" ]]; then refuse "--$1 and --$mode exclude each other"; fi
+    mode=$1
+}
+while (($# > 0)); do
+    case $1 in
+        --quick) selection=(--label-exclude '^long$') ;;
+        --coverage | --asan | --tsan) set_mode "${1#--}" ;;
+        *) common_option "$1" ;;
+    esac
+    shift
+done
+
+colock_bootstrap
+case $mode in
+    coverage) measure_coverage ;;
+    *)
+        colock_build "$mode"
+        run_tests "$mode" "${selection[@]}"
+        ;;
+esac

@@ -1,0 +1,119 @@
+// The servers that other tests rely on do what they promise.
+
+#include "support/deadline.hpp"
+#include "support/run.hpp"
+#include "support/servers.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+using namespace colock::test;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(support)
+
+BOOST_AUTO_TEST_CASE(a_server_answers_commands) {
+    redis_server server;
+    BOOST_TEST(server.command({"SET", "x", "1"}).value() == "OK");
+    BOOST_TEST(server.command({"INCR", "x"}).value() == "2");
+    BOOST_TEST(server.command({"GET", "x"}).value() == "2");
+    BOOST_TEST(!server.command({"GET", "y"}).has_value());
+    BOOST_TEST(server.has("x"));
+    BOOST_TEST(server.keys().size() == 1U);
+    BOOST_TEST(!server.command({"GET", "x"}, 1).has_value());
+    BOOST_CHECK_THROW(server.command({"NO-SUCH-COMMAND"}), redis_error);
+    server.flush();
+    BOOST_TEST(!server.has("x"));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_ends_with_its_object) {
+    pid_t pid = 0;
+    std::filesystem::path folder;
+    {
+        redis_server server;
+        redis_server moved = std::move(server);
+        pid = moved.pid();
+        folder = moved.folder();
+        BOOST_TEST(::kill(pid, 0) == 0);
+    }
+    BOOST_TEST(::kill(pid, 0) == -1);
+    BOOST_TEST(!std::filesystem::exists(folder));
+}
+
+BOOST_AUTO_TEST_CASE(kill_and_restart) {
+    redis_server server;
+    const auto port = server.port();
+    server.command({"SET", "x", "1"});
+    server.kill();
+    BOOST_TEST(server.pid() == 0);
+    BOOST_CHECK_THROW(server.command({"PING"}), std::runtime_error);
+    server.restart();
+    BOOST_TEST(server.port() == port);
+    BOOST_TEST(!server.has("x"));
+}
+
+BOOST_AUTO_TEST_CASE(data_survives_a_restart_with_appendonly) {
+    redis_server server({"--appendonly", "yes", "--appendfsync", "always"});
+    server.command({"SET", "x", "1"});
+    server.restart();
+    BOOST_TEST(server.has("x"));
+}
+
+BOOST_AUTO_TEST_CASE(pause_and_resume) {
+    redis_server server;
+    server.pause();
+    server.resume();
+    BOOST_TEST(server.command({"PING"}).value() == "PONG");
+    server.pause();
+    server.restart();
+    BOOST_TEST(server.command({"PING"}).value() == "PONG");
+}
+
+BOOST_AUTO_TEST_CASE(a_password) {
+    redis_server server({"--requirepass", "secret"});
+    BOOST_TEST(server.command({"PING"}).value() == "PONG");
+    BOOST_TEST(server.uri() == "redis://:secret@127.0.0.1:" + std::to_string(server.port()));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_says_why) {
+    BOOST_CHECK_EXCEPTION(redis_server({"--no-such-option", "1"}), std::runtime_error,
+                          [](const std::runtime_error& e) {
+                              return std::string_view(e.what()).find("no-such-option") !=
+                                     std::string_view::npos;
+                          });
+}
+
+BOOST_AUTO_TEST_CASE(several_servers) {
+    servers three(3);
+    BOOST_TEST(three.uris().size() == 3U);
+    BOOST_TEST(three.config().instances.size() == 3U);
+    three[1].command({"SET", "x", "1"});
+    BOOST_TEST(three.holding("x") == 1U);
+    BOOST_TEST(three.keys() == 1U);
+    three.flush();
+    BOOST_TEST(three.holding("x") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(deadlines) {
+    int calls = 0;
+    wait_until([&] { return ++calls == 3; });
+    BOOST_TEST(calls == 3);
+    BOOST_CHECK_THROW(wait_until([] { return false; }, 5ms), deadline_passed);
+}
+
+BOOST_AUTO_TEST_CASE(coroutine_tests) {
+    run_test([]() -> boost::asio::awaitable<void> {
+        int calls = 0;
+        co_await async_wait_until([&] { return ++calls == 3; });
+        BOOST_TEST(calls == 3);
+    }());
+    BOOST_CHECK_THROW(run_test(async_wait_until([] { return false; }, 5ms)), deadline_passed);
+    BOOST_CHECK_THROW(run_test(async_wait_until([] { return false; }, 5s), 5ms), deadline_passed);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,517 @@
+// Configurations: what is accepted, and what is said about the others.
+
+#include <colock/client.hpp>
+#include <colock/config.hpp>
+#include <colock/error.hpp>
+
+#include "instance_uri.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace data = boost::unit_test::data;
+using colock::config;
+using colock::config_error;
+using colock::instance::redis::address;
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+namespace {
+
+constexpr std::string_view secret = "hunter2";
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// Runs what must throw a `config_error`, and gives it.
+config_error error_of(const std::function<void()>& function) {
+    try {
+        function();
+    } catch (const config_error& e) {
+        return e;
+    }
+    throw std::logic_error("no config_error");
+}
+
+address parse_server(const std::string& uri) {
+    return std::get<address>(colock::parse_instance_uri("uri", uri));
+}
+
+/// A server's URI and what it means.
+struct good_uri {
+    std::string uri;
+    address expected;
+};
+
+std::ostream& operator<<(std::ostream& out, const good_uri& u) {
+    return out << u.uri;
+}
+
+address tcp(std::string host, std::string port, std::string user, std::string password,
+            int database, std::string display) {
+    address a;
+    a.host = std::move(host);
+    a.port = std::move(port);
+    a.user = std::move(user);
+    a.password = std::move(password);
+    a.database = database;
+    a.display = std::move(display);
+    return a;
+}
+
+address tls(address a, bool verify = true, std::string ca = {}, std::string cert = {},
+            std::string key = {}) {
+    a.tls = true;
+    a.tls_verify = verify;
+    a.tls_ca_file = std::move(ca);
+    a.tls_cert_file = std::move(cert);
+    a.tls_key_file = std::move(key);
+    return a;
+}
+
+address unix_socket(std::string path, std::string user, std::string password, int database,
+                    std::string display) {
+    address a = tcp("", "6379", std::move(user), std::move(password), database, std::move(display));
+    a.unix_path = std::move(path);
+    return a;
+}
+
+const std::string longest_path = "/" + std::string(106, 's');
+
+const std::vector<good_uri> good_uris{
+    {"redis://h", tcp("h", "6379", "", "", 0, "redis://h:6379")},
+    {"redis://h/", tcp("h", "6379", "", "", 0, "redis://h:6379")},
+    {"REDIS://h:1", tcp("h", "1", "", "", 0, "redis://h:1")},
+    {"redis://h:65535", tcp("h", "65535", "", "", 0, "redis://h:65535")},
+    {"redis://h:06380", tcp("h", "6380", "", "", 0, "redis://h:6380")},
+    {"redis://10.0.0.1:7000/15", tcp("10.0.0.1", "7000", "", "", 15, "redis://10.0.0.1:7000/15")},
+    {"redis://[::1]:7000", tcp("::1", "7000", "", "", 0, "redis://[::1]:7000")},
+    {"redis://[fe80::1]/3", tcp("fe80::1", "6379", "", "", 3, "redis://[fe80::1]:6379/3")},
+    {"redis://:hunter2@h", tcp("h", "6379", "", "hunter2", 0, "redis://h:6379")},
+    {"redis://ann@h", tcp("h", "6379", "ann", "", 0, "redis://h:6379")},
+    {"redis://ann:hunter2@h:1/2", tcp("h", "1", "ann", "hunter2", 2, "redis://h:1/2")},
+    {"redis://a%40b:p%3A%2F%3F%23%40%25%20w@h",
+     tcp("h", "6379", "a@b", "p:/?#@% w", 0, "redis://h:6379")},
+    {"redis://ann:pass:word@h", tcp("h", "6379", "ann", "pass:word", 0, "redis://h:6379")},
+    {"redis://h/2147483647", tcp("h", "6379", "", "", 2147483647, "redis://h:6379/2147483647")},
+    {"rediss://h:1/4", tls(tcp("h", "1", "", "", 4, "rediss://h:1/4"))},
+    {"rediss://u:hunter2@h?ca_file=/a/ca.pem&cert_file=c&key_file=%2Fk%20k&verify=none",
+     tls(tcp("h", "6379", "u", "hunter2", 0, "rediss://h:6379"), false, "/a/ca.pem", "c", "/k k")},
+    {"rediss://h?verify=peer", tls(tcp("h", "6379", "", "", 0, "rediss://h:6379"))},
+    {"unix:///run/redis.sock", unix_socket("/run/redis.sock", "", "", 0, "unix:///run/redis.sock")},
+    {"unix:///run/a%20b?db=3&user=ann&password=hunter2",
+     unix_socket("/run/a b", "ann", "hunter2", 3, "unix:///run/a b?db=3")},
+    {"unix:///s?password=p%26w%3D", unix_socket("/s", "", "p&w=", 0, "unix:///s")},
+    {"unix://" + longest_path, unix_socket(longest_path, "", "", 0, "unix://" + longest_path)},
+};
+
+/// A URI that is refused, and a part of the reason.
+struct bad_uri {
+    std::string uri;
+    std::string reason;
+};
+
+std::ostream& operator<<(std::ostream& out, const bad_uri& u) {
+    return out << u.uri;
+}
+
+const std::vector<bad_uri> bad_uris{
+    {"", "an empty string"},
+    {"h", "malformed"},
+    {"h:6379", "the scheme 'h'"},
+    {"//h", "malformed"},
+    {"redis://h:x", "malformed"},
+    {"redis://h h", "malformed"},
+    {"redis://h%zz", "malformed"},
+    {"redis://[::1", "malformed"},
+    {"redis://u:hunter2@x@h", "malformed"},
+    {"redis://:hunter2/x@h", "malformed"},
+    {"http://h", "the scheme 'http'"},
+    {"redis+tls://h", "the scheme 'redis+tls'"},
+    {"redis://", "host"},
+    {"redis:///0", "host"},
+    {"redis:h", "host"},
+    {"redis://:6379", "host"},
+    {"redis://:hunter2@:6379", "host"},
+    {"redis://a%00b", "zero byte"},
+    {"redis://h:0", "the port '0'"},
+    {"redis://h:65536", "the port '65536'"},
+    {"redis://h:99999999999999999999", "the port '99999999999999999999'"},
+    {"redis://h:", "the port ''"},
+    {"redis://h/x", "the database 'x'"},
+    {"redis://h/-1", "the database '-1'"},
+    {"redis://h/+1", "the database '+1'"},
+    {"redis://h/1/2", "the database '1/2'"},
+    {"redis://h/1x", "the database '1x'"},
+    {"redis://h//1", "the database '/1'"},
+    {"redis://h/2147483648", "the database '2147483648'"},
+    {"redis://h#x", "its fragment"},
+    {"redis://h/0#", "its fragment"},
+    {"redis://h?db=1", "the parameter 'db'"},
+    {"redis://h?verify=none", "TLS files go with rediss://"},
+    {"rediss://h?verify=maybe", "verify=peer or verify=none"},
+    {"rediss://h?db=1", "the parameter 'db'"},
+    {"rediss://h?password=hunter2", "the parameter 'password'"},
+    {"unix://", "its path"},
+    {"unix:///", "its path"},
+    {"unix:relative", "its path"},
+    {"unix://host/path", "its path"},
+    {"unix://u:hunter2@/path", "its path"},
+    {"unix:///a%00b", "its path"},
+    {"unix://" + longest_path + "s", "too long"},
+    {"unix:///p?port=1", "the parameter 'port'"},
+    {"unix:///p?db=x&password=hunter2", "the database 'x'"},
+    {"unix:///p#x", "its fragment"},
+    {"memory://", "a name and nothing else"},
+    {"memory:name", "a name and nothing else"},
+    {"memory://name/x", "a name and nothing else"},
+    {"memory://name?x=1", "a name and nothing else"},
+    {"memory://name#x", "its fragment"},
+    {"memory://name:1", "a name and nothing else"},
+    {"memory://u:hunter2@name", "a name and nothing else"},
+    // A password that should have been percent-encoded ends up in other parts of the URI.
+    {"redis://u:1/hunter2@h", "the database (is a password not percent-encoded?)"},
+    {"redis://u:1?hunter2@h", "the parameter (is a password not percent-encoded?)"},
+    {"rediss://u:1?hunter2&x@h", "the parameter (is a password not percent-encoded?)"},
+    {"redis://u:99999/hunter2@h", "the port (is a password not percent-encoded?)"},
+    {"redis://u:1#hunter2@h", "its fragment"},
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(uris)
+
+BOOST_DATA_TEST_CASE(good, data::make(good_uris), sample) {
+    const address a = parse_server(sample.uri);
+    const address& e = sample.expected;
+    BOOST_TEST(a.host == e.host);
+    BOOST_TEST(a.port == e.port);
+    BOOST_TEST(a.unix_path == e.unix_path);
+    BOOST_TEST(a.user == e.user);
+    BOOST_TEST(a.password == e.password);
+    BOOST_TEST(a.database == e.database);
+    BOOST_TEST(a.tls == e.tls);
+    BOOST_TEST(a.tls_verify == e.tls_verify);
+    BOOST_TEST(a.tls_ca_file == e.tls_ca_file);
+    BOOST_TEST(a.tls_cert_file == e.tls_cert_file);
+    BOOST_TEST(a.tls_key_file == e.tls_key_file);
+    BOOST_TEST(a.display == e.display);
+    BOOST_TEST(!contains(a.display, secret));
+}
+
+BOOST_AUTO_TEST_CASE(memory) {
+    const auto parsed = colock::parse_instance_uri("uri", "memory://a%20b");
+    BOOST_TEST(std::get<colock::memory_address>(parsed).name == "a b");
+}
+
+BOOST_DATA_TEST_CASE(bad, data::make(bad_uris), sample) {
+    config c;
+    c.instances = {"memory://first", sample.uri};
+    const config_error e = error_of([&] { c.validate(); });
+    BOOST_TEST(e.field() == "instances[1]");
+    BOOST_TEST(contains(e.what(), "instances[1]: "), e.what());
+    BOOST_TEST(contains(e.what(), sample.reason), e.what());
+    BOOST_TEST(contains(e.what(), " is not allowed; expected "), e.what());
+    BOOST_TEST(!contains(e.what(), secret), e.what());
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_list) {
+    const config_error e = error_of([] { config().validate(); });
+    BOOST_TEST(e.field() == "instances");
+    BOOST_TEST(std::string(e.what()) ==
+               "instances: an empty list is not allowed; expected at least "
+               "one instance's URI");
+}
+
+/// Two URIs that lead to the same instance, however one logs in there.
+const std::vector<std::array<std::string, 2>> twins{{
+    {"redis://h", "redis://h"},
+    {"redis://h", "redis://h:6379"},
+    {"redis://h/0", "redis://h/1"},
+    {"redis://h", "redis://u:hunter2@h"},
+    {"redis://h", "rediss://h"},
+    {"redis://h", "redis://H"},
+    {"redis://[::1]", "redis://[0:0:0:0:0:0:0:1]"},
+    {"unix:///s", "unix:///s?db=1"},
+    {"memory://a", "memory://a"},
+}};
+
+BOOST_DATA_TEST_CASE(the_same_instance_twice, data::xrange(twins.size()), i) {
+    config c;
+    c.instances = {twins[i][0], "memory://other", twins[i][1]};
+    const config_error e = error_of([&] { c.validate(); });
+    BOOST_TEST(e.field() == "instances[2]");
+    BOOST_TEST(contains(e.what(), "the same instance as instances[0]"), e.what());
+    BOOST_TEST(!contains(e.what(), secret), e.what());
+}
+
+BOOST_AUTO_TEST_CASE(different_instances) {
+    config c;
+    c.instances = {"redis://h",     "redis://h:6380",    "redis://i",   "redis://[::1]",
+                   "unix:///s",     "unix:///S",         "memory://h",  "memory://H",
+                   "redis://[::2]", "redis://127.0.0.1", "rediss://h:1"};
+    BOOST_CHECK_NO_THROW(c.validate());
+    BOOST_CHECK_NO_THROW(config::from_uris(c.instances));
+    BOOST_CHECK_THROW(config::from_uris({}), config_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_shows_addresses_without_credentials) {
+    boost::asio::io_context context;
+    const colock::client client(
+        context,
+        config::from_uris({"redis://ann:hunter2@h:1/2", "rediss://:hunter2@h:2?verify=none",
+                           "unix:///s?db=1&password=hunter2", "memory://m"}));
+    std::vector<std::string> addresses;
+    for (const auto& info : client.instances()) {
+        addresses.push_back(info.address);
+    }
+    const std::vector<std::string> expected{"redis://h:1/2", "rediss://h:2", "unix:///s?db=1",
+                                            "memory://m"};
+    BOOST_TEST(addresses == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(fields)
+
+namespace {
+
+/// A duration's name, its member, and the least and most that are allowed.
+struct duration_field {
+    std::string name;
+    std::chrono::milliseconds config::*member;
+    std::chrono::milliseconds least;
+    std::chrono::milliseconds most;
+    std::string allowed;
+};
+
+const std::vector<duration_field> duration_fields{
+    {"instance_timeout", &config::instance_timeout, 1ms, 1min, "1 ms to 60000 ms"},
+    {"connect_timeout", &config::connect_timeout, 1ms, 5min, "1 ms to 300000 ms"},
+    {"silence_timeout", &config::silence_timeout, 10ms, 1h, "10 ms to 3600000 ms"},
+    {"reconnect_initial", &config::reconnect_initial, 1ms, 500ms, "1 ms to "},
+    {"reconnect_maximum", &config::reconnect_maximum, 20ms, 1h, "1 ms to "},
+    {"drift_minimum", &config::drift_minimum, 0ms, 1s, "0 ms to 1000 ms"},
+    {"close_timeout", &config::close_timeout, 0ms, 5min, "0 ms to 300000 ms"},
+};
+
+config with_memory() {
+    return config::from_uris({"memory://m"});
+}
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(durations, data::xrange(duration_fields.size()), i) {
+    const duration_field& field = duration_fields[i];
+    config c = with_memory();
+    for (const auto allowed : {field.least, field.most}) {
+        c.*field.member = allowed;
+        BOOST_CHECK_NO_THROW(c.validate());
+    }
+    const auto beyond = {field.least - 1ms, field.most + 1ms, -1ms,
+                         std::chrono::milliseconds::min(), std::chrono::milliseconds::max()};
+    for (const auto refused : beyond) {
+        c.*field.member = refused;
+        const config_error e = error_of([&] { c.validate(); });
+        // With two that contradict each other, the one that must not be above the other is named.
+        const bool above = field.name == "reconnect_maximum" && refused >= 1ms && refused <= 1h;
+        BOOST_TEST(e.field() == (above ? "reconnect_initial" : field.name));
+        const std::string value = above ? "20 ms" : std::to_string(refused.count()) + " ms";
+        BOOST_TEST(contains(e.what(), ": " + value + " is not allowed; expected " +
+                                          (above ? "1 ms to 19 ms" : field.allowed)),
+                   e.what());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(drift_factor) {
+    config c = with_memory();
+    for (const double allowed : {0.0, 0.01, 0.5}) {
+        c.drift_factor = allowed;
+        BOOST_CHECK_NO_THROW(c.validate());
+    }
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (const double refused : {-0.001, std::nextafter(0.5, 1.0), 1.0, infinity, -infinity,
+                                 std::numeric_limits<double>::quiet_NaN()}) {
+        c.drift_factor = refused;
+        const config_error e = error_of([&] { c.validate(); });
+        BOOST_TEST(e.field() == "drift_factor");
+        BOOST_TEST(contains(e.what(), "expected 0 to 0.5"), e.what());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(max_in_flight) {
+    config c = with_memory();
+    for (const std::size_t allowed : {std::size_t{1}, std::size_t{16777216}}) {
+        c.max_in_flight = allowed;
+        BOOST_CHECK_NO_THROW(c.validate());
+    }
+    for (const std::size_t refused :
+         {std::size_t{0}, std::size_t{16777217}, std::numeric_limits<std::size_t>::max()}) {
+        c.max_in_flight = refused;
+        const config_error e = error_of([&] { c.validate(); });
+        BOOST_TEST(std::string(e.what()) == "max_in_flight: " + std::to_string(refused) +
+                                                " is not allowed; expected 1 to 16777216");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_client_refuses_what_validate_refuses) {
+    boost::asio::io_context context;
+    BOOST_CHECK_THROW(colock::client(context, config()), config_error);
+    config c = with_memory();
+    c.max_in_flight = 0;
+    BOOST_CHECK_THROW(colock::client(context, c), config_error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(json)
+
+BOOST_AUTO_TEST_CASE(all_members) {
+    const config c = config::from_json(R"({
+        "instances": ["memory://a", "redis://h:1"],
+        "key_prefix": "locks:\u0000é",
+        "instance_timeout_ms": 1, "connect_timeout_ms": 2, "silence_timeout_ms": 30,
+        "reconnect_initial_ms": 4, "reconnect_maximum_ms": 5,
+        "drift_factor": 0.25, "drift_minimum_ms": 6,
+        "max_in_flight": 7, "thread_safe": true, "close_timeout_ms": 8
+    })");
+    const std::vector<std::string> expected{"memory://a", "redis://h:1"};
+    BOOST_TEST(c.instances == expected, boost::test_tools::per_element());
+    BOOST_TEST(c.key_prefix == "locks:\0é"s);
+    BOOST_TEST(c.instance_timeout.count() == 1);
+    BOOST_TEST(c.connect_timeout.count() == 2);
+    BOOST_TEST(c.silence_timeout.count() == 30);
+    BOOST_TEST(c.reconnect_initial.count() == 4);
+    BOOST_TEST(c.reconnect_maximum.count() == 5);
+    BOOST_TEST(c.drift_factor == 0.25);
+    BOOST_TEST(c.drift_minimum.count() == 6);
+    BOOST_TEST(c.max_in_flight == 7U);
+    BOOST_TEST(c.thread_safe);
+    BOOST_TEST(c.close_timeout.count() == 8);
+}
+
+BOOST_AUTO_TEST_CASE(defaults) {
+    const config c = config::from_json(R"({"instances": ["memory://a"]})");
+    const config d;
+    BOOST_TEST(c.key_prefix.empty());
+    BOOST_TEST((c.instance_timeout == d.instance_timeout));
+    BOOST_TEST((c.connect_timeout == d.connect_timeout));
+    BOOST_TEST((c.silence_timeout == d.silence_timeout));
+    BOOST_TEST((c.reconnect_initial == d.reconnect_initial));
+    BOOST_TEST((c.reconnect_maximum == d.reconnect_maximum));
+    BOOST_TEST(c.drift_factor == d.drift_factor);
+    BOOST_TEST((c.drift_minimum == d.drift_minimum));
+    BOOST_TEST(c.max_in_flight == d.max_in_flight);
+    BOOST_TEST(c.thread_safe == d.thread_safe);
+    BOOST_TEST((c.close_timeout == d.close_timeout));
+    BOOST_TEST(
+        config::from_json(R"({"instances": ["memory://a"], "drift_factor": 0})").drift_factor ==
+        0.0);
+}
+
+namespace {
+
+struct bad_json {
+    std::string text;
+    std::string pointer;
+    std::string reason;  // a part of the text
+};
+
+std::ostream& operator<<(std::ostream& out, const bad_json& b) {
+    return out << b.text;
+}
+
+/// `member` beside what is needed.
+std::string with(const std::string& member) {
+    return R"({"instances": ["memory://a"], )" + member + "}";
+}
+
+const std::vector<bad_json> bad_texts{
+    {"", "", "malformed JSON at byte 1"},
+    {"{", "", "malformed JSON at byte 2"},
+    {R"({"instances": [})", "", "malformed JSON at byte 16"},
+    {R"({"instances": ["memory://a"]} x)", "", "malformed JSON at byte 31"},
+    {"{\"a\": \"\xff\"}", "", "malformed JSON"},
+    {with(R"("drift_factor": 1e999)"), "", "a number that is too large"},
+    {with(R"("drift_factor": NaN)"), "", "malformed JSON"},
+    {"[]", "", "array is not allowed; expected an object"},
+    {"null", "", "null is not allowed; expected an object"},
+    {R"("redis://:hunter2@h")", "", "expected an object"},
+    {"{}", "/instances", "an empty list"},
+    {R"({"instances": []})", "/instances", "an empty list"},
+    {R"({"instances": "redis://:hunter2@h"})", "/instances",
+     "string is not allowed; expected an array of URIs"},
+    {R"({"instances": {"a": "redis://:hunter2@h"}})", "/instances", "expected an array of URIs"},
+    {R"({"instances": ["memory://a", 5]})", "/instances/1",
+     "5 is not allowed; expected a URI, as a string"},
+    {R"({"instances": [["redis://:hunter2@h"]]})", "/instances/0",
+     "array is not allowed; expected a URI, as a string"},
+    {R"({"instances": ["memory://a", "redis://:hunter2@h:0"]})", "/instances/1", "the port '0'"},
+    {R"({"instances": ["memory://a", "memory://b", "memory://a"]})", "/instances/2",
+     "the same instance as /instances/0"},
+    {with(R"("key_prefix": 1)"), "/key_prefix", "1 is not allowed; expected a string"},
+    {with(R"("key_prefix": null)"), "/key_prefix", "null is not allowed; expected a string"},
+    {with(R"("drift_factor": "0.1")"), "/drift_factor", "expected a number"},
+    {with(R"("drift_factor": 0.51)"), "/drift_factor", "expected 0 to 0.5"},
+    {with(R"("drift_factor": -1)"), "/drift_factor", "expected 0 to 0.5"},
+    {with(R"("max_in_flight": -1)"), "/max_in_flight",
+     "-1 is not allowed; expected a whole number"},
+    {with(R"("max_in_flight": 1.5)"), "/max_in_flight", "1.5 is not allowed"},
+    {with(R"("max_in_flight": 0)"), "/max_in_flight", "0 is not allowed; expected 1 to 16777216"},
+    {with(R"("max_in_flight": 18446744073709551616)"), "/max_in_flight", "is not allowed"},
+    {with(R"("thread_safe": 1)"), "/thread_safe", "1 is not allowed; expected true or false"},
+    {with(R"("thread_safe": "true")"), "/thread_safe", "expected true or false"},
+    {with(R"("reconnect_initial_ms": 501)"), "/reconnect_initial_ms", "501 ms is not allowed"},
+    // Members that are none.
+    {with(R"("instance_timeout": 5)"), "/instance_timeout",
+     "expected one of: instances, key_prefix"},
+    {with(R"("Instances": [])"), "/Instances", "this member is not allowed"},
+    {with(R"("a/b~c": 1)"), "/a~1b~0c", "this member is not allowed"},
+    {with(R"("": 1)"), "/", "this member is not allowed"},
+    {with(R"("password": "hunter2")"), "/password", "this member is not allowed"},
+};
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(bad, data::make(bad_texts), sample) {
+    const config_error e = error_of([&] { config::from_json(sample.text); });
+    BOOST_TEST(e.field() == sample.pointer);
+    BOOST_TEST(std::string(e.what()).starts_with(sample.pointer + ": "), e.what());
+    BOOST_TEST(contains(e.what(), sample.reason), e.what());
+    BOOST_TEST(!contains(e.what(), secret), e.what());
+}
+
+BOOST_AUTO_TEST_CASE(durations) {
+    for (const auto& field : fields::duration_fields) {
+        const std::string name = field.name + "_ms";
+        for (const std::string value : {"1.5", "\"5\"", "null", "true", "[5]", "{}", "1e3",
+                                        "18446744073709551615", "9223372036854775808"}) {
+            const config_error e =
+                error_of([&] { config::from_json(with("\"" + name + "\": " + value)); });
+            BOOST_TEST(e.field() == "/" + name);
+            BOOST_TEST(contains(e.what(), "expected a whole number of milliseconds"), e.what());
+        }
+        for (const std::string value : {"-1", "9223372036854775807", "-9223372036854775808"}) {
+            const config_error e =
+                error_of([&] { config::from_json(with("\"" + name + "\": " + value)); });
+            BOOST_TEST(e.field() == "/" + name);
+            BOOST_TEST(contains(e.what(), value + " ms is not allowed"), e.what());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

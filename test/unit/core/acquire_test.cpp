@@ -1,0 +1,682 @@
+#include "unit/core/acquire_support.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::core::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(acquiring)
+
+// What the votes say.
+
+BOOST_AUTO_TEST_CASE(takes_exactly_a_quorum) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        for (std::size_t first = 0; first != n; ++first) {  // whoever they are
+            BOOST_TEST_CONTEXT(n << " instances, from " << first) {
+                acquire machine(once(n), acquire_seed);
+                BOOST_TEST(said(machine, start(), at(5ms)) == "attempt; wait 55");
+                for (std::size_t k = 1; k < quorum_of(n); ++k) {
+                    BOOST_TEST(said(machine, granted((first + k) % n), at(6ms)) == "wait 55");
+                }
+                BOOST_TEST(said(machine, granted(first), at(7ms)) == "granted 993");
+                BOOST_TEST((machine.sent() == at(5ms)));
+                BOOST_TEST(machine.votes().granted() == quorum_of(n));
+                BOOST_TEST(machine.attempts() == 1U);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ends_with_the_vote_that_decides_and_not_before) {
+    struct row {
+        std::size_t instances;
+        std::string letters;  // the last one decides; '.' = nothing more until the time is up
+        std::string expected;
+    };
+    const row rows[] = {
+        {1, "G", "granted 988"},
+        {1, "D", "give_back; failed contended"},
+        {1, "F", "give_back; failed no_quorum"},
+        {1, ".", "give_back; failed no_quorum"},
+        {2, "GG", "granted 988"},
+        {2, "D", "give_back; failed contended"},
+        {2, "GD", "give_back; failed contended"},
+        {2, "F", "give_back; failed no_quorum"},
+        {2, "G.", "give_back; failed no_quorum"},
+        {3, "GG", "granted 988"},
+        {3, "DGG", "granted 988"},
+        {3, "FGG", "granted 988"},
+        {3, "DD", "give_back; failed contended"},
+        {3, "DGD", "give_back; failed contended"},
+        {3, "FGD", "give_back; failed contended"},
+        {3, "FF", "give_back; failed no_quorum"},
+        {3, "GFF", "give_back; failed no_quorum"},
+        {3, "GD.", "give_back; failed contended"},
+        {4, "GGG", "granted 988"},
+        {4, "GGDG", "granted 988"},
+        {4, "DD", "give_back; failed contended"},
+        {4, "GGDD", "give_back; failed contended"},
+        {4, "DF", "give_back; failed contended"},
+        {4, "FF", "give_back; failed no_quorum"},
+        {5, "GGG", "granted 988"},
+        {5, "GDGDG", "granted 988"},
+        {5, "FGFGG", "granted 988"},
+        {5, "NGNGG", "granted 988"},
+        {5, "DDD", "give_back; failed contended"},
+        {5, "GGDDD", "give_back; failed contended"},
+        {5, "DFD", "give_back; failed contended"},
+        {5, "GFFD", "give_back; failed contended"},
+        {5, "FFF", "give_back; failed no_quorum"},
+        {5, "GGFFF", "give_back; failed no_quorum"},
+        {5, ".", "give_back; failed no_quorum"},
+        {5, "GG.", "give_back; failed no_quorum"},
+        {5, "DD.", "give_back; failed no_quorum"},
+        {5, "GGD.", "give_back; failed contended"},
+        {5, "GGF.", "give_back; failed no_quorum"},
+        {6, "GGGG", "granted 988"},
+        {6, "GGGDDD", "give_back; failed contended"},
+        {6, "FFF", "give_back; failed no_quorum"},
+        {7, "GGGG", "granted 988"},
+        {7, "GGGDDDD", "give_back; failed contended"},
+        {7, "FFFF", "give_back; failed no_quorum"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.instances << " instances: " << r.letters) {
+            acquire machine(once(r.instances), acquire_seed);
+            BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {
+                const bool last = i + 1 == r.letters.size();
+                const char letter = r.letters[i];
+                const auto words =
+                    letter == '.'
+                        ? said(machine, timer(), at(50ms))
+                        : said(machine, acquire::event::voted(i, vote_from(letter)), at(1ms));
+                BOOST_TEST(words == (last ? r.expected : "wait 50"));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
+    acquire machine(five(), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, granted(0), "wait 50"},
+                      {2ms, granted(0), "wait 50"},
+                      {3ms, granted(0), "wait 50"},
+                      {4ms, denied(1), "wait 50"},
+                      {5ms, failed(1), "wait 50"},
+                      {6ms, granted(1), "wait 50"},
+                      {7ms, granted(2), "wait 50"},
+                      {8ms, granted(3), "granted 988"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(votes_are_there_to_be_read_when_it_has_failed) {
+    acquire machine(once(3), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(2), "wait 50"},
+                      {50ms, timer(), "give_back; failed no_quorum"},
+                  });
+    BOOST_TEST((machine.votes().vote_of(0)->reason == failure::timeout));
+    BOOST_TEST((machine.votes().vote_of(2)->holder == holder::another));
+}
+
+BOOST_AUTO_TEST_CASE(ignores_what_comes_after_the_end) {
+    struct row {
+        std::string name;
+        acquire_script until_the_end;
+    };
+    const row rows[] = {
+        {"granted",
+         {{0ms, start(), "attempt; wait 50"},
+          {1ms, granted(0), "wait 50"},
+          {1ms, granted(1), "wait 50"},
+          {1ms, granted(2), "granted 988"}}},
+        {"failed",
+         {{0ms, start(), "attempt; wait 50"},
+          {1ms, failed(0), "wait 50"},
+          {1ms, failed(1), "wait 50"},
+          {1ms, failed(2), "give_back; failed no_quorum"}}},
+        {"cancelled",
+         {{0ms, start(), "attempt; wait 50"}, {1ms, cancel(), "give_back; failed cancelled"}}},
+        {"cancelled before the start", {{0ms, cancel(), "failed cancelled"}}},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.name) {
+            acquire machine(once(), acquire_seed);
+            play(machine, r.until_the_end);
+            for (const auto& late : {granted(3), granted(4), denied(3), failed(3), timer(), wake(),
+                                     cancel(), rest(3, 5ms), acquire::event::done()}) {
+                BOOST_TEST(said(machine, late, at(2ms)) == "wait never");
+            }
+        }
+    }
+}
+
+// How long it takes.
+
+BOOST_AUTO_TEST_CASE(believes_no_quorum_whose_validity_is_over) {
+    struct row {
+        duration decided;
+        std::string expected;
+    };
+    const row rows[] = {
+        {987ms, "granted 988"},
+        {988ms - 1ns, "granted 988"},
+        {988ms, "give_back; failed too_slow"},
+        {1500ms, "give_back; failed too_slow"},
+        {100h, "give_back; failed too_slow"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT("decided at " << in_ms(r.decided)) {
+            acquire_settings settings = once();
+            settings.instance_timeout = 2s;
+            acquire machine(settings, acquire_seed);
+            play(machine, {
+                              {0ms, start(), "attempt; wait 2000"},
+                              {1ms, granted(0), "wait 2000"},
+                              {1ms, granted(1), "wait 2000"},
+                              {r.decided, granted(2), r.expected},
+                          });
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(drift_and_ttl_are_the_settings) {
+    acquire_settings settings = once(1);
+    settings.ttl = 100ms;
+    settings.drift = {0.1, 5ms};
+    acquire machine(settings, acquire_seed);
+    play(machine, {{10ms, start(), "attempt; wait 60"}, {20ms, granted(0), "granted 95"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_ttl_shorter_than_the_drift_is_never_granted) {
+    acquire_settings settings = once(1);
+    settings.ttl = 1ms;
+    acquire machine(settings, acquire_seed);
+    play(machine,
+         {{0ms, start(), "attempt; wait 50"}, {0ms, granted(0), "give_back; failed too_slow"}});
+}
+
+BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
+    acquire machine(once(), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {10ms, timer(), "wait 50"},
+                      {50ms - 1ns, timer(), "wait 50"},
+                      {50ms, timer(), "give_back; failed no_quorum"},
+                  });
+}
+
+/// Our own process may have been slow, and the timer no faster than the votes.
+BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
+    acquire machine(once(), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {70ms, granted(0), "wait 50"},
+                      {70ms, granted(1), "wait 50"},
+                      {70ms, granted(2), "granted 988"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_vote_after_the_timeout_does_not_make_silence_a_denial) {
+    acquire machine(once(), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {70ms, granted(0), "wait 50"},
+                      {70ms, denied(1), "wait 50"},
+                      {70ms, timer(), "give_back; failed no_quorum"},
+                  });
+}
+
+// Trying again.
+
+BOOST_AUTO_TEST_CASE(tries_again_after_a_backoff_for_as_long_as_it_takes) {
+    acquire_settings settings = five();
+    settings.retry = {4ms, 250ms};
+    acquire machine(settings, acquire_seed);
+    duration now{};
+    std::string expected = "attempt; wait 50";
+    acquire::event event = start();
+    for (std::size_t attempt = 1; attempt != 40; ++attempt) {
+        BOOST_TEST_CONTEXT("attempt " << attempt) {
+            BOOST_TEST(said(machine, event, at(now)) ==
+                       "attempt; wait " + in_ms(now + settings.instance_timeout));
+            BOOST_TEST(machine.attempts() == attempt);
+            BOOST_TEST((machine.sent() == at(now)));
+            BOOST_TEST(machine.votes().silent() == 5U);
+            for (std::size_t i = 0; i != 2; ++i) {
+                said(machine, denied(i), at(now + 1ms));
+            }
+            const duration wait = pause(attempt, settings);
+            const duration ceiling =
+                std::min<duration>(250ms, 4ms * (1LL << std::min<std::size_t>(attempt - 1, 10)));
+            BOOST_TEST(wait.count() >= ceiling.count() / 2);
+            BOOST_TEST(wait.count() <= ceiling.count());
+            BOOST_TEST(said(machine, denied(2), at(now + 2ms)) ==
+                       "give_back; wait " + in_ms(now + 2ms + wait));
+            BOOST_TEST(said(machine, timer(), at(now + 2ms + wait - 1ns)) ==
+                       "wait " + in_ms(now + 2ms + wait));
+            now += 2ms + wait;
+            event = timer();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(says_whether_another_attempt_will_follow) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.attempts = 2;
+    acquire machine(settings, acquire_seed);
+    using kind = acquire::action::kind_type;
+    machine.resume(start(), at(0ms));
+    machine.resume(acquire::event::done(), at(0ms));
+    BOOST_TEST(!machine.will_retry());
+    BOOST_TEST((machine.resume(denied(0), at(1ms)).kind == kind::give_back));
+    BOOST_TEST(machine.will_retry());
+    machine.resume(acquire::event::done(), at(1ms));
+    said(machine, wake(), at(2ms));
+    BOOST_TEST((machine.resume(denied(0), at(3ms)).kind == kind::give_back));
+    BOOST_TEST(!machine.will_retry());
+}
+
+BOOST_AUTO_TEST_CASE(makes_no_more_attempts_than_allowed) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    for (std::size_t allowed = 1; allowed != 5; ++allowed) {
+        settings.attempts = allowed;
+        acquire machine(settings, acquire_seed);
+        BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+        for (std::size_t attempt = 1; attempt != allowed; ++attempt) {
+            BOOST_TEST(has(said(machine, denied(0), at(1ms)), "give_back; wait"));
+            BOOST_TEST(has(said(machine, wake(), at(1ms)), "attempt"));
+        }
+        BOOST_TEST(said(machine, denied(0), at(1ms)) == "give_back; failed contended");
+        BOOST_TEST(machine.attempts() == allowed);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_help_the_next) {
+    acquire_settings settings = five();
+    settings.instances = 3;
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, granted(0), "wait 50"},
+                      {1ms, denied(1), "wait 50"},
+                      {1ms, denied(2), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {2ms, granted(1), "wait " + in_ms(1ms + pause(1))},  // not even in between
+                      {30ms, timer(), "attempt; wait 80"},
+                      {31ms, granted(1), "wait 80"},
+                      {32ms, granted(2), "granted 1018"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_wake_ends_the_wait_and_nothing_else) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, wake(), "wait 50"},
+                      {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
+                      {3ms, wake(), "attempt; wait 53"},
+                      {3ms, wake(), "wait 53"},
+                      {3ms, granted(0), "granted 991"},
+                      {3ms, wake(), "wait never"},
+                  });
+}
+
+// The end of all waiting.
+
+BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {
+    struct row {
+        std::string name;
+        std::vector<acquire::event> votes;  // at 10 ms
+        std::string at_the_deadline;        // at 30 ms
+    };
+    const row rows[] = {
+        {"silent ones may yet grant", {granted(0), granted(1)}, "give_back; failed contended"},
+        {"all are silent", {}, "give_back; failed contended"},
+        {"one short of impossible", {failed(0), failed(1)}, "give_back; failed contended"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.name) {
+            acquire_settings settings = five();
+            settings.deadline = at(30ms);
+            acquire machine(settings, acquire_seed);
+            BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 30");
+            for (const auto& e : r.votes) {
+                BOOST_TEST(said(machine, e, at(10ms)) == "wait 30");
+            }
+            BOOST_TEST(said(machine, timer(), at(30ms - 1ns)) == "wait 30");
+            BOOST_TEST(said(machine, timer(), at(30ms)) == r.at_the_deadline);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_deadlines_timer_counts) {
+    acquire_settings settings = five();
+    settings.deadline = at(30ms);
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 30"},
+                      {31ms, granted(0), "wait 30"},
+                      {31ms, granted(1), "wait 30"},
+                      {31ms, granted(2), "granted 988"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(unreachable_is_said_before_the_deadline_and_at_it) {
+    acquire_settings settings = five();
+    settings.deadline = at(30ms);
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 30"},
+                      {1ms, failed(0), "wait 30"},
+                      {1ms, failed(1), "wait 30"},
+                      {1ms, failed(2), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {29ms, timer(), "attempt; wait 30"},
+                      {29ms, failed(0), "wait 30"},
+                      {29ms, failed(1), "wait 30"},
+                      {29ms, failed(2), "give_back; wait 30"},
+                      {30ms, timer(), "failed no_quorum"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_that_coincides_with_the_timeout_leaves_no_doubt) {
+    acquire_settings settings = five();
+    settings.deadline = at(50ms);
+    acquire machine(settings, acquire_seed);
+    play(machine,
+         {{0ms, start(), "attempt; wait 50"}, {50ms, timer(), "give_back; failed no_quorum"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_in_the_backoff_ends_it_with_the_last_outcome) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.deadline = at(5ms);
+    const acquire_script to_the_backoff = {
+        {0ms, start(), "attempt; wait 5"},
+        {1ms, denied(0), "give_back; wait 5"},
+    };
+    for (const auto& last : {timer(), wake(), rest(0, 100ms)}) {
+        acquire machine(settings, acquire_seed);
+        play(machine, to_the_backoff);
+        BOOST_TEST(said(machine, last, at(5ms)) == "failed contended");
+        BOOST_TEST(machine.attempts() == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(decided_after_the_deadline_there_is_no_other_attempt) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.deadline = at(5ms);
+    acquire machine(settings, acquire_seed);
+    play(machine,
+         {{0ms, start(), "attempt; wait 5"}, {5ms, denied(0), "give_back; failed contended"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_deadline_that_has_passed_leaves_one_whole_attempt) {
+    for (const time_point deadline : {time_point::min(), at(-1h), at(0ms)}) {
+        acquire_settings settings = five();
+        settings.deadline = deadline;
+        acquire denied_at_once(settings, acquire_seed);
+        play(denied_at_once, {
+                                 {0ms, start(), "attempt; wait 50"},
+                                 {1ms, denied(0), "wait 50"},
+                                 {1ms, denied(1), "wait 50"},
+                                 {1ms, denied(2), "give_back; failed contended"},
+                             });
+        acquire slow(settings, acquire_seed);
+        play(slow, {
+                       {0ms, start(), "attempt; wait 50"},
+                       {1ms, granted(0), "wait 50"},
+                       {1ms, granted(1), "wait 50"},
+                       {49ms, granted(2), "granted 988"},
+                   });
+    }
+}
+
+// Too few answer.
+
+BOOST_AUTO_TEST_CASE(gives_up_at_once_if_it_is_not_to_wait_for_instances) {
+    for (const auto& first : {failed(0), granted(0)}) {
+        acquire_settings settings = five();
+        settings.instances = 1;
+        settings.ttl = 2ms;  // a grant is too slow
+        settings.unavailable_timeout = 0ms;
+        acquire machine(settings, acquire_seed);
+        BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+        BOOST_TEST(has(said(machine, first, at(0ms)), "give_back; failed"));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(not_waiting_for_instances_still_waits_for_a_holder) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.unavailable_timeout = 0ms;
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {30ms, timer(), "attempt; wait 80"},
+                      {31ms, failed(0), "give_back; failed no_quorum"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(waits_for_instances_as_long_as_told_from_the_first_attempt_that_failed) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.unavailable_timeout = 100ms;
+    const acquire_script to_the_last_attempt = {
+        {10ms, start(), "attempt; wait 60"},
+        {30ms, failed(0), "give_back; wait " + in_ms(30ms + pause(1))},
+        {70ms, timer(), "attempt; wait 120"},
+        {110ms - 1ns, failed(0), "give_back; wait " + in_ms(110ms - 1ns + pause(2))},
+        {150ms, timer(), "attempt; wait 200"},
+    };
+    acquire machine(settings, acquire_seed);
+    play(machine, to_the_last_attempt);
+    BOOST_TEST(said(machine, failed(0), at(151ms)) == "give_back; failed no_quorum");
+
+    acquire exactly(settings, acquire_seed);
+    play_some(exactly, to_the_last_attempt, 3);
+    BOOST_TEST(said(exactly, failed(0), at(110ms)) == "give_back; failed no_quorum");
+
+    acquire served(settings, acquire_seed);
+    play(served, to_the_last_attempt);
+    BOOST_TEST(said(served, granted(0), at(151ms)) == "granted 1138");
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.unavailable_timeout = 100ms;
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, failed(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {90ms, timer(), "attempt; wait 140"},
+                      {91ms, denied(0), "give_back; wait " + in_ms(91ms + pause(2))},
+                      {120ms, timer(), "attempt; wait 170"},
+                      {150ms, failed(0), "give_back; wait " + in_ms(150ms + pause(3))},
+                      {190ms, timer(), "attempt; wait 240"},
+                      {220ms, failed(0), "give_back; failed no_quorum"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_tried_again) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.ttl = 20ms;  // valid for 17.8
+    settings.unavailable_timeout = 100ms;
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {40ms, granted(0), "give_back; wait " + in_ms(40ms + pause(1))},
+                      {60ms, timer(), "attempt; wait 110"},
+                      {101ms, granted(0), "give_back; failed too_slow"},
+                  });
+}
+
+// The rest of the holder's ttl.
+
+BOOST_AUTO_TEST_CASE(waits_no_longer_than_until_a_quorum_of_keys_has_run_out) {
+    struct row {
+        std::string name;
+        std::string letters;  // of the votes, up to the one that decides; '.' = silence up to 50 ms
+        std::vector<std::pair<std::size_t, milliseconds>> rests;
+        duration wait;  // from then on; longer than the backoff = the backoff
+    };
+    const row rows[] = {
+        {"of three that deny, one must run out", "DDD", {{0, 5ms}}, 6ms},
+        {"the first to run out is enough", "DDD", {{0, 7ms}, {1, 4ms}, {2, 9ms}}, 5ms},
+        {"longer than the backoff", "DDD", {{0, 60ms}}, 1h},
+        {"about to run out", "DDD", {{0, 0ms}}, 1ms},
+        {"unknown", "DDD", {{0, unknown_remaining}}, 1h},
+        {"no ttl", "DDD", {{0, milliseconds::max()}}, 1h},
+        {"an hour", "DDD", {{0, 1h}}, 1h},
+        {"no ttl, and one that has", "DDD", {{0, milliseconds::max()}, {1, 3ms}}, 4ms},
+        {"two must run out", "DDG.", {{0, 3ms}}, 1h},
+        {"two must run out, and will", "DDG.", {{0, 3ms}, {1, 6ms}}, 7ms},
+        {"two must run out, one never does", "DDG.", {{0, 3ms}, {1, milliseconds::max()}}, 1h},
+        {"two must run out, one is unknown", "DDG.", {{0, 3ms}, {1, unknown_remaining}}, 1h},
+        {"the failed ones will not", "FDF", {{1, 3ms}}, 4ms},
+        {"nor will the silent ones", "D.", {{0, 3ms}}, 1h},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.name) {
+            acquire machine(five(), acquire_seed);
+            std::string words = said(machine, start(), at(0ms));
+            duration now{};
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {
+                BOOST_TEST(words.ends_with("wait 50"));
+                now = r.letters[i] == '.' ? 50ms : 0ms;
+                words =
+                    r.letters[i] == '.'
+                        ? said(machine, timer(), at(now))
+                        : said(machine, acquire::event::voted(i, vote_from(r.letters[i])), at(now));
+            }
+            BOOST_TEST(words == "give_back; wait " + in_ms(now + pause(1)));
+            for (const auto& [index, time] : r.rests) {
+                words = said(machine, rest(index, time), at(now));
+            }
+            const duration until = now + std::min(pause(1), r.wait);
+            BOOST_TEST(words == "wait " + in_ms(until));
+            BOOST_TEST(said(machine, timer(), at(until)) == "attempt; wait " + in_ms(until + 50ms));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(counts_each_rest_from_when_it_was_told) {
+    acquire_settings settings = five();
+    settings.retry = {1s, 1s};
+    acquire machine(settings, acquire_seed);
+    const std::string backoff = "wait " + in_ms(50ms + pause(1, settings));
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {0ms, granted(0), "wait 50"},
+                      {0ms, denied(3), "wait 50"},
+                      {0ms, denied(4), "wait 50"},
+                      {50ms, timer(), "give_back; " + backoff},
+                      {51ms, rest(3, 100ms), backoff},   // two of the keys must run out
+                      {90ms, rest(4, 3ms), "wait 152"},  // not 90 + 100 + 1
+                      {152ms, timer(), "attempt; wait 202"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_rest_that_is_told_in_time_to_wait_starts_the_attempt) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    settings.retry = {1s, 1s};
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1, settings))},
+                      {2ms, rest(0, 300ms), "wait 303"},
+                      {3ms, rest(0, 400ms), "wait 303"},  // never longer than once said
+                      {302ms, timer(), "wait 303"},
+                      {303ms, timer(), "attempt; wait 353"},
+                      {304ms, rest(0, 0ms), "wait 353"},  // late: says nothing about this attempt
+                      {305ms, granted(0), "granted 1291"},
+                  });
+}
+
+/// All who polled the same key hear at the same time that it is gone.
+BOOST_AUTO_TEST_CASE(who_is_told_that_a_key_is_gone_waits_a_first_backoff_and_not_in_step_with_others) {
+    std::set<time_point> waits;
+    for (std::uint64_t seed = 0; seed != 20; ++seed) {
+        acquire_settings settings = five();
+        settings.instances = 1;
+        settings.retry = {8ms, 1s};
+        acquire machine(settings, seed);
+        time_point now = at(0ms);
+        said(machine, start(), now);
+        for (int attempt = 0; attempt != 7; ++attempt) {
+            said(machine, denied(0), now);
+            now += 1s;
+            said(machine, timer(), now);
+        }
+        said(machine, denied(0), now);  // the eighth: backs off for at least half a second
+        const auto action = machine.resume(
+            acquire::event::remaining(0, vote::denied(holder::nobody, 0ms)), now);
+        BOOST_TEST((action.kind == acquire::action::kind_type::wait));
+        BOOST_TEST((action.time >= now + 4ms));
+        BOOST_TEST((action.time <= now + 8ms));
+        waits.insert(action.time);
+    }
+    BOOST_TEST(waits.size() > 10U);
+}
+
+BOOST_AUTO_TEST_CASE(the_rests_of_one_attempt_are_forgotten_in_the_next) {
+    acquire_settings settings = five();
+    settings.instances = 3;
+    acquire machine(settings, acquire_seed);
+    const duration second = 60ms + pause(2);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {0ms, denied(0), "wait 50"},
+                      {0ms, denied(1), "give_back; wait " + in_ms(pause(1))},
+                      {1ms, rest(0, 2ms), "wait 4"},
+                      {30ms, timer(), "attempt; wait 80"},
+                      {60ms, denied(0), "wait 80"},
+                      {60ms, denied(1), "give_back; wait " + in_ms(second)},
+                      {60ms, rest(1, unknown_remaining), "wait " + in_ms(second)},
+                  });
+}
+
+/// A minority may deny in a round that is won, but too late; its keys are in nobody's way.
+BOOST_AUTO_TEST_CASE(a_rest_after_a_round_that_was_too_slow_changes_nothing) {
+    for (const char minority : {'D', 'G'}) {
+        acquire_settings settings = five();
+        settings.instances = 3;
+        settings.ttl = 20ms;
+        acquire machine(settings, acquire_seed);
+        const std::string backoff = "wait " + in_ms(40ms + pause(1));
+        play(machine, {
+                          {0ms, start(), "attempt; wait 50"},
+                          {39ms, acquire::event::voted(0, vote_from(minority)), "wait 50"},
+                      });
+        std::string words = said(machine, granted(1), at(40ms));
+        if (minority == 'D') {
+            words = said(machine, granted(2), at(40ms));
+        }
+        BOOST_TEST(words == "give_back; " + backoff);
+        BOOST_TEST(said(machine, rest(0, 1ms), at(40ms)) == backoff);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

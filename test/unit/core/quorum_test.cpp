@@ -1,0 +1,128 @@
+#include "core/quorum.hpp"
+
+#include "unit/core/script.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace colock::core::test {
+namespace {
+
+/// Two sets of `a` and of `b` out of `n` must share a member.
+constexpr bool must_share(std::size_t a, std::size_t b, std::size_t n) {
+    return a + b > n;
+}
+
+/// A round of `n` in which the instances have voted by letters, in turn.
+round round_of(std::size_t n, const std::string& letters) {
+    round votes(n);
+    for (std::size_t i = 0; i != letters.size(); ++i) {
+        votes.record(i, vote_from(letters[i]));
+    }
+    return votes;
+}
+
+BOOST_AUTO_TEST_SUITE(quorum)
+
+BOOST_AUTO_TEST_CASE(is_the_smallest_number_that_two_holders_cannot_both_reach) {
+    static_assert(quorum_of(1) == 1 && quorum_of(2) == 2 && quorum_of(3) == 2);
+    static_assert(quorum_of(4) == 3 && quorum_of(5) == 3 && quorum_of(6) == 4 && quorum_of(7) == 4);
+    static_assert(spare_of(1) == 0 && spare_of(2) == 0 && spare_of(3) == 1);
+    static_assert(spare_of(4) == 1 && spare_of(5) == 2 && spare_of(6) == 2 && spare_of(7) == 3);
+    for (std::size_t n = 1; n != 200; ++n) {
+        BOOST_TEST_CONTEXT(n << " instances") {
+            const std::size_t q = quorum_of(n);
+            BOOST_TEST(must_share(q, q, n));
+            BOOST_TEST(!must_share(q - 1, q - 1, n));
+            BOOST_TEST(q + spare_of(n) == n);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(is_won_or_impossible_exactly_when_no_further_vote_can_change_that) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        for (std::size_t granted = 0; granted <= n; ++granted) {
+            for (std::size_t denied = 0; granted + denied <= n; ++denied) {
+                for (std::size_t failed = 0; granted + denied + failed <= n; ++failed) {
+                    BOOST_TEST_CONTEXT(n << ": " << granted << " G " << denied << " D " << failed
+                                         << " F") {
+                        const round votes =
+                            round_of(n, std::string(granted, 'G') + std::string(denied, 'D') +
+                                            std::string(failed, 'F'));
+                        const std::size_t silent = n - granted - denied - failed;
+                        BOOST_TEST(votes.instances() == n);
+                        BOOST_TEST(votes.granted() == granted);
+                        BOOST_TEST(votes.denied() == denied);
+                        BOOST_TEST(votes.failed() == failed);
+                        BOOST_TEST(votes.silent() == silent);
+                        BOOST_TEST(votes.won() == (2 * granted > n));
+                        BOOST_TEST(votes.impossible() == (2 * (granted + silent) <= n));
+                        BOOST_TEST(votes.unreachable() == (2 * (n - failed) <= n));
+                        BOOST_TEST(!(votes.won() && votes.impossible()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(counts_each_instance_once_and_its_first_vote) {
+    round votes(3);
+    BOOST_TEST(votes.record(1, vote::denied(holder::another)));
+    BOOST_TEST(!votes.record(1, vote::granted()));
+    BOOST_TEST(!votes.record(1, vote::denied(holder::another)));
+    BOOST_TEST(votes.granted() == 0U);
+    BOOST_TEST(votes.denied() == 1U);
+    BOOST_TEST((votes.vote_of(1)->kind == vote_kind::denied));
+}
+
+BOOST_AUTO_TEST_CASE(keeps_what_each_instance_said) {
+    round votes(3);
+    const auto detail = std::make_shared<const std::string>("LOADING");
+    votes.record(0, vote::failed(failure::server_error, detail));
+    votes.record(2, vote::denied(holder::another, 700ms));
+    BOOST_TEST((votes.vote_of(0)->reason == failure::server_error));
+    BOOST_TEST(votes.vote_of(0)->detail == detail);
+    BOOST_TEST(votes.vote_of(1) == nullptr);
+    BOOST_TEST((votes.vote_of(2)->remaining == 700ms));
+    BOOST_TEST((votes.vote_of(2)->holder == holder::another));
+}
+
+BOOST_AUTO_TEST_CASE(fails_the_silent_only) {
+    round votes(4);
+    votes.record(1, vote::granted());
+    votes.record(2, vote::failed(failure::down));
+    votes.fail_silent(failure::timeout);
+    BOOST_TEST(votes.silent() == 0U);
+    BOOST_TEST(votes.granted() == 1U);
+    BOOST_TEST(votes.failed() == 3U);
+    BOOST_TEST((votes.vote_of(0)->reason == failure::timeout));
+    BOOST_TEST((votes.vote_of(2)->reason == failure::down));
+    votes.fail_silent(failure::down);
+    BOOST_TEST(votes.failed() == 3U);
+    BOOST_TEST((votes.vote_of(3)->reason == failure::timeout));
+}
+
+BOOST_AUTO_TEST_CASE(forgets_everything_when_cleared) {
+    const auto detail = std::make_shared<const std::string>("gone with the votes");
+    round votes(3);
+    votes.record(0, vote::granted());
+    votes.record(1, vote::denied(holder::another));
+    votes.record(2, vote::failed(failure::server_error, detail));
+    votes.clear();
+    BOOST_TEST(votes.instances() == 3U);
+    BOOST_TEST(votes.silent() == 3U);
+    BOOST_TEST(votes.vote_of(2) == nullptr);
+    BOOST_TEST(detail.use_count() == 1);
+    BOOST_TEST(votes.record(0, vote::denied(holder::nobody)));
+    BOOST_TEST(votes.denied() == 1U);
+    BOOST_TEST(votes.granted() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

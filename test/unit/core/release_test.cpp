@@ -1,0 +1,456 @@
+#include "unit/core/script.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace colock::core::test {
+namespace {
+
+using release_script = script<release>;
+
+constexpr std::uint64_t seed = 42;
+
+/// Five instances that have 50 ms to vote; the lease is valid until 988 and its keys are gone at
+/// 1012; waits of 10 to 20 ms.
+release_settings five() {
+    release_settings s;
+    s.instances = 5;
+    s.instance_timeout = 50ms;
+    s.retry = {20ms, 20ms};
+    s.valid_until = at(988ms);
+    s.gone_at = at(1012ms);
+    return s;
+}
+
+/// The wait that a machine with our seed takes before retry number `retry`, from 1.
+duration pause(std::size_t retry, const release_settings& settings = five()) {
+    std::uint64_t state = seed;
+    std::uint64_t random = 0;
+    for (std::size_t i = 0; i != retry; ++i) {
+        random = next_random(state);
+    }
+    return settings.retry.delay(retry - 1, random);
+}
+
+/// One that gives back to the first `concerned` instances.
+release giving_back(std::size_t concerned = 5, const release_settings& settings = five()) {
+    release machine(settings, seed);
+    for (std::size_t i = 0; i != concerned; ++i) {
+        machine.concern(i);
+    }
+    return machine;
+}
+
+release::event start() {
+    return release::event::start();
+}
+release::event timer() {
+    return release::event::timer();
+}
+release::event late_grant(std::size_t i) {
+    return release::event::late_grant(i);
+}
+release::event voted(char letter, std::size_t i) {
+    return release::event::voted(i, vote_from(letter));
+}
+release::event deleted(std::size_t i) {
+    return voted('G', i);
+}
+release::event failed(std::size_t i) {
+    return voted('F', i);
+}
+
+/// There was no such key.
+release::event nothing(std::size_t i) {
+    return voted('N', i);
+}
+
+/// The key was somebody else's.
+release::event taken(std::size_t i) {
+    return voted('D', i);
+}
+
+std::string say(release& machine, const release::event& e, duration now) {
+    return said(machine, e, at(now));
+}
+
+BOOST_AUTO_TEST_SUITE(releasing)
+
+// What is said to the caller.
+
+BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        BOOST_TEST_CONTEXT(n << " instances") {
+            release_settings settings = five();
+            settings.instances = n;
+            release machine = giving_back(n, settings);
+            BOOST_TEST(!machine.started());
+            std::string all;
+            for (std::size_t i = 0; i != n; ++i) {
+                all += std::to_string(i);
+            }
+            BOOST_TEST(say(machine, start(), 0ms) == "send " + all + "; wait 50");
+            BOOST_TEST(machine.started());
+            for (std::size_t i = 0; i != n; ++i) {
+                const bool decides = i + 1 == quorum_of(n);
+                const bool last = i + 1 == n;
+                BOOST_TEST(say(machine, deleted(n - 1 - i), 1ms) ==
+                           std::string(decides ? "resolved released; " : "") +
+                               (last                   ? "ended"
+                                : i + 1 < quorum_of(n) ? "wait 50"
+                                                       : "wait 1012"));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
+    constexpr duration in_time = 0ms;
+    constexpr duration expired = 990ms;
+    struct row {
+        std::size_t instances;
+        std::size_t concerned;
+        duration started;
+        std::string letters;  // the last one tells; '.' = nothing more until the time is up
+        std::string expected;
+    };
+    const row rows[] = {
+        {1, 1, in_time, "G", "released"},
+        {1, 1, in_time, "N", "lost"},
+        {1, 1, in_time, "D", "lost"},
+        {1, 1, in_time, "F", "no_quorum"},
+        {1, 1, in_time, ".", "no_quorum"},
+        {1, 1, expired, "G", "released"},  // ours to the end, though nobody could rely on it
+        {1, 1, expired, "N", "expired"},
+        {1, 1, expired, "F", "no_quorum"},
+        {2, 2, in_time, "GG", "released"},
+        {2, 2, in_time, "N", "lost"},
+        {2, 2, in_time, "GN", "lost"},
+        {2, 2, in_time, "GF", "no_quorum"},
+        {3, 3, in_time, "GG", "released"},
+        {3, 3, in_time, "NGG", "released"},
+        {3, 3, in_time, "NN", "lost"},
+        {3, 3, in_time, "NGN", "lost"},
+        {3, 3, in_time, "GNF", "released"},  // two answered, and nothing speaks against it
+        {3, 3, in_time, "GFF", "no_quorum"},
+        {4, 4, in_time, "NN", "lost"},
+        {4, 4, in_time, "GGFG", "released"},
+        {4, 4, in_time, "GGFF", "no_quorum"},
+        {5, 5, in_time, "GGG", "released"},
+        {5, 5, in_time, "NNGGG", "released"},
+        {5, 5, in_time, "DDGGG", "released"},
+        {5, 5, in_time, "FFGGG", "released"},
+        {5, 5, in_time, "NNN", "lost"},
+        {5, 5, in_time, "GGDNN", "lost"},
+        {5, 5, in_time, "DDD", "lost"},
+        {5, 5, in_time, "GNFFG", "released"},
+        {5, 5, in_time, "GGFFF", "no_quorum"},
+        {5, 5, in_time, "FFFNN", "no_quorum"},
+        {5, 5, in_time, ".", "no_quorum"},
+        {5, 5, in_time, "GG.", "no_quorum"},
+        {5, 5, in_time, "GGN.", "released"},
+        {5, 5, in_time, "GGF.", "no_quorum"},
+        {5, 5, expired, "NNN", "expired"},
+        {5, 5, expired, "GGG", "released"},
+        {5, 5, expired, "GGNNN", "expired"},
+        {5, 5, expired, "GG.", "expired"},  // after 1012: the rest is gone by itself
+        {5, 5, expired, "NND", "lost"},
+        // Of those that are known not to have it, nothing is asked; they are no votes for it.
+        {5, 3, in_time, "GGG", "released"},
+        {5, 3, in_time, "N", "lost"},
+        {5, 3, in_time, "GGN", "lost"},
+        {5, 3, in_time, "GGF", "released"},
+        {5, 3, in_time, "GFF", "released"},
+        {5, 3, in_time, "FFF", "no_quorum"},
+        {5, 4, in_time, "GNN", "lost"},
+        {5, 4, expired, "GNN", "expired"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.concerned << " of " << r.instances << ", from " << in_ms(r.started)
+                                       << " on: " << r.letters) {
+            release_settings settings = five();
+            settings.instances = r.instances;
+            release machine = giving_back(r.concerned, settings);
+            BOOST_TEST(say(machine, start(), r.started).starts_with("send 0"));
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {
+                const std::string words =
+                    r.letters[i] == '.' ? say(machine, timer(), r.started + 50ms)
+                                        : say(machine, voted(r.letters[i], i), r.started + 1ms);
+                if (i + 1 == r.letters.size()) {
+                    BOOST_TEST(words.starts_with("resolved " + r.expected + "; "));
+                } else {
+                    BOOST_TEST(words.starts_with("wait "));
+                }
+            }
+            // Said once, whatever else comes.
+            for (std::size_t i = 0; i != r.instances; ++i) {
+                for (const char letter : {'G', 'N', 'D', 'F'}) {
+                    BOOST_TEST(!has(say(machine, voted(letter, i), r.started + 60ms), "resolved"));
+                }
+            }
+            BOOST_TEST(say(machine, timer(), 2h) == "ended");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_quorum_that_answers_at_once_is_not_kept_waiting_by_the_silent) {
+    release machine = giving_back();
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, deleted(0), "wait 50"},
+                      {1ms, deleted(2), "wait 50"},
+                      {2ms, deleted(4), "resolved released; wait 1012"},
+                      {50ms, timer(), "wait 1012"},
+                      {700ms, deleted(1), "wait 1012"},
+                      {1012ms, timer(), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(of_a_lease_long_gone_is_resolved_at_once_and_sends_nothing) {
+    for (const duration started : {1012ms, 5000ms}) {
+        release machine = giving_back();
+        BOOST_TEST(say(machine, start(), started) == "resolved expired; ended");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(is_resolved_when_the_keys_are_gone_at_the_latest) {
+    struct row {
+        duration started;
+        std::string letters;
+        std::string expected;
+    };
+    const row rows[] = {
+        {1000ms, "", "resolved expired; ended"},     {1000ms, "GN", "resolved expired; ended"},
+        {987ms, "", "resolved no_quorum; ended"},  // valid when it began: whose it was, nobody told
+        {987ms, "GNF", "resolved no_quorum; ended"}, {987ms, "GNG", "resolved released; ended"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT("from " << in_ms(r.started) << " on: " << r.letters) {
+            release machine = giving_back();
+            say(machine, start(), r.started);
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {
+                BOOST_TEST(!has(say(machine, voted(r.letters[i], i), r.started), "resolved"));
+            }
+            BOOST_TEST(say(machine, timer(), 1012ms) == r.expected);
+        }
+    }
+}
+
+// An attempt that failed is given back by the same machine.
+
+release_settings attempt() {
+    release_settings s = five();
+    s.valid_until = time_point::min();
+    return s;
+}
+
+BOOST_AUTO_TEST_CASE(fewer_than_a_quorum_are_given_back_too) {
+    for (std::size_t concerned = 1; concerned != 3; ++concerned) {
+        BOOST_TEST_CONTEXT(concerned << " concerned") {
+            release machine = giving_back(concerned, attempt());
+            const std::string all = concerned == 1 ? "0" : "01";
+            // Nobody waits for the outcome, but it comes, once.
+            BOOST_TEST(say(machine, start(), 0ms) ==
+                       "resolved expired; send " + all + "; wait 1012");
+            for (std::size_t i = 0; i != concerned; ++i) {
+                BOOST_TEST(say(machine, deleted(i), 1ms) ==
+                           (i + 1 == concerned ? "ended" : "wait 1012"));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nobody_concerned_is_the_end_at_once) {
+    release machine = giving_back(0, attempt());
+    BOOST_TEST(say(machine, start(), 0ms) == "resolved expired; ended");
+}
+
+BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
+    release machine = giving_back(5, attempt());
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, deleted(0), "wait 50"},
+                      {50ms, timer(), "resolved no_quorum; wait 1012"},
+                      {60ms, nothing(1), "wait 1012"},
+                      {70ms, nothing(2), "wait 1012"},
+                      {80ms, deleted(3), "wait 1012"},
+                      {90ms, taken(4), "ended"},
+                  });
+}
+
+// Trying again.
+
+BOOST_AUTO_TEST_CASE(asks_again_whoever_failed_and_nobody_else) {
+    release machine = giving_back();
+    const duration second = 1ms + pause(1);
+    const duration third = second + 1ms + pause(2);
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, failed(1), "wait " + in_ms(second)},
+                      {2ms, deleted(0), "wait " + in_ms(second)},
+                      {3ms, failed(3), "wait " + in_ms(second)},  // goes with the first
+                      {4ms, deleted(2), "wait " + in_ms(second)},
+                      {second - 1ns, timer(), "wait " + in_ms(second)},
+                      {second, timer(), "send 13; wait 50"},
+                      {second + 1ms, failed(3), "wait " + in_ms(third)},
+                      {second + 2ms, deleted(1), "resolved released; wait " + in_ms(third)},
+                      {third, timer(), "send 3; wait 1012"},
+                      {third + 1ms, nothing(3), "wait 1012"},
+                      {third + 2ms, deleted(4), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) {
+    release_settings settings = five();
+    settings.instances = 1;
+    settings.retry = {4ms, 100ms};
+    release machine = giving_back(1, settings);
+    BOOST_TEST(say(machine, start(), 0ms) == "send 0; wait 50");
+    duration now = 0ms;
+    std::size_t retry = 1;
+    for (;; ++retry) {
+        const duration next = now + pause(retry, settings);
+        const std::string resolved = retry == 1 ? "resolved no_quorum; " : "";
+        if (next >= 1012ms) {
+            BOOST_TEST(say(machine, failed(0), now) == resolved + "wait 1012");
+            break;
+        }
+        BOOST_TEST(say(machine, failed(0), now) == resolved + "wait " + in_ms(next));
+        BOOST_TEST(say(machine, timer(), next) == "send 0; wait 1012");
+        now = next;
+    }
+    BOOST_TEST(retry > 10U);
+    BOOST_TEST(say(machine, timer(), 1012ms) == "ended");
+}
+
+BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
+    release machine = giving_back(3, [] {
+        release_settings s = five();
+        s.instances = 3;
+        return s;
+    }());
+    const duration second = 1ms + pause(1);
+    play(machine, {
+                      {0ms, start(), "send 012; wait 50"},
+                      {1ms, failed(0), "wait " + in_ms(second)},
+                      {1ms, failed(1), "wait " + in_ms(second)},
+                      {second, timer(), "send 01; wait 50"},
+                      {second, deleted(0), "wait 50"},
+                      {second, deleted(1), "resolved released; wait 1012"},
+                  });
+}
+
+// Votes twice, and late.
+
+BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
+    release machine = giving_back();
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, deleted(0), "wait 50"},
+                      {1ms, deleted(0), "wait 50"},
+                      {1ms, nothing(0), "wait 50"},
+                      {1ms, nothing(1), "wait 50"},
+                      {1ms, nothing(1), "wait 50"},
+                      {1ms, deleted(1), "wait 50"},
+                      {1ms, taken(2), "wait 50"},
+                      {1ms, failed(2), "wait 50"},
+                      {2ms, deleted(3), "wait 50"},
+                      {3ms, deleted(4), "resolved released; ended"},
+                      {4ms, deleted(1), "ended"},  // whoever asks again hears it again
+                      {4ms, failed(1), "ended"},
+                      {4ms, timer(), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(votes_of_those_that_were_not_asked_count_for_nothing) {
+    release machine = giving_back(3);
+    play(machine, {
+                      {0ms, start(), "send 012; wait 50"},
+                      {1ms, deleted(3), "wait 50"},
+                      {1ms, deleted(4), "wait 50"},
+                      {1ms, deleted(0), "wait 50"},
+                      {1ms, failed(3), "wait 50"},
+                      {1ms, deleted(1), "wait 50"},
+                      {1ms, deleted(2), "resolved released; ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(is_ended_with_votes_still_out_when_the_keys_are_gone) {
+    release machine = giving_back();
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, failed(0), "wait " + in_ms(1ms + pause(1))},
+                      {50ms, timer(), "resolved no_quorum; send 0; wait 1012"},
+                      {1012ms, timer(), "ended"},
+                      {1013ms, deleted(0), "ended"},
+                      {1013ms, failed(1), "ended"},
+                      {2000ms, timer(), "ended"},
+                  });
+}
+
+// Grants of the acquire that is being given back.
+
+BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_whoever_had_nothing_to_release) {
+    for (const auto& before : {nothing(3), taken(3)}) {
+        release machine = giving_back(4, attempt());
+        play(machine, {
+                          {0ms, start(), "send 0123; wait 50"},
+                          {1ms, before, "wait 50"},
+                          {2ms, late_grant(3), "send 3; wait 50"},
+                          {3ms, late_grant(4), "send 4; wait 50"},  // was not asked at all
+                          {4ms, deleted(3), "wait 50"},
+                          {4ms, deleted(4), "wait 50"},
+                          {5ms, deleted(0), "resolved released; wait 1012"},
+                          {6ms, nothing(1), "wait 1012"},
+                          {6ms, nothing(2), "ended"},
+                      });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_whoever_is_being_asked_or_has_deleted) {
+    release machine = giving_back(4, attempt());
+    play(machine, {
+                      {0ms, start(), "send 0123; wait 50"},
+                      {1ms, late_grant(0), "wait 50"},
+                      {2ms, deleted(1), "wait 50"},
+                      {3ms, late_grant(1), "wait 50"},
+                      {4ms, failed(2), "wait " + in_ms(4ms + pause(1))},
+                      {5ms, late_grant(2), "wait " + in_ms(4ms + pause(1))},
+                      {30ms, timer(), "send 2; wait 50"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
+    release machine = giving_back(1, attempt());
+    play(machine, {
+                      {0ms, start(), "resolved expired; send 0; wait 1012"},
+                      {1ms, nothing(0), "ended"},
+                      {30ms, late_grant(0), "send 0; wait 1012"},
+                      {31ms, deleted(0), "ended"},
+                      {32ms, late_grant(2), "send 2; wait 1012"},
+                      {33ms, failed(2), "wait " + in_ms(33ms + pause(1))},
+                      {70ms, timer(), "send 2; wait 1012"},
+                      {71ms, deleted(2), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_late_grant_with_the_vote_that_resolves_is_not_forgotten) {
+    release machine = giving_back(5, attempt());
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, nothing(0), "wait 50"},
+                      {2ms, nothing(1), "wait 50"},
+                      // At the end of the others' time, by the first event to come after it.
+                      {50ms, late_grant(0), "resolved no_quorum; send 0; wait 1012"},
+                      {51ms, deleted(0), "wait 1012"},
+                  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

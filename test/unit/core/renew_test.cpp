@@ -1,0 +1,782 @@
+#include "unit/core/script.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::core::test {
+namespace {
+
+using renew_script = script<renew>;
+
+/// Five instances that have 50 ms to vote; a ttl of a second, of which a grant is valid for 988 ms
+/// and its loss is announced after 938; renewed each 300 ms.
+renew_settings five() {
+    renew_settings s;
+    s.instances = 5;
+    s.ttl = 1s;
+    s.interval = 300ms;
+    s.instance_timeout = 50ms;
+    return s;
+}
+
+renew_settings instances(std::size_t n) {
+    renew_settings s = five();
+    s.instances = n;
+    return s;
+}
+
+renew_settings unrenewed() {
+    renew_settings s = five();
+    s.interval = 0ms;
+    return s;
+}
+
+renew_settings held_at_most(duration limit) {
+    renew_settings s = five();
+    s.max_hold = limit;
+    return s;
+}
+
+/// The watchdog of a lease that was asked for at 0.
+renew watchdog(const renew_settings& settings = five()) {
+    return renew(settings, at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift));
+}
+
+renew::event start() {
+    return renew::event::start();
+}
+renew::event timer() {
+    return renew::event::timer();
+}
+renew::event stop() {
+    return renew::event::stop();
+}
+renew::event extend(duration ttl) {
+    return renew::event::extend(ttl);
+}
+
+renew::event voted(char letter, std::size_t i, std::uint32_t round) {
+    return renew::event::voted(i, round, vote_from(letter));
+}
+
+renew::event granted(std::size_t i, std::uint32_t round = 1) {
+    return voted('G', i, round);
+}
+renew::event failed(std::size_t i, std::uint32_t round = 1) {
+    return voted('F', i, round);
+}
+
+/// The key is gone.
+renew::event gone(std::size_t i, std::uint32_t round = 1) {
+    return voted('N', i, round);
+}
+
+/// The key is somebody else's.
+renew::event taken(std::size_t i, std::uint32_t round = 1) {
+    return voted('D', i, round);
+}
+
+/// Up to the first round, which starts at 300 ms.
+const renew_script to_round_1 = {
+    {0ms, start(), "wait 300"},
+    {300ms, timer(), "send #1 1000; wait 350"},
+};
+
+/// Two scripts, one after the other.
+renew_script operator+(renew_script first, const renew_script& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+}
+
+BOOST_AUTO_TEST_SUITE(renewing)
+
+// The rounds.
+
+BOOST_AUTO_TEST_CASE(renews_at_its_interval_counted_from_the_send) {
+    renew machine = watchdog();
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    play(machine, to_round_1 + renew_script{
+                                   {310ms, granted(0), "wait 350"},
+                                   {320ms, granted(3), "wait 350"},
+                                   {340ms, granted(4), "wait 600"},
+                               });
+    BOOST_TEST(in_ms(machine.valid_until()) == "1288");
+    BOOST_TEST(machine.won() == 1U);
+    play(machine, {
+                      {600ms - 1ns, timer(), "wait 600"},
+                      {605ms, timer(), "send #2 1000; wait 655"},
+                      {606ms, granted(0, 2), "wait 655"},
+                      {606ms, granted(1, 2), "wait 655"},
+                      {607ms, granted(2, 2), "wait 905"},
+                  });
+    BOOST_TEST(in_ms(machine.valid_until()) == "1593");
+    BOOST_TEST(machine.won() == 2U);
+    BOOST_TEST(machine.failed() == 0U);
+    BOOST_TEST(machine.round_number() == 2U);
+    BOOST_TEST(machine.votes().granted() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(takes_exactly_a_quorum) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        BOOST_TEST_CONTEXT(n << " instances") {
+            renew winner = watchdog(instances(n));
+            renew loser = watchdog(instances(n));
+            renew retrier = watchdog(instances(n));
+            for (renew* machine : {&winner, &loser, &retrier}) {
+                play(*machine, to_round_1);
+            }
+            for (std::size_t i = 1; i < quorum_of(n); ++i) {
+                BOOST_TEST(said(winner, granted(n - i), at(301ms)) == "wait 350");
+            }
+            BOOST_TEST(said(winner, granted(0), at(302ms)) == "wait 600");
+
+            for (std::size_t i = 0; i != spare_of(n); ++i) {
+                BOOST_TEST(said(loser, taken(i), at(301ms)) == "wait 350");
+                BOOST_TEST(said(retrier, failed(i), at(301ms)) == "wait 350");
+            }
+            BOOST_TEST(said(loser, taken(n - 1), at(302ms)) == "lost keys_gone");
+            BOOST_TEST(said(retrier, failed(n - 1), at(302ms)) == "wait 311.375");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_late_start_of_the_watchdog_does_not_delay_the_renewal) {
+    // Asked for at 0, and granted when much of the validity had passed.
+    renew machine(five(), at(900ms), at(988ms));
+    play(machine, {{900ms, start(), "send #1 1000; wait 938"},
+                   {901ms, granted(0), "wait 938"},
+                   {901ms, granted(1), "wait 938"},
+                   {901ms, granted(2), "wait 1200"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_with_no_more_than_the_notice_left_is_lost_at_once) {
+    renew machine(five(), at(940ms), at(988ms));
+    play(machine, {{940ms, start(), "lost unrenewable"}});
+}
+
+BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, granted(0), "wait 350"},
+                                   {302ms, granted(1), "wait 350"},
+                                   {349ms, timer(), "wait 350"},
+                                   {350ms, timer(), "wait 359.375"},
+                               });
+    BOOST_TEST(machine.failed() == 1U);
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    BOOST_TEST((machine.votes().vote_of(2)->reason == failure::timeout));
+}
+
+BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {360ms, granted(0), "wait 350"},
+                                   {360ms, granted(1), "wait 350"},
+                                   {360ms, granted(2), "wait 600"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(counts_an_instance_once_a_round) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, granted(0), "wait 350"},
+                                   {301ms, granted(0), "wait 350"},
+                                   {301ms, granted(0), "wait 350"},
+                                   {301ms, taken(1), "wait 350"},
+                                   {301ms, taken(1), "wait 350"},
+                                   {301ms, taken(1), "wait 350"},
+                                   {301ms, granted(1), "wait 350"},
+                                   {302ms, granted(2), "wait 350"},
+                                   {302ms, granted(3), "wait 600"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(late_votes_of_an_old_round_count_for_nothing) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {350ms, timer(), "wait 359.375"},
+                                   {355ms, granted(0), "wait 359.375"},
+                                   {360ms, timer(), "send #2 1000; wait 410"},
+                                   {361ms, granted(0), "wait 410"},
+                                   {361ms, granted(1), "wait 410"},
+                                   {361ms, granted(2), "wait 410"},
+                                   {361ms, taken(2), "wait 410"},
+                                   {361ms, taken(3), "wait 410"},
+                                   {361ms, taken(4), "wait 410"},
+                                   {362ms, granted(0, 2), "wait 410"},
+                                   {362ms, granted(1, 2), "wait 410"},
+                                   {362ms, granted(2, 7), "wait 410"},  // nor those of no round
+                                   {363ms, granted(2, 2), "wait 660"},
+                               });
+}
+
+// Rounds that fail.
+
+BOOST_AUTO_TEST_CASE(tries_again_soon_then_less_often_and_until_shortly_before_the_end) {
+    renew machine = watchdog();
+    play(machine, to_round_1);
+    std::uint32_t round = 1;
+    time_point now = at(300ms);
+    std::vector<std::string> pauses;
+    std::string words;
+    for (;; ++round) {
+        BOOST_TEST_REQUIRE(round < 100U);
+        said(machine, failed(0, round), now);
+        said(machine, failed(1, round), now);
+        const auto before = now;
+        BOOST_TEST(in_ms(machine.valid_until()) == "988");
+        auto action = machine.resume(failed(2, round), now);
+        BOOST_TEST_REQUIRE((action.kind == renew::action::kind_type::wait));
+        BOOST_TEST(machine.failed() == round);
+        now = action.time;
+        pauses.push_back(in_ms(now - before));
+        BOOST_TEST((now - before).count() <= ((at(988ms) - before) / 4).count());
+        words = said(machine, timer(), now);
+        if (!has(words, "send")) {
+            break;
+        }
+    }
+    BOOST_TEST(words == "lost unrenewable");
+    BOOST_TEST(in_ms(now) == "938");
+    BOOST_TEST(round > 15U);
+    BOOST_TEST(round < 40U);
+    const std::vector<std::string> first(pauses.begin(), pauses.begin() + 5);
+    BOOST_TEST(first == (std::vector<std::string>{"9.375", "18.75", "37.5", "37.5", "37.5"}),
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_won_round_after_failed_ones_starts_afresh) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, failed(0), "wait 350"},
+                                   {301ms, failed(1), "wait 350"},
+                                   {301ms, failed(2), "wait 310.375"},
+                                   {311ms, timer(), "send #2 1000; wait 361"},
+                                   {312ms, granted(0, 2), "wait 361"},
+                                   {312ms, granted(1, 2), "wait 361"},
+                                   {312ms, granted(2, 2), "wait 611"},
+                                   {611ms, timer(), "send #3 1000; wait 661"},
+                                   {612ms, failed(0, 3), "wait 661"},
+                                   {612ms, failed(1, 3), "wait 661"},
+                                   {612ms, failed(2, 3), "wait 621.375"},
+                               });
+    BOOST_TEST(machine.won() == 1U);
+    BOOST_TEST(machine.failed() == 2U);
+    BOOST_TEST(in_ms(machine.valid_until()) == "1299");
+}
+
+BOOST_AUTO_TEST_CASE(a_round_without_quorum_is_no_loss) {
+    for (const std::string letters : {"NNF", "NFN", "FFF", "NFF", "GGFFN", "NGGFF", "DDF"}) {
+        BOOST_TEST_CONTEXT(letters) {
+            renew machine = watchdog();
+            play(machine, to_round_1);
+            std::string words;
+            for (std::size_t i = 0; i != letters.size(); ++i) {
+                words = said(machine, voted(letters[i], i, 1), at(301ms));
+            }
+            BOOST_TEST(words == "wait 310.375");
+            BOOST_TEST(said(machine, timer(), at(311ms)) == "send #2 1000; wait 361");
+        }
+    }
+}
+
+// The loss.
+
+BOOST_AUTO_TEST_CASE(so_many_keys_gone_that_no_quorum_is_left_is_a_loss_at_once) {
+    for (const std::string letters : {"NNN", "DDD", "NDN", "GNDN", "GGDNN"}) {
+        BOOST_TEST_CONTEXT(letters) {
+            renew machine = watchdog();
+            play(machine, to_round_1);
+            for (std::size_t i = 0; i + 1 != letters.size(); ++i) {
+                BOOST_TEST(said(machine, voted(letters[i], i, 1), at(301ms)) == "wait 350");
+            }
+            BOOST_TEST(said(machine, voted(letters.back(), letters.size() - 1, 1), at(301ms)) ==
+                       "lost keys_gone");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_turn_out_to_be_gone_after_the_round_failed_are_a_loss_too) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, failed(0), "wait 350"},
+                                   {301ms, failed(1), "wait 350"},
+                                   {301ms, gone(2), "wait 310.375"},
+                                   {302ms, taken(3), "wait 310.375"},
+                                   {303ms, gone(4), "lost keys_gone"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(is_announced_before_the_validity_ends) {
+    // While waiting, and in the middle of a round.
+    renew late = watchdog();
+    play(late, {{0ms, start(), "wait 300"}, {938ms, timer(), "lost unrenewable"}});
+
+    renew in_time = watchdog();
+    play(in_time, {{0ms, start(), "wait 300"},
+                   {938ms - 1ns, timer(), "send #1 1000; wait 938"},
+                   {938ms, timer(), "lost unrenewable"}});
+
+    renew saved = watchdog();
+    play(saved, {{0ms, start(), "wait 300"},
+                 {930ms, timer(), "send #1 1000; wait 938"},
+                 {931ms, granted(0), "wait 938"},
+                 {931ms, granted(1), "wait 938"},
+                 {938ms, granted(2), "wait 1230"}});
+}
+
+BOOST_AUTO_TEST_CASE(validity_that_is_over_never_comes_back) {
+    struct row {
+        duration third_grant;
+        std::string expected;
+    };
+    const row rows[] = {
+        {988ms - 1ns, "wait 1230"},  // late, but nobody has been told yet
+        {988ms, "lost unrenewable"}, {1000ms, "lost unrenewable"},
+        {5s, "lost unrenewable"},    {1000h, "lost unrenewable"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT("won at " << in_ms(r.third_grant)) {
+            renew machine = watchdog();
+            play(machine, {{0ms, start(), "wait 300"},
+                           {930ms, timer(), "send #1 1000; wait 938"},
+                           {931ms, granted(0), "wait 938"},
+                           {931ms, granted(1), "wait 938"},
+                           {r.third_grant, granted(2), r.expected}});
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(after_a_long_pause_of_the_process_nothing_is_believed) {
+    struct row {
+        std::string name;
+        renew_script before;
+        renew::event first;
+    };
+    const row rows[] = {
+        {"waiting", {{0ms, start(), "wait 300"}}, timer()},
+        {"asked to extend", {{0ms, start(), "wait 300"}}, extend(10s)},
+        {"in a round, the timer first", to_round_1, timer()},
+        {"in a round, a grant first", to_round_1, granted(0)},
+        {"in a round, an extend first", to_round_1, extend(10s)},
+        {"in a round, one short of a quorum",
+         to_round_1 +
+             renew_script{{301ms, granted(0), "wait 350"}, {301ms, granted(1), "wait 350"}},
+         granted(2)},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.name) {
+            renew machine = watchdog();
+            play(machine, r.before);
+            BOOST_TEST(said(machine, r.first, at(5s)) == "lost unrenewable");
+            for (std::size_t i = 0; i != 5; ++i) {
+                BOOST_TEST(said(machine, granted(i), at(5s)) == "wait never");
+            }
+            BOOST_TEST(in_ms(machine.valid_until()) == "988");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(is_announced_once_and_is_final) {
+    renew machine = watchdog(instances(1));
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, gone(0), "lost keys_gone"},
+                                   {302ms, granted(0), "wait never"},
+                                   {302ms, timer(), "wait never"},
+                                   {302ms, extend(1s), "wait never"},
+                                   {302ms, start(), "wait never"},
+                                   {5s, timer(), "wait never"},
+                                   {5s, stop(), "wait never"},
+                               });
+}
+
+// Without renewal; with a limit.
+
+BOOST_AUTO_TEST_CASE(switched_off_it_only_tells_the_end) {
+    renew machine = watchdog(unrenewed());
+    play(machine, {{0ms, start(), "wait 938"},
+                   {900ms, timer(), "wait 938"},
+                   {938ms, timer(), "lost expired"}});
+}
+
+BOOST_AUTO_TEST_CASE(switched_off_the_holder_may_still_extend) {
+    renew machine = watchdog(unrenewed());
+    play(machine, {{0ms, start(), "wait 938"},
+                   {500ms, extend(1s), "send #1 1000; wait 550"},
+                   {501ms, granted(0), "wait 550"},
+                   {501ms, granted(1), "wait 550"},
+                   {501ms, granted(2), "extended; wait 1438"},
+                   {1000ms, extend(2s), "send #2 2000; wait 1050"},
+                   {1001ms, failed(0, 2), "wait 1050"},
+                   {1001ms, failed(1, 2), "wait 1050"},
+                   {1001ms, failed(2, 2), "not extended; wait 1438"},
+                   {1438ms, timer(), "lost expired"}});
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_however_well_it_is_renewed) {
+    // Between rounds, in a round, and by a round that wins too late.
+    renew between = watchdog(held_at_most(200ms));
+    play(between, {{0ms, start(), "wait 200"},
+                   {199ms, timer(), "wait 200"},
+                   {200ms, timer(), "lost max_hold"}});
+
+    renew in_a_round = watchdog(held_at_most(320ms));
+    play(in_a_round, {{0ms, start(), "wait 300"},
+                      {300ms, timer(), "send #1 1000; wait 320"},
+                      {319ms, timer(), "wait 320"},
+                      {320ms, timer(), "lost max_hold"}});
+
+    renew_settings single = held_at_most(320ms);
+    single.instances = 1;
+    renew won_too_late = watchdog(single);
+    play(won_too_late, {{0ms, start(), "wait 300"},
+                        {300ms, timer(), "send #1 1000; wait 320"},
+                        {320ms, granted(0), "lost max_hold"}});
+
+    renew renewed = watchdog(held_at_most(500ms));
+    play(renewed, {{0ms, start(), "wait 300"},
+                   {300ms, timer(), "send #1 1000; wait 350"},
+                   {301ms, granted(0), "wait 350"},
+                   {301ms, granted(1), "wait 350"},
+                   {301ms, granted(2), "wait 500"},
+                   {400ms, extend(10s), "send #2 10000; wait 450"},
+                   {401ms, granted(0, 2), "wait 450"},
+                   {401ms, granted(1, 2), "wait 450"},
+                   {401ms, granted(2, 2), "extended; wait 500"},
+                   {500ms, timer(), "lost max_hold"}});
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant) {
+    renew machine(held_at_most(200ms), at(30ms), at(988ms));
+    play(machine, {{30ms, start(), "wait 230"}, {230ms, timer(), "lost max_hold"}});
+}
+
+// Healing.
+
+BOOST_AUTO_TEST_CASE(heals_those_without_the_key_once_the_same_round_has_won) {
+    struct row {
+        std::string letters;  // all at 301 ms
+        std::vector<std::string> expected;
+    };
+    const std::string wait = "wait 350";
+    const std::string done = "wait 600";
+    const row rows[] = {
+        {"GGG", {wait, wait, done}},
+        {"NGGG", {wait, wait, wait, "heal 0 1000; wait 600"}},
+        {"NNGGG", {wait, wait, wait, wait, "heal 0 1000; heal 1 1000; wait 600"}},
+        {"GNGG", {wait, wait, wait, "heal 1 1000; wait 600"}},
+        {"GGGN", {wait, wait, done, "heal 3 1000; wait 600"}},
+        {"GGGNN", {wait, wait, done, "heal 3 1000; wait 600", "heal 4 1000; wait 600"}},
+        {"NGGGN", {wait, wait, wait, "heal 0 1000; wait 600", "heal 4 1000; wait 600"}},
+        {"DGGG", {wait, wait, wait, done}},  // somebody else's: not ours to make
+        {"GGGDF", {wait, wait, done, done, done}},
+        {"FGGG", {wait, wait, wait, done}},  // who did not say so may well have it
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.letters) {
+            renew machine = watchdog();
+            play(machine, to_round_1);
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {
+                BOOST_TEST(said(machine, voted(r.letters[i], i, 1), at(301ms)) == r.expected[i]);
+            }
+            for (std::size_t i = 0; i != r.letters.size(); ++i) {  // once each
+                BOOST_TEST(said(machine, gone(i), at(302ms)) == done);
+            }
+            BOOST_TEST(said(machine, timer(), at(303ms)) == done);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(heals_again_what_is_gone_again) {
+    renew machine = watchdog(instances(3));
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, gone(1), "wait 350"},
+                                   {301ms, granted(0), "wait 350"},
+                                   {301ms, granted(2), "heal 1 1000; wait 600"},
+                                   {600ms, timer(), "send #2 1000; wait 650"},
+                                   {601ms, gone(1, 2), "wait 650"},
+                                   {601ms, granted(0, 2), "wait 650"},
+                                   {601ms, granted(2, 2), "heal 1 1000; wait 900"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(heals_nothing_by_a_round_that_did_not_win) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, gone(0), "wait 350"},
+                                   {301ms, granted(1), "wait 350"},
+                                   {301ms, failed(2), "wait 350"},
+                                   {301ms, failed(3), "wait 310.375"},
+                                   {302ms, gone(4), "wait 310.375"},
+                                   {303ms, timer(), "wait 310.375"},
+                                   {311ms, timer(), "send #2 1000; wait 361"},
+                                   {312ms, granted(1, 2), "wait 361"},
+                                   {312ms, granted(2, 2), "wait 361"},
+                                   {312ms, granted(3, 2), "wait 611"},  // not by round 1's word
+                                   {313ms, gone(0, 1), "wait 611"},
+                                   {313ms, gone(0, 2), "heal 0 1000; wait 611"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(heals_nothing_when_the_next_round_is_on_its_way) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, granted(0), "wait 350"},
+                                   {301ms, granted(1), "wait 350"},
+                                   {301ms, granted(2), "wait 600"},
+                                   {600ms, timer(), "send #2 1000; wait 650"},
+                                   {601ms, gone(3, 1), "wait 650"},
+                                   {601ms, gone(4, 2), "wait 650"},
+                                   {650ms, timer(), "wait 659.375"},
+                                   {651ms, gone(4, 2), "wait 659.375"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(heals_nothing_of_a_lease_that_is_about_to_be_lost) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{
+                                   {301ms, granted(0), "wait 350"},
+                                   {301ms, granted(1), "wait 350"},
+                                   {301ms, granted(2), "wait 600"},
+                                   {1238ms, gone(3), "lost unrenewable"},
+                               });
+}
+
+BOOST_AUTO_TEST_CASE(heals_with_the_ttl_of_the_round) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(2s), "send #1 2000; wait 150"},
+                   {101ms, gone(0), "wait 150"},
+                   {101ms, granted(1), "wait 150"},
+                   {101ms, granted(2), "wait 150"},
+                   {101ms, granted(3), "extended; heal 0 2000; wait 700"}});
+}
+
+// The holder's own extend.
+
+BOOST_AUTO_TEST_CASE(extending_to_a_longer_ttl_counts_when_it_is_won) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"}, {100ms, extend(2s), "send #1 2000; wait 150"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    play(machine, {{101ms, granted(0), "wait 150"}, {101ms, granted(1), "wait 150"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    // Renewed at the same fraction of the new ttl from then on: 600 ms.
+    play(machine, {{101ms, granted(2), "extended; wait 700"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "2078");
+    play(machine, {{700ms, timer(), "send #2 2000; wait 750"},
+                   {701ms, granted(0, 2), "wait 750"},
+                   {701ms, granted(1, 2), "wait 750"},
+                   {701ms, granted(2, 2), "wait 1300"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "2678");
+    // And the loss is announced a twentieth of it before the end: 100 ms.
+    play(machine,
+         {{2577ms, timer(), "send #3 2000; wait 2578"}, {2578ms, timer(), "lost unrenewable"}});
+}
+
+BOOST_AUTO_TEST_CASE(extending_to_a_longer_ttl_in_vain_changes_nothing) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(2s), "send #1 2000; wait 150"},
+                   {150ms, timer(), "not extended; wait 159.375"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    BOOST_TEST(in_ms(machine.ttl()) == "1000");
+    play(machine, {{160ms, timer(), "send #2 1000; wait 210"},
+                   {161ms, granted(0, 2), "wait 210"},
+                   {161ms, granted(1, 2), "wait 210"},
+                   {161ms, granted(2, 2), "wait 460"}});
+}
+
+BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_counts_from_when_it_is_sent) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"}, {100ms, extend(400ms), "send #1 400; wait 150"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "494");
+    play(machine, {{101ms, granted(0), "wait 150"},
+                   {101ms, granted(1), "wait 150"},
+                   {101ms, granted(2), "extended; wait 220"},
+                   {473ms, timer(), "send #2 400; wait 474"},
+                   {474ms, timer(), "lost unrenewable"}});
+}
+
+BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_in_vain_leaves_what_the_worst_case_leaves) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(400ms), "send #1 400; wait 150"},
+                   {101ms, failed(0), "wait 150"},
+                   {101ms, failed(1), "wait 150"},
+                   {101ms, failed(2), "not extended; wait 110.375"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "494");  // some may have shortened it
+    BOOST_TEST(in_ms(machine.ttl()) == "1000");
+    renew renewed = machine;
+    play(machine,
+         {{473ms, timer(), "send #2 1000; wait 474"}, {474ms, timer(), "lost unrenewable"}});
+    // But an ordinary renewal repairs it.
+    play(renewed, {{111ms, timer(), "send #2 1000; wait 161"},
+                   {112ms, granted(0, 2), "wait 161"},
+                   {112ms, granted(1, 2), "wait 161"},
+                   {112ms, granted(2, 2), "wait 411"}});
+    BOOST_TEST(in_ms(renewed.valid_until()) == "1099");
+}
+
+BOOST_AUTO_TEST_CASE(extending_by_next_to_nothing_is_a_loss) {
+    renew machine = watchdog();
+    play(machine,
+         {{0ms, start(), "wait 300"}, {100ms, extend(1ms), "send #1 1; lost unrenewable"}});
+}
+
+BOOST_AUTO_TEST_CASE(extending_waits_for_the_round_in_flight) {
+    struct row {
+        std::string name;
+        renew_script end_of_round_1;
+    };
+    const row rows[] = {
+        {"won", {{310ms, granted(2), "send #2 2000; wait 360"}}},
+        {"failed",
+         {{310ms, failed(2), "wait 350"},
+          {310ms, failed(3), "wait 350"},
+          {310ms, failed(4), "send #2 2000; wait 360"}}},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.name) {
+            renew machine = watchdog();
+            play(machine, to_round_1 + renew_script{{301ms, granted(0), "wait 350"},
+                                                    {302ms, extend(2s), "wait 350"},
+                                                    {303ms, granted(1), "wait 350"}});
+            play(machine, r.end_of_round_1);
+            play(machine, {{311ms, granted(3, 1), "wait 360"},
+                           {311ms, granted(0, 2), "wait 360"},
+                           {311ms, granted(1, 2), "wait 360"},
+                           {311ms, granted(2, 2), "extended; wait 910"}});
+            BOOST_TEST(in_ms(machine.valid_until()) == "2288");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(extending_is_answered_once) {
+    renew machine = watchdog(instances(1));
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(1s), "send #1 1000; wait 150"},
+                   {101ms, granted(0), "extended; wait 400"},
+                   {102ms, timer(), "wait 400"},
+                   {400ms, timer(), "send #2 1000; wait 450"},
+                   {401ms, granted(0, 2), "wait 700"},  // this one nobody asked for
+                   {402ms, extend(1s), "send #3 1000; wait 452"},
+                   {403ms, failed(0, 3), "not extended; wait 412.375"}});
+}
+
+/// The next in line may be fed in place of `done`.
+BOOST_AUTO_TEST_CASE(extending_goes_on_with_the_next_who_asked) {
+    renew machine = watchdog(instances(1));
+    play(machine, {{0ms, start(), "wait 300"}, {100ms, extend(1s), "send #1 1000; wait 150"}});
+    const auto answer = machine.resume(granted(0), at(101ms));
+    BOOST_TEST(describe(machine, answer) == "extended");
+    play(machine, {{101ms, extend(2s), "send #2 2000; wait 151"},
+                   {102ms, granted(0, 2), "extended; wait 701"}});
+}
+
+/// The runtime answers the holder itself then.
+BOOST_AUTO_TEST_CASE(extending_a_lease_that_gets_lost_is_told_as_the_loss) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(2s), "send #1 2000; wait 150"},
+                   {101ms, gone(0), "wait 150"},
+                   {101ms, gone(1), "wait 150"},
+                   {101ms, gone(2), "lost keys_gone"}});
+}
+
+BOOST_AUTO_TEST_CASE(extending_is_answered_before_the_loss_if_the_round_has_ended) {
+    renew machine = watchdog(instances(3));
+    play(machine, {{0ms, start(), "wait 300"},
+                   {930ms, extend(1s), "send #1 1000; wait 938"},
+                   {931ms, granted(0), "wait 938"},
+                   {988ms, granted(1), "not extended; lost unrenewable"}});
+}
+
+BOOST_AUTO_TEST_CASE(extending_again_and_again_keeps_the_fraction) {
+    renew machine = watchdog(instances(1));
+    said(machine, start(), at(0ms));
+    std::uint32_t round = 0;
+    for (const duration ttl : {700ms, 30000ms, 123ms, 1000ms}) {
+        BOOST_TEST(has(said(machine, extend(ttl), at(0ms)), "send"));
+        BOOST_TEST(has(said(machine, granted(0, ++round), at(0ms)), "extended"));
+    }
+    const auto action = machine.resume(timer(), at(0ms));
+    BOOST_TEST((action.time > at(300ms - 10ns) && action.time <= at(300ms)));
+}
+
+// The end.
+
+BOOST_AUTO_TEST_CASE(stopped_at_any_step_it_never_acts_again) {
+    struct row {
+        std::string name;
+        renew_settings settings;
+        renew_script steps;
+    };
+    const row rows[] = {
+        {"renewed and healed", five(),
+         to_round_1 + renew_script{{301ms, granted(0), "wait 350"},
+                                   {301ms, gone(1), "wait 350"},
+                                   {302ms, granted(2), "wait 350"},
+                                   {303ms, granted(3), "heal 1 1000; wait 600"},
+                                   {304ms, gone(4), "heal 4 1000; wait 600"},
+                                   {600ms, timer(), "send #2 1000; wait 650"}}},
+        {"failed and retried", five(),
+         to_round_1 + renew_script{{301ms, failed(0), "wait 350"},
+                                   {301ms, failed(1), "wait 350"},
+                                   {302ms, failed(2), "wait 311.375"},
+                                   {312ms, timer(), "send #2 1000; wait 362"}}},
+        {"extended", five(),
+         to_round_1 + renew_script{{301ms, granted(0), "wait 350"},
+                                   {301ms, extend(2s), "wait 350"},
+                                   {302ms, granted(1), "wait 350"},
+                                   {303ms, granted(2), "send #2 2000; wait 353"},
+                                   {304ms, granted(0, 2), "wait 353"}}},
+        {"off", unrenewed(), {{0ms, start(), "wait 938"}}},
+        {"lost", instances(1), to_round_1 + renew_script{{301ms, gone(0), "lost keys_gone"}}},
+    };
+    for (const row& r : rows) {
+        for (std::size_t before = 0; before <= r.steps.size(); ++before) {
+            BOOST_TEST_CONTEXT(r.name << ", stopped before step " << before) {
+                renew machine = watchdog(r.settings);
+                play_some(machine, r.steps, before);
+                const duration now = before == 0 ? 0ms : r.steps[before - 1].time;
+                BOOST_TEST(said(machine, stop(), at(now)) == "wait never");
+                const std::uint32_t rounds = machine.round_number();
+                for (std::uint32_t round = 0; round <= rounds; ++round) {
+                    for (std::size_t i = 0; i != 5; ++i) {
+                        for (const char letter : {'G', 'N', 'D', 'F'}) {
+                            BOOST_TEST(said(machine, voted(letter, i, round), at(now)) ==
+                                       "wait never");
+                        }
+                    }
+                }
+                for (const auto& late : {timer(), extend(1s), stop(), start()}) {
+                    BOOST_TEST(said(machine, late, at(now)) == "wait never");
+                    BOOST_TEST(said(machine, late, at(now + 1h)) == "wait never");
+                }
+                BOOST_TEST(machine.round_number() == rounds);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(stopped_between_its_actions_it_takes_none_of_those_that_were_left) {
+    renew machine = watchdog();
+    play(machine, to_round_1 + renew_script{{301ms, gone(0), "wait 350"},
+                                            {301ms, gone(1), "wait 350"},
+                                            {301ms, granted(2), "wait 350"},
+                                            {301ms, granted(3), "wait 350"}});
+    const auto action = machine.resume(granted(4), at(302ms));
+    BOOST_TEST(describe(machine, action) == "heal 0 1000");
+    BOOST_TEST(said(machine, stop(), at(302ms)) == "wait never");
+    BOOST_TEST(said(machine, renew::event::done(), at(302ms)) == "wait never");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

@@ -1,0 +1,60 @@
+#include "core/validity.hpp"
+
+#include "unit/core/script.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+
+namespace colock::core::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(validity)
+
+BOOST_AUTO_TEST_CASE(drift_is_a_part_of_the_ttl_and_a_minimum) {
+    struct row {
+        duration ttl;
+        drift_bound bound;
+        duration expected;
+    };
+    const row rows[] = {
+        {10s, {}, 102ms},          {1000ms, {}, 12ms},
+        {1ms, {}, 2010us},         {0ms, {}, 2ms},
+        {10s, {0.0, 0ms}, 0ms},    {10s, {0.0, 7ms}, 7ms},
+        {10s, {0.5, 1ms}, 5001ms}, {100h, {}, 1h + 2ms},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT("ttl " << in_ms(r.ttl)) {
+            BOOST_TEST(in_ms(r.bound.of(r.ttl)) == in_ms(r.expected));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ends_drift_before_a_slow_server_and_gone_is_drift_after_a_fast_one) {
+    BOOST_TEST(in_ms(valid_until(at(100ms), 1s, {})) == "1088");
+    BOOST_TEST(in_ms(gone_at(at(100ms), 1s, {})) == "1112");
+    BOOST_TEST(in_ms(valid_until(at(0ms), 10s, {0.0, 0ms})) == "10000");
+}
+
+BOOST_AUTO_TEST_CASE(of_a_ttl_below_the_drift_is_over_before_it_begins) {
+    BOOST_TEST((valid_until(at(0ms), 1ms, {}) < at(0ms)));
+}
+
+BOOST_AUTO_TEST_CASE(of_a_century_does_not_overflow) {
+    constexpr auto century = std::chrono::hours(24 * 365 * 100);
+    BOOST_TEST((valid_until(at(0ms), century, {}) > at(century - century / 50)));
+    BOOST_TEST((gone_at(at(0ms), century, {}) > at(century)));
+}
+
+BOOST_AUTO_TEST_CASE(
+    loss_is_announced_a_twentieth_of_the_ttl_before_the_end_at_most_half_a_second) {
+    BOOST_TEST(in_ms(loss_notice(1s)) == "50");
+    BOOST_TEST(in_ms(loss_notice(10s)) == "500");
+    BOOST_TEST(in_ms(loss_notice(10h)) == "500");
+    BOOST_TEST(in_ms(loss_notice(20ms)) == "1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

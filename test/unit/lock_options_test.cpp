@@ -1,0 +1,143 @@
+// Options of a lock, at their bounds.
+
+#include <colock/client.hpp>
+#include <colock/error.hpp>
+#include <colock/lock_options.hpp>
+#include <colock/mutex.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+using colock::config_error;
+using colock::lock_options;
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+namespace {
+
+using change = std::function<void(lock_options&)>;
+
+void check_allowed(const change& set) {
+    lock_options options;
+    set(options);
+    BOOST_CHECK_NO_THROW(options.validate());
+}
+
+/// The whole text: field, value, and what is allowed.
+void check_refused(const change& set, const std::string& field, const std::string& text) {
+    lock_options options;
+    set(options);
+    BOOST_CHECK_EXCEPTION(options.validate(), config_error, [&](const config_error& e) {
+        BOOST_TEST(e.field() == field);
+        BOOST_TEST(std::string(e.what()) == text);
+        return true;
+    });
+}
+
+change ttl(milliseconds value) {
+    return [value](lock_options& o) { o.ttl = value; };
+}
+
+change renew(milliseconds interval, milliseconds ttl = 10s) {
+    return [=](lock_options& o) {
+        o.ttl = ttl;
+        o.renew = interval;
+    };
+}
+
+change max_hold(milliseconds value) {
+    return [value](lock_options& o) { o.max_hold = value; };
+}
+
+change retry(milliseconds initial, milliseconds maximum) {
+    return [=](lock_options& o) { o.retry = {initial, maximum, 0}; };
+}
+
+change unavailable_timeout(milliseconds value) {
+    return [value](lock_options& o) { o.unavailable_timeout = value; };
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(lock_options_bounds)
+
+BOOST_AUTO_TEST_CASE(the_defaults) {
+    BOOST_CHECK_NO_THROW(lock_options().validate());
+    BOOST_TEST(lock_options().renew_interval().count() == 3333);
+    lock_options never;
+    never.renew = 0ms;
+    BOOST_TEST(never.renew_interval().count() == 0);
+    BOOST_CHECK_NO_THROW(never.validate());
+}
+
+BOOST_AUTO_TEST_CASE(ttl_bounds) {
+    check_allowed(ttl(10ms));
+    check_allowed(ttl(24h));
+    const std::string allowed = " is not allowed; expected 10 ms to 86400000 ms";
+    check_refused(ttl(9ms), "ttl", "ttl: 9 ms" + allowed);
+    check_refused(ttl(0ms), "ttl", "ttl: 0 ms" + allowed);
+    check_refused(ttl(-1ms), "ttl", "ttl: -1 ms" + allowed);
+    check_refused(ttl(24h + 1ms), "ttl", "ttl: 86400001 ms" + allowed);
+    check_refused(ttl(milliseconds::max()), "ttl", "ttl: 9223372036854775807 ms" + allowed);
+    check_refused(ttl(milliseconds::min()), "ttl", "ttl: -9223372036854775808 ms" + allowed);
+}
+
+BOOST_AUTO_TEST_CASE(renew_bounds) {
+    check_allowed(renew(0ms));
+    check_allowed(renew(1ms));
+    check_allowed(renew(5s));
+    check_allowed(renew(5ms, 11ms));
+    check_refused(renew(5001ms), "renew",
+                  "renew: 5001 ms is not allowed; expected 1 ms to 5000 ms");
+    check_refused(renew(6ms, 11ms), "renew", "renew: 6 ms is not allowed; expected 1 ms to 5 ms");
+    check_refused(renew(-1ms), "renew", "renew: -1 ms is not allowed; expected 1 ms to 5000 ms");
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_bounds) {
+    check_allowed(max_hold(0ms));
+    check_allowed(max_hold(1ms));
+    check_allowed(max_hold(24h * 365));
+    check_refused(max_hold(-1ms), "max_hold",
+                  "max_hold: -1 ms is not allowed; expected 0 for no limit, or at least 1 ms");
+}
+
+BOOST_AUTO_TEST_CASE(retry_bounds) {
+    check_allowed(retry(1ms, 1ms));
+    check_allowed(retry(1min, 1min));
+    check_refused(retry(0ms, 10ms), "retry.initial",
+                  "retry.initial: 0 ms is not allowed; expected 1 ms to 10 ms");
+    check_refused(retry(11ms, 10ms), "retry.initial",
+                  "retry.initial: 11 ms is not allowed; expected 1 ms to 10 ms");
+    check_refused(retry(1ms, 60001ms), "retry.maximum",
+                  "retry.maximum: 60001 ms is not allowed; expected 1 ms to 60000 ms");
+    check_refused(retry(1ms, 0ms), "retry.maximum",
+                  "retry.maximum: 0 ms is not allowed; expected 1 ms to 60000 ms");
+}
+
+BOOST_AUTO_TEST_CASE(unavailable_timeout_bounds) {
+    check_allowed(unavailable_timeout(0ms));
+    check_allowed(unavailable_timeout(1h));
+    check_refused(unavailable_timeout(-1ms), "unavailable_timeout",
+                  "unavailable_timeout: -1 ms is not allowed; expected 0 ms to 3600000 ms");
+    check_refused(unavailable_timeout(3600001ms), "unavailable_timeout",
+                  "unavailable_timeout: 3600001 ms is not allowed; expected 0 ms to 3600000 ms");
+}
+
+BOOST_AUTO_TEST_CASE(a_mutex_validates) {
+    boost::asio::io_context context;
+    colock::client client(context, colock::config::from_uris({"memory://lock_options_test"}));
+    lock_options too_short;
+    too_short.ttl = 1ms;
+    BOOST_CHECK_THROW(colock::mutex(client, "r", too_short), config_error);
+    BOOST_CHECK_THROW(colock::mutex(client, ""), config_error);
+    BOOST_CHECK_THROW(colock::mutex(client, std::string(64 * 1024 + 1, 'r')), config_error);
+    const colock::mutex longest(client, std::string(64 * 1024, '\0'));
+    BOOST_TEST(longest.resource().size() == 64U * 1024U);
+    BOOST_CHECK((longest.options().ttl == 10s));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

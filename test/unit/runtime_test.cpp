@@ -1,0 +1,315 @@
+// The parts of the runtime that need no execution context: timers, tokens, descriptions.
+
+#include "core/quorum.hpp"
+#include "core/time.hpp"
+#include "runtime/describe.hpp"
+#include "runtime/timer_queue.hpp"
+#include "runtime/token.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+using namespace colock::runtime;
+using colock::core::never;
+using colock::core::time_point;
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+BOOST_AUTO_TEST_SUITE(timers)
+
+namespace {
+
+time_point at(int tick) {
+    return time_point(std::chrono::milliseconds(tick));
+}
+
+class alarm final : public timed {
+public:
+    explicit alarm(std::function<void(time_point)> action) : action_(std::move(action)) {}
+
+private:
+    void on_time(time_point now) override { action_(now); }
+    std::function<void(time_point)> action_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_empty_queue) {
+    timer_queue queue;
+    BOOST_TEST((queue.earliest() == never));
+    queue.run(at(1));
+    alarm unset([](time_point) { BOOST_ERROR("called"); });
+    queue.clear(unset);
+    queue.set(unset, never);
+    BOOST_TEST((queue.earliest() == never));
+}
+
+BOOST_AUTO_TEST_CASE(due_at_its_time_not_before_and_once) {
+    timer_queue queue;
+    int calls = 0;
+    alarm one([&](time_point now) {
+        ++calls;
+        BOOST_TEST((now == at(6)));
+    });
+    queue.set(one, at(5));
+    queue.run(at(4));
+    BOOST_TEST(calls == 0);
+    BOOST_TEST((queue.earliest() == at(5)));
+    queue.run(at(6));
+    queue.run(at(6));
+    BOOST_TEST(calls == 1);
+    BOOST_TEST((queue.earliest() == never));
+    queue.set(one, at(6));
+    queue.run(at(6));
+    BOOST_TEST(calls == 2);
+}
+
+BOOST_AUTO_TEST_CASE(never_clears) {
+    timer_queue queue;
+    alarm one([](time_point) { BOOST_ERROR("called"); });
+    queue.set(one, at(5));
+    queue.set(one, never);
+    BOOST_TEST((queue.earliest() == never));
+    queue.run(at(10));
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_may_set_clear_and_destroy) {
+    timer_queue queue;
+    std::vector<int> order;
+    alarm cleared([&](time_point) { order.push_back(3); });
+    auto destroyed = std::make_unique<alarm>([&](time_point) { order.push_back(4); });
+    alarm again([&](time_point) { order.push_back(2); });
+    alarm first([&](time_point) {
+        order.push_back(1);
+        queue.clear(cleared);
+        queue.clear(*destroyed);
+        destroyed.reset();
+        queue.set(again, at(2));    // due in this very run
+        queue.set(first, at(100));  // sets itself
+    });
+    queue.set(first, at(1));
+    queue.set(cleared, at(2));
+    queue.set(*destroyed, at(3));
+    queue.run(at(10));
+    const std::vector<int> expected{1, 2};
+    BOOST_TEST(order == expected, boost::test_tools::per_element());
+    BOOST_TEST((queue.earliest() == at(100)));
+}
+
+// Random operations, against a model that sorts.
+BOOST_AUTO_TEST_CASE(as_a_sorted_list_would) {
+    constexpr std::size_t alarms = 64;
+    constexpr int last_tick = 200;
+    for (unsigned seed = 0; seed != 50; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            std::mt19937 random(seed);
+            const auto draw = [&random](int below) {
+                return static_cast<int>(random() % static_cast<unsigned>(below));
+            };
+            timer_queue queue;
+            std::map<std::size_t, time_point> model;
+            std::vector<std::pair<time_point, std::size_t>> fired;
+            std::deque<alarm> all;
+            for (std::size_t i = 0; i != alarms; ++i) {
+                all.emplace_back([&, i](time_point) {
+                    fired.emplace_back(model.at(i), i);
+                    model.erase(i);
+                    if (draw(4) == 0) {  // some set another from inside
+                        const auto other = static_cast<std::size_t>(draw(alarms));
+                        queue.set(all[other], at(last_tick + 1));
+                        model[other] = at(last_tick + 1);
+                    }
+                });
+            }
+            for (int step = 0; step != 2000; ++step) {
+                const auto i = static_cast<std::size_t>(draw(alarms));
+                const int operation = draw(10);
+                if (operation < 6) {
+                    const time_point when = at(draw(last_tick));
+                    queue.set(all[i], when);
+                    model[i] = when;
+                } else if (operation < 9) {
+                    queue.clear(all[i]);
+                    model.erase(i);
+                } else {
+                    const time_point now = at(draw(last_tick));
+                    std::vector<std::size_t> due;
+                    for (const auto& [who, when] : model) {
+                        if (when <= now) {
+                            due.push_back(who);
+                        }
+                    }
+                    fired.clear();
+                    queue.run(now);
+                    // In the order of their times; all that were due, but for those moved meanwhile.
+                    BOOST_REQUIRE(std::is_sorted(
+                        fired.begin(), fired.end(),
+                        [](const auto& a, const auto& b) { return a.first < b.first; }));
+                    std::unordered_set<std::size_t> called;
+                    for (const auto& [when, who] : fired) {
+                        BOOST_REQUIRE((when <= now));
+                        BOOST_REQUIRE(called.insert(who).second);
+                    }
+                    for (const std::size_t who : due) {
+                        BOOST_REQUIRE((called.contains(who) || model.at(who) > now));
+                    }
+                }
+                time_point earliest = never;
+                for (const auto& [who, when] : model) {
+                    earliest = std::min(earliest, when);
+                }
+                BOOST_REQUIRE((queue.earliest() == earliest));
+            }
+            for (alarm& a : all) {
+                queue.clear(a);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(tokens)
+
+BOOST_AUTO_TEST_CASE(forty_hexadecimal_digits_never_twice) {
+    constexpr std::size_t count = 100000;
+    std::unordered_set<std::string> seen;
+    std::map<char, std::size_t> digits;
+    token_source sources[2];  // of two clients
+    for (std::size_t i = 0; i != count; ++i) {
+        const token drawn = sources[i % 2].next_token();
+        const std::string_view text = drawn.view();
+        BOOST_REQUIRE(text.size() == 40U);
+        BOOST_REQUIRE(text.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+        BOOST_REQUIRE(seen.insert(std::string(text)).second);
+        for (const char c : text) {
+            ++digits[c];
+        }
+    }
+    // All sixteen about equally often: far looser than chance, tighter than any wrong shift.
+    constexpr std::size_t mean = count * 40 / 16;
+    BOOST_TEST(digits.size() == 16U);
+    for (const auto& [digit, times] : digits) {
+        BOOST_TEST(times > mean * 95 / 100);
+        BOOST_TEST(times < mean * 105 / 100);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(every_place_of_a_token_varies) {
+    token_source source;
+    std::vector<std::unordered_set<char>> values(40);
+    for (int i = 0; i != 2000; ++i) {
+        const token drawn = source.next_token();
+        for (std::size_t place = 0; place != values.size(); ++place) {
+            values[place].insert(drawn.view()[place]);
+        }
+    }
+    for (const auto& v : values) {
+        BOOST_TEST(v.size() == 16U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(seeds_differ) {
+    token_source source;
+    std::unordered_set<std::uint64_t> seeds;
+    for (int i = 0; i != 1000; ++i) {
+        seeds.insert(source.next_seed());
+    }
+    BOOST_TEST(seeds.size() == 1000U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(descriptions)
+
+namespace {
+
+using colock::core::failure;
+using colock::core::holder;
+using colock::core::vote;
+
+std::vector<colock::instance::status> instances_named(const std::vector<std::string>& addresses) {
+    std::vector<colock::instance::status> result(addresses.size());
+    for (std::size_t i = 0; i != addresses.size(); ++i) {
+        result[i].address = addresses[i];
+    }
+    return result;
+}
+
+std::string describe_one(std::string_view resource, const vote& v) {
+    colock::core::round votes(1);
+    votes.record(0, v);
+    return describe(resource, votes, instances_named({"a"}));
+}
+
+std::shared_ptr<const std::string> said(const char* text) {
+    return std::make_shared<const std::string>(text);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
+    colock::core::round votes(5);
+    votes.record(0, vote::granted());
+    votes.record(1, vote::denied(holder::another));
+    votes.record(2, vote::denied(holder::nobody));
+    votes.record(3, vote::failed(failure::server_error, said("READONLY no")));
+    BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c", "d", "e"})) ==
+               "'x': 1 of 5 instances granted, 3 needed (a granted; b denied, held by another; "
+               "c denied, no such key; d error: READONLY no; e not answered yet)");
+}
+
+BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {
+    const std::vector<std::pair<failure, std::string>> words{
+        {failure::none, "failed"},
+        {failure::down, "down"},
+        {failure::overloaded, "overloaded, too many commands in flight"},
+        {failure::withdrawn, "withdrawn before it was sent"},
+        {failure::too_late, "too late to be sent"},
+        {failure::timeout, "no answer in time"},
+        {failure::connection_lost, "connection lost"},
+        {failure::server_error, "error"},
+        {failure::unexpected_reply, "unexpected reply"},
+    };
+    for (const auto& [reason, text] : words) {
+        const std::string before = "'x': 0 of 1 instances granted, 1 needed (a " + text;
+        BOOST_TEST(describe_one("x", vote::failed(reason)) == before + ")");
+        BOOST_TEST(describe_one("x", vote::failed(reason, said(""))) == before + ")");
+        BOOST_TEST(describe_one("x", vote::failed(reason, said("why"))) == before + ": why)");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(binary_resources_are_escaped) {
+    const auto shown = [](std::string_view resource) {
+        const std::string text = describe_one(resource, vote::granted());
+        return text.substr(0, text.find(": 1 of 1"));
+    };
+    BOOST_TEST(shown("a b~!\"") == "'a b~!\"'");
+    BOOST_TEST(shown("\0\n\t\x7f\xff\\"s) == R"('\x00\x0a\x09\x7f\xff\x5c')");
+    BOOST_TEST(shown("\xc3\xa9") == R"('\xc3\xa9')");
+    BOOST_TEST(shown(std::string(200, 'x')) == "'" + std::string(200, 'x') + "'");
+    BOOST_TEST(shown(std::string(201, 'x')) == "'" + std::string(200, 'x') + "...'");
+    BOOST_TEST(shown(std::string(64 * 1024, '\0')).size() == 2 + 800 + 3U);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_server_says_is_escaped_and_cut) {
+    const std::string text = describe_one(
+        "x", vote::failed(
+                 failure::unexpected_reply,
+                 std::make_shared<const std::string>("a\r\nb\x1b[31m" + std::string(10000, 'y'))));
+    BOOST_TEST(text.find(R"(unexpected reply: a\x0d\x0ab\x1b[31myyy)") != std::string::npos, text);
+    BOOST_TEST(text.size() < 500U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -22,11 +22,11 @@ struct config {
     ///   one process that use the same name share it
     ///
     /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it.
-    std::vector<std::string> instances;
+    std::vector<std::string> instances{};
 
     /// Put in front of every resource to make its key. Empty by default, which is what other
     /// Redlock implementations use; all that shall exclude each other need the same.
-    std::string key_prefix;
+    std::string key_prefix{};
 
     /// A vote that takes longer counts as failed. It also bounds what one silent instance can cost
     /// an attempt that needs its vote. Allowed: 1 ms to 1 min.

@@ -28,14 +28,14 @@ struct lock_options {
 
     /// How often the watchdog renews. Unset: a third of the ttl. 0: never, the lease ends with its
     /// validity. Otherwise 1 ms to half of the ttl.
-    std::optional<std::chrono::milliseconds> renew;
+    std::optional<std::chrono::milliseconds> renew{};
 
     /// A holder that has not let go after this time loses the lease (`errc::max_hold_exceeded`),
     /// and it is released. 0: no limit. Counted from the grant. Allowed: 0, or at least 1 ms.
     std::chrono::milliseconds max_hold{0};
 
     /// How a waiting `acquire` polls.
-    retry_options retry;
+    retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
     /// answered. 0: at the first such attempt. Allowed: 0 to 1 h.

@@ -6,15 +6,22 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <concepts>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -36,28 +43,37 @@ using body_result = typename awaited<std::invoke_result_t<Function&, lease&>>::t
 /// Holds the body's value, if it has one, on its way past the release.
 template <typename T>
 struct outcome {
-    boost::asio::awaitable<void> fill(boost::asio::awaitable<T> body) {
-        value.emplace(co_await std::move(body));
+    template <typename Function>
+    boost::asio::awaitable<void> fill_from(Function& body, lease& held) {
+        value.emplace(co_await std::invoke(body, held));
     }
     T take() { return std::move(*value); }
     std::optional<T> value;
 };
 template <>
 struct outcome<void> {
-    boost::asio::awaitable<void> fill(boost::asio::awaitable<void> body) {
-        co_await std::move(body);
+    template <typename Function>
+    boost::asio::awaitable<void> fill_from(Function& body, lease& held) {
+        co_await std::invoke(body, held);
     }
     void take() noexcept {}
 };
 
-/// Tells the group of body and `wait_lost` when to cancel the other: when the body has ended, or the
-/// lease is lost; not when the body has merely released the lease early.
-struct body_ended_or_lease_lost {
-    boost::asio::cancellation_type_t operator()(const std::exception_ptr&) const noexcept {
-        return boost::asio::cancellation_type::all;
+/// Stops the watch for the loss when the body has ended, and the body when the lease is lost; not
+/// when the body has merely released the lease early.
+struct stop_the_other {
+    boost::asio::cancellation_signal* stop_body;
+    boost::asio::cancellation_signal* stop_watching;
+
+    boost::asio::cancellation_type_t operator()(const error& not_lost) const {
+        if (!not_lost) {
+            stop_body->emit(boost::asio::cancellation_type::all);
+        }
+        return boost::asio::cancellation_type::none;
     }
-    boost::asio::cancellation_type_t operator()(const error& not_lost) const noexcept {
-        return not_lost ? boost::asio::cancellation_type::none : boost::asio::cancellation_type::all;
+    boost::asio::cancellation_type_t operator()(const std::exception_ptr&) const {
+        stop_watching->emit(boost::asio::cancellation_type::all);
+        return boost::asio::cancellation_type::none;
     }
 };
 
@@ -69,19 +85,40 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
     lease held = co_await lock.acquire(asio::use_awaitable);
 
     outcome<body_result<Function>> result;
-    auto [order, failure, lost] =
-        co_await asio::experimental::make_parallel_group(
-            asio::co_spawn(co_await asio::this_coro::executor,
-                           result.fill(std::invoke(body, held)), asio::deferred),
-            held.wait_lost(asio::deferred))
-            .async_wait(body_ended_or_lease_lost{}, asio::use_awaitable);
+    std::exception_ptr failure;
+    asio::cancellation_signal stop_body;
+    asio::cancellation_signal stop_watching;
+    const auto executor = co_await asio::this_coro::executor;
+    const auto caller = co_await asio::this_coro::cancellation_state;
+    if (caller.cancelled() == asio::cancellation_type::none) {
+        // The caller's cancellation goes to the body alone: should the body not heed it, then the
+        // lease is to be watched all the same.
+        if (caller.slot().is_connected()) {
+            caller.slot().assign(
+                [&stop_body](asio::cancellation_type_t type) { stop_body.emit(type); });
+        }
+        auto [order, lost, thrown] =
+            co_await asio::experimental::make_parallel_group(
+                held.wait_lost(asio::bind_executor(
+                    executor, asio::bind_cancellation_slot(stop_watching.slot(), asio::deferred))),
+                asio::co_spawn(executor, result.fill_from(body, held),
+                               asio::bind_cancellation_slot(stop_body.slot(), asio::deferred)))
+                .async_wait(stop_the_other{&stop_body, &stop_watching},
+                            asio::bind_cancellation_slot(asio::cancellation_slot(),
+                                                         asio::use_awaitable));
+        failure = thrown;
+    } else {  // just when it was granted
+        failure = std::make_exception_ptr(
+            boost::system::system_error(asio::error::operation_aborted));
+    }
 
     // From here on the caller's cancellation must not stop us: the release is awaited on every path.
     co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     error loss = held.loss();
     auto [release_error, released] = co_await held.release(asio::as_tuple(asio::use_awaitable));
     if (!loss && !release_error && released != release_result::released) {
-        loss = error(errc::lease_lost);
+        loss = error(make_error_code(errc::lease_lost),
+                     "'" + lock.resource() + "': its keys were gone when it was to be released");
     }
 
     if (loss) {
@@ -99,7 +136,9 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
 /// path, be it a return, an exception, a cancellation or the loss of the lease.
 ///
 /// - Parameters: `body`, a callable kept by value, from `lease&` to `asio::awaitable<T>`. The lease
-///   is there until the body has ended; the body may let go of it early.
+///   is there until the body has ended; the body may let go of it early. (With g++ 12, give a lambda
+///   that captures objects, not only references, a name: it destroys such temporaries of a co_await
+///   expression twice.)
 /// - Handler signature: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)` for `void`.
 /// - Errors: what `mutex::acquire` throws; `lease_lost` if the lease was lost while the body ran,
 ///   even though the body returned or threw; else what the body throws. A release that could not

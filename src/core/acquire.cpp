@@ -69,7 +69,7 @@ acquire::action acquire::resume(event e, time_point now) {
                 // told would be back at the same moment.
                 free_at_[e.index] = e.vote.kind == vote_kind::denied &&
                                             e.vote.holder == holder::nobody
-                                        ? now + settings_.retry.delay(0, next_random(random_))
+                                        ? now + step_aside()
                                         : run_out(e.vote.remaining, now);
                 backoff_end_ = std::min(backoff_end_, quorum_free_at());
             }
@@ -150,6 +150,13 @@ acquire::action acquire::back_off(time_point now) {
     free_at_.assign(settings_.instances, never);
     backoff_end_ = now + settings_.retry.delay(attempts_ - 1, next_random(random_));
     return action::wait(std::min(backoff_end_, settings_.deadline));
+}
+
+/// A first backoff, but a short one even for the patient: nothing is in the way any more.
+duration acquire::step_aside() {
+    constexpr duration longest = milliseconds(10);
+    const backoff step{std::min(settings_.retry.initial, longest), longest};
+    return step.delay(0, next_random(random_));
 }
 
 /// When so many of the keys that denied us have run out that a quorum may be free; never, if too few

@@ -132,6 +132,7 @@ private:
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] time_point round_end() const;
+    [[nodiscard]] duration step_aside();
     [[nodiscard]] time_point quorum_free_at() const;
 
     acquire_settings settings_;

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace colock::core {
 
 release::release(const release_settings& settings, std::uint64_t seed)
-    : settings_(settings), random_(seed), instances_(settings.instances, progress::unconcerned) {}
+    : settings_(settings), random_(seed), instances_(settings.instances, progress::unconcerned) {
+    counts_[static_cast<std::size_t>(progress::unconcerned)] = settings.instances;
+}
 
 void release::concern(std::size_t index) {
     assert(!started_);
-    instances_[index] = progress::to_send;
+    set(index, progress::to_send);
 }
 
 release::action release::resume(event e, time_point now) {
@@ -25,8 +28,7 @@ release::action release::resume(event e, time_point now) {
         case event::kind_type::done:
             if (sending_) {  // and not: the outcome was told
                 sending_ = false;
-                std::replace(instances_.begin(), instances_.end(), progress::to_send,
-                             progress::sent);
+                replace(progress::to_send, progress::sent);
             }
             break;
 
@@ -40,7 +42,7 @@ release::action release::resume(event e, time_point now) {
             if (instances_[e.index] == progress::nobody ||
                 instances_[e.index] == progress::another ||
                 instances_[e.index] == progress::unconcerned) {
-                instances_[e.index] = progress::to_send;
+                set(e.index, progress::to_send);
             }
             break;
 
@@ -56,13 +58,13 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
     }
     switch (v.kind) {
         case vote_kind::granted:
-            instances_[index] = progress::deleted;
+            set(index, progress::deleted);
             break;
         case vote_kind::denied:
-            instances_[index] = v.holder == holder::nobody ? progress::nobody : progress::another;
+            set(index, v.holder == holder::nobody ? progress::nobody : progress::another);
             break;
         case vote_kind::failed:
-            instances_[index] = progress::to_retry;
+            set(index, progress::to_retry);
             if (retry_at_ == never) {
                 retry_at_ = now + settings_.retry.delay(tries_++, next_random(random_));
             }
@@ -76,7 +78,7 @@ release::action release::advance(time_point now) {
         return action::resolved(outcome_);
     }
     if (now >= retry_at_) {
-        std::replace(instances_.begin(), instances_.end(), progress::to_retry, progress::to_send);
+        replace(progress::to_retry, progress::to_send);
         retry_at_ = never;
     }
     if (now >= settings_.gone_at) {
@@ -124,8 +126,15 @@ bool release::resolve(time_point now) {
     return true;
 }
 
-std::size_t release::count(progress p) const {
-    return static_cast<std::size_t>(std::count(instances_.begin(), instances_.end(), p));
+void release::set(std::size_t index, progress p) {
+    --counts_[static_cast<std::size_t>(instances_[index])];
+    ++counts_[static_cast<std::size_t>(p)];
+    instances_[index] = p;
+}
+
+void release::replace(progress from, progress to) {
+    std::replace(instances_.begin(), instances_.end(), from, to);
+    counts_[static_cast<std::size_t>(to)] += std::exchange(counts_[static_cast<std::size_t>(from)], 0);
 }
 
 }  // namespace colock::core

@@ -6,6 +6,7 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -106,15 +107,21 @@ private:
         nobody,  // had no such key
         another,
     };
+    static constexpr std::size_t progress_values = 7;
 
     void on_vote(std::size_t index, const vote& v, time_point now);
     action advance(time_point now);
     [[nodiscard]] bool resolve(time_point now);
-    [[nodiscard]] std::size_t count(progress p) const;
+    void set(std::size_t index, progress p);
+    void replace(progress from, progress to);
+    [[nodiscard]] std::size_t count(progress p) const noexcept {
+        return counts_[static_cast<std::size_t>(p)];
+    }
 
     release_settings settings_;
     std::uint64_t random_;
     per_instance<progress> instances_;
+    std::array<std::size_t, progress_values> counts_{};  // of the instances at each progress
     std::size_t tries_ = 0;
     time_point started_at_{};
     time_point retry_at_ = never;

@@ -21,9 +21,7 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
       next_renewal_(settings.interval > duration::zero()
                         ? sent_of(valid_until, settings) + settings.interval
                         : never),
-      votes_(settings.instances),
-      round_ttl_(settings.ttl),
-      healed_(settings.instances, false) {}
+      round_ttl_(settings.ttl) {}
 
 renew::action renew::resume(event e, time_point now) {
     using kind = event::kind_type;
@@ -49,7 +47,7 @@ renew::action renew::resume(event e, time_point now) {
                 return on_vote(e, now);
             }
             if (now >= sent_ + settings_.instance_timeout) {
-                votes_.fail_silent(failure::timeout);
+                round_->votes.fail_silent(failure::timeout);
             }
             return consider(now);
 
@@ -66,7 +64,8 @@ renew::action renew::next(time_point now) {
         answer_.reset();
         return action::extended(success);
     }
-    if (votes_.denied() > spare_of(settings_.instances)) {  // known only after the round had failed
+    if (round_ && round_->votes.denied() > spare_of(settings_.instances)) {
+        // Known only after the round had failed.
         return lose(loss::keys_gone);
     }
     if (now >= max_hold_end()) {
@@ -91,9 +90,7 @@ renew::action renew::next(time_point now) {
 
 renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
     state_ = state::sending;
-    votes_.clear();
-    healed_.assign(false);
-    round_won_ = false;
+    round_ = std::make_unique<renewal_round>(settings_.instances);
     ++round_number_;
     round_ttl_ = ttl;
     sent_ = now;
@@ -108,21 +105,21 @@ renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
 }
 
 renew::action renew::on_vote(event& e, time_point now) {
-    if (e.round == round_number_) {
-        votes_.record(e.index, std::move(e.vote));
+    if (round_ && e.round == round_number_) {
+        round_->votes.record(e.index, std::move(e.vote));
     }
     return state_ == state::voting ? consider(now) : next(now);
 }
 
 /// Ends the round if the votes that are still out cannot change how.
 renew::action renew::consider(time_point now) {
-    if (votes_.won() && now < valid_until_) {  // what is over does not come back
+    if (round_->votes.won() && now < valid_until_) {  // what is over does not come back
         return end_round(true, now);
     }
-    if (votes_.denied() > spare_of(settings_.instances)) {
+    if (round_->votes.denied() > spare_of(settings_.instances)) {
         return lose(loss::keys_gone);
     }
-    if (votes_.impossible() || votes_.won()) {
+    if (round_->votes.impossible() || round_->votes.won()) {
         return end_round(false, now);
     }
     if (now >= max_hold_end()) {
@@ -137,7 +134,7 @@ renew::action renew::consider(time_point now) {
 
 renew::action renew::end_round(bool success, time_point now) {
     state_ = state::holding;
-    round_won_ = success;
+    round_->won = success;
     if (success) {
         ++won_;
         failed_in_a_row_ = 0;
@@ -184,14 +181,14 @@ time_point renew::max_hold_end() const {
 
 /// An instance that was found without the key in a round that won, once each.
 std::optional<std::size_t> renew::take_healable() {
-    if (!round_won_) {
+    if (!round_ || !round_->won) {
         return std::nullopt;
     }
-    for (std::size_t i = 0; i != votes_.instances(); ++i) {
-        const vote* v = votes_.vote_of(i);
-        if (!healed_[i] && v != nullptr && v->kind == vote_kind::denied &&
+    for (std::size_t i = 0; i != round_->votes.instances(); ++i) {
+        const vote* v = round_->votes.vote_of(i);
+        if (!round_->healed[i] && v != nullptr && v->kind == vote_kind::denied &&
             v->holder == holder::nobody) {
-            healed_[i] = true;
+            round_->healed[i] = true;
             return i;
         }
     }

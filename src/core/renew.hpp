@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -106,8 +107,8 @@ public:
     /// The number of the current or last round; the first is 1.
     [[nodiscard]] std::uint32_t round_number() const noexcept { return round_number_; }
 
-    /// The votes of the current or last round.
-    [[nodiscard]] const round& votes() const noexcept { return votes_; }
+    /// The votes of the current or last round; null before the first.
+    [[nodiscard]] const round* votes() const noexcept { return round_ ? &round_->votes : nullptr; }
 
     /// How many rounds won, and how many found no quorum.
     [[nodiscard]] std::uint32_t won() const noexcept { return won_; }
@@ -115,6 +116,14 @@ public:
 
 private:
     enum class state : std::uint8_t { holding, sending, voting, ended };
+
+    /// Most leases end before there is one.
+    struct renewal_round {
+        explicit renewal_round(std::size_t instances) : votes(instances), healed(instances, false) {}
+        round votes;
+        per_instance<bool> healed;
+        bool won = false;
+    };
 
     action next(time_point now);
     action begin_round(time_point now, duration ttl, bool asked_for);
@@ -133,15 +142,13 @@ private:
     time_point next_renewal_;
     state state_ = state::holding;
 
-    round votes_;
+    std::unique_ptr<renewal_round> round_;
     std::uint32_t round_number_ = 0;
     duration round_ttl_;
     time_point sent_{};
     bool asked_for_ = false;          // the round in flight is the holder's own `extend`
     std::optional<duration> wanted_;  // an `extend` that waits for the round in flight to end
     std::optional<bool> answer_;      // to an `extend`, not yet told
-    per_instance<bool> healed_;       // in this round
-    bool round_won_ = false;
     std::uint32_t won_ = 0;
     std::uint32_t failed_ = 0;
     std::uint32_t failed_in_a_row_ = 0;

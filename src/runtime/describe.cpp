@@ -64,7 +64,7 @@ std::string words_for(const core::vote* vote) {
 
 std::string describe(std::string_view resource, const core::round& votes,
                      const std::vector<instance::status>& instances) {
-    std::string text = "'" + printable(resource) + "': " + std::to_string(votes.granted()) +
+    std::string text = describe(resource) + ": " + std::to_string(votes.granted()) +
                        " of " + std::to_string(votes.instances()) + " instances granted, " +
                        std::to_string(core::quorum_of(votes.instances())) + " needed (";
     for (std::size_t i = 0; i != votes.instances(); ++i) {
@@ -74,6 +74,10 @@ std::string describe(std::string_view resource, const core::round& votes,
         text += instances[i].address + " " + words_for(votes.vote_of(i));
     }
     return text + ")";
+}
+
+std::string describe(std::string_view resource) {
+    return "'" + printable(resource) + "'";
 }
 
 }  // namespace colock::runtime

@@ -16,6 +16,9 @@ namespace colock::runtime {
 std::string describe(std::string_view resource, const core::round& votes,
                      const std::vector<instance::status>& instances);
 
+/// The resource alone, in quotes.
+std::string describe(std::string_view resource);
+
 }  // namespace colock::runtime
 
 #endif

@@ -296,11 +296,10 @@ void lease_state::lose(loss_reason why) {
     if (phase_ != phase::held) {
         return;
     }
-    if (why == loss_reason::lost) {
-        loss_details_ = describe(spec_->resource, renew_->votes(), engine_->instance_states());
-    } else {
-        loss_details_ = "'" + spec_->resource + "'";
-    }
+    const core::round* votes = renew_->votes();
+    loss_details_ = why == loss_reason::lost && votes != nullptr
+                        ? describe(spec_->resource, *votes, engine_->instance_states())
+                        : describe(spec_->resource);
     const core::time_point end = valid_until();
     ++engine_->count().lost;
     loss_.store(why, std::memory_order_release);

@@ -7,6 +7,9 @@ void timer_queue::set(timed& t, core::time_point when) {
         clear(t);
         return;
     }
+    if (t.position_ != timed::unset && t.time_ == when) {
+        return;
+    }
     if (t.position_ == timed::unset) {
         heap_.push_back(&t);
         t.position_ = heap_.size() - 1;

@@ -36,4 +36,7 @@ done
 colock_bootstrap
 colock_build release colock_benchmark
 say "measuring"
-run_interruptible "$colock_root/build/release/test/benchmark/colock_benchmark" run "${options[@]}"
+# The servers' folders are inside, so that none stays behind after Ctrl-C.
+servers=
+temporary_folder servers
+TMPDIR=$servers run_interruptible "$colock_root/build/release/test/benchmark/colock_benchmark" run "${options[@]}"

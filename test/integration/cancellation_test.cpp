@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_acquire_ends_at_once) {
             one.signal.emit(type);
             co_await async_wait_until([&] { return one.result.has_value(); });
             BOOST_TEST((*one.result == aborted));
-            BOOST_TEST(prompt.elapsed() < 1s);
+            BOOST_TEST((prompt.elapsed() < 1s));
         }
         BOOST_TEST(held.valid());
     }());
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(with_silent_servers_it_is_undone_when_they_wake) {
         one.signal.emit(cancellation_type::terminal);
         co_await async_wait_until([&] { return one.result.has_value(); });
         BOOST_TEST((*one.result == aborted));
-        BOOST_TEST(prompt.elapsed() < 200ms);
+        BOOST_TEST((prompt.elapsed() < 200ms));
         for (auto& server : silent) {
             server.resume();
         }

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(extend_to_a_longer_ttl) {
         lease held = co_await mutex(locks, "x", with_ttl(5s)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
         co_await held.extend(60s);
-        BOOST_TEST(held.valid_until() > steady_clock::now() + 55s);
+        BOOST_TEST((held.valid_until() > steady_clock::now() + 55s));
         co_await async_wait_until([&] {
             return std::all_of(instances.begin(), instances.end(),
                                [](const redis_server& s) { return pttl(s, "x") > 55s; });
@@ -67,14 +67,14 @@ BOOST_AUTO_TEST_CASE(extend_to_a_shorter_ttl_which_the_watchdog_keeps_to) {
         lease held = co_await mutex(locks, "x", with_ttl(60s)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
         co_await held.extend(600ms);
-        BOOST_TEST(held.valid_until() <= steady_clock::now() + 600ms);
+        BOOST_TEST((held.valid_until() <= steady_clock::now() + 600ms));
         co_await async_wait_until([&] {
             return std::all_of(instances.begin(), instances.end(),
                                [](const redis_server& s) { return pttl(s, "x") <= 600ms; });
         });
         co_await async_wait_until([&] { return locks.counters().renewed >= 8; });
         BOOST_TEST(held.valid());
-        BOOST_TEST(*pttl(instances[0], "x") <= 600ms);
+        BOOST_TEST((*pttl(instances[0], "x") <= 600ms));
     }());
 }
 
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(several_extends_at_once_are_done_in_order) {
         held.extend(90s, [&](error e) { order += e ? "!" : "c"; });
         co_await async_wait_until([&] { return order.size() == 3; });
         BOOST_TEST(order == "abc");
-        BOOST_TEST(held.valid_until() > steady_clock::now() + 80s);
+        BOOST_TEST((held.valid_until() > steady_clock::now() + 80s));
     }());
 }
 
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(release_after_the_ttl_has_run_out) {
         const auto [e, result] = co_await held.release(asio::as_tuple);
         BOOST_TEST(!e, e.message());
         BOOST_TEST((result == release_result::expired));
-        BOOST_TEST(prompt.elapsed() < 2s);
+        BOOST_TEST((prompt.elapsed() < 2s));
         BOOST_TEST((held.loss() == errc::lease_expired));
         BOOST_TEST((held.loss() == condition::lost));
         BOOST_TEST(locks.counters().lost == 1U);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(release_with_all_servers_gone) {
         const stopwatch bounded;
         const auto [e, result] = co_await held.release(asio::as_tuple);
         BOOST_TEST((e == errc::no_quorum));
-        BOOST_TEST(bounded.elapsed() < 2s);
+        BOOST_TEST((bounded.elapsed() < 2s));
     }());
 }
 
@@ -287,14 +287,15 @@ BOOST_AUTO_TEST_CASE(an_operation_may_outlive_its_lease) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         std::optional<lease> held = co_await mutex(locks, "x").acquire();
-        error waited = asio::error::try_again;
+        std::optional<error> waited;
         std::optional<release_result> released;
         held->wait_lost([&](error e) { waited = e; });
         held->release([&](error, release_result result) { released = result; });
         held.reset();
         co_await async_wait_until([&] { return released.has_value(); });
         BOOST_TEST((*released == release_result::released));
-        BOOST_TEST((waited == errc::not_held));
+        BOOST_TEST_REQUIRE(waited.has_value());
+        BOOST_TEST((*waited == errc::not_held));
     }());
 }
 
@@ -335,12 +336,12 @@ BOOST_AUTO_TEST_CASE(keys_deleted_on_a_minority_are_healed) {
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
         instances[1].flush();
         instances[4].flush();
-        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        co_await async_wait_until([&] { return locks.counters().healed == 2; });
+        BOOST_TEST(instances.holding("x") == 5U);
         BOOST_TEST(held.valid());
         BOOST_TEST(!held.loss());
-        BOOST_TEST(locks.counters().healed == 2U);
         BOOST_TEST(instances[1].command({"GET", "x"}).value() == held.token());
-        BOOST_TEST(pttl(instances[1], "x").value() <= 1s);
+        BOOST_TEST((pttl(instances[1], "x").value() <= 1s));
         const auto result = co_await held.release();
         BOOST_TEST((result == release_result::released));
         co_await settled(locks);
@@ -374,8 +375,8 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_whose_holder_never_lets_go) {
         lease held = co_await mutex(locks, "x", options).acquire();
         const auto left = co_await left_at_loss(held);
         BOOST_TEST((left > 0ms));
-        BOOST_TEST(held_for.elapsed() >= 1400ms);
-        BOOST_TEST(held_for.elapsed() < 4s);
+        BOOST_TEST((held_for.elapsed() >= 1400ms));
+        BOOST_TEST((held_for.elapsed() < 4s));
         BOOST_TEST((held.loss() == errc::max_hold_exceeded));
         BOOST_TEST((held.loss() == condition::lost));
         co_await settled(locks);

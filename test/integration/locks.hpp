@@ -117,12 +117,12 @@ struct background {
 
 /// Runs a coroutine beside the test. Ask the result, and keep it, until it is `done`.
 inline asio::awaitable<std::shared_ptr<background>> start(asio::awaitable<void> work) {
+    const auto executor = co_await asio::this_coro::executor;
     auto result = std::make_shared<background>();
-    asio::co_spawn(co_await asio::this_coro::executor, std::move(work),
-                   [result](std::exception_ptr thrown) {
-                       result->thrown = thrown;
-                       result->done = true;
-                   });
+    asio::co_spawn(executor, std::move(work), [result](std::exception_ptr thrown) {
+        result->thrown = thrown;
+        result->done = true;
+    });
     co_return result;
 }
 

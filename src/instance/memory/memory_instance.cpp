@@ -44,7 +44,10 @@ public:
     void start() override {}
 
     void stop() override {
-        stopped_ = true;
+        if (stopped_.exchange(true)) {
+            return;
+        }
+        observer_.on_state_change(index_);
         flush();
     }
 

@@ -28,8 +28,21 @@ public:
 
     void clear();
 
-    /// Encodes a command. `facts` has the scripts' digests on this server.
-    void add(const pending_command& command, const server_facts& facts);
+    /// Takes over what was submitted, and leaves an empty vector with memory to reuse. Keeps, and
+    /// encodes, those for which `admit(command)` is true. `facts` has the scripts' digests on this
+    /// server.
+    template <typename Admit>
+    void take(std::vector<pending_command>& submitted, const server_facts& facts, Admit&& admit) {
+        commands_.swap(submitted);
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i != commands_.size(); ++i) {
+            if (admit(commands_[i])) {
+                encode(commands_[i], facts);
+                commands_[kept++] = commands_[i];
+            }
+        }
+        commands_.resize(kept);
+    }
 
     [[nodiscard]] bool empty() const noexcept { return commands_.empty(); }
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
@@ -43,6 +56,8 @@ public:
     void pop() noexcept { ++answered_; }
 
 private:
+    void encode(const pending_command& command, const server_facts& facts);
+
     boost::redis::request request_;
     std::vector<pending_command> commands_;
     std::size_t answered_ = 0;

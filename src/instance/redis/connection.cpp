@@ -48,6 +48,8 @@ asio::ssl::context make_tls_context(const address& to) {
     if (!to.tls) {
         return tls;
     }
+    // A key that needs a password cannot be used: OpenSSL must not ask for it on the terminal.
+    tls.set_password_callback([](auto&&...) { return std::string(); });
     if (to.tls_ca_file.empty()) {
         tls.set_default_verify_paths();
     } else {
@@ -113,6 +115,7 @@ void connection::run(const std::string& numeric_host) {
         self->end_reason_ = failure == boost::redis::error::pong_timeout
                                 ? "nothing heard from it for too long"
                                 : failure.message();
+        self->owner_->on_ended(self->end_reason_);
         self->redis_.cancel(boost::redis::operation::exec);
         self->redis_.cancel(boost::redis::operation::receive);
         self->ended_signal_.cancel();

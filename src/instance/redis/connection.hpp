@@ -38,6 +38,9 @@ public:
     virtual void on_vote(const pending_command& command, core::vote vote) = 0;
     /// The server has forgotten the script of a command.
     virtual void on_unknown_script(const pending_command& command) = 0;
+    /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
+    /// before the votes on what was in flight.
+    virtual void on_ended(const std::string& reason) = 0;
 
 protected:
     ~connection_owner() = default;

@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -48,7 +49,8 @@ public:
         }
         change_state(state::closed, {});
         if (connection_) {
-            connection_->close();
+            // Not now: inside a vote, that is, inside the connection's reader, it would miss it.
+            asio::post(executor_, [closing = connection_] { closing->close(); });
         }
         backoff_timer_.cancel();
         if (!submitted_.empty()) {
@@ -72,19 +74,24 @@ public:
 
     void flush() {
         const core::time_point now = std::chrono::steady_clock::now();
-        std::unique_ptr<batch> commands = ready_ ? connection_->new_batch() : nullptr;
-        flushing_.swap(submitted_);
-        for (const pending_command& pending : flushing_) {
-            if (const core::failure refusal = refuse(pending, now);
-                refusal == core::failure::none) {
-                commands->add(pending, facts_);
-                ++sent_;
-            } else {
+        const auto admit = [this, now](const pending_command& pending) {
+            const core::failure refusal = refuse(pending, now);
+            if (refusal != core::failure::none) {
                 vote_on(pending, core::vote::failed(refusal, explain(refusal)));
+                return false;
             }
+            ++sent_;
+            return true;
+        };
+        if (!ready_) {
+            for (const pending_command& pending : std::exchange(submitted_, {})) {
+                admit(pending);
+            }
+            return;
         }
-        flushing_.clear();
-        if (commands && !commands->empty()) {
+        std::unique_ptr<batch> commands = connection_->new_batch();
+        commands->take(submitted_, facts_, admit);
+        if (!commands->empty()) {
             connection_->execute(std::move(commands), now);
         }
     }
@@ -174,6 +181,12 @@ private:
         pending_command again = command;
         again.script_in_full = true;
         queue(again);
+    }
+
+    void on_ended(const std::string& reason) override {
+        if (ready_) {
+            change_state(state::down, reason);
+        }
     }
 
     asio::awaitable<void> keep_connected() {
@@ -266,7 +279,6 @@ private:
         std::make_shared<const std::string>("not connected yet");
 
     std::vector<pending_command> submitted_;
-    std::vector<pending_command> flushing_;
     std::size_t sent_ = 0;                   // of the commands in flight, those at the server
     std::atomic<std::size_t> in_flight_{0};  // submitted and not voted on; written here only
 

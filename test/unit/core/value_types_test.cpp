@@ -26,9 +26,9 @@ static_assert(moves_freely<acquire::event>);
 static_assert(moves_freely<renew::event>);
 static_assert(moves_freely<release::event>);
 
-// The machines stay where they were made; a copy is a replay's.
+// The machines stay where they were made; a copy is a replay's. (A renew keeps its votes elsewhere.)
 static_assert(!std::is_move_assignable_v<acquire> && std::is_copy_constructible_v<acquire>);
-static_assert(!std::is_move_assignable_v<renew> && std::is_copy_constructible_v<renew>);
+static_assert(moves_freely<renew> && !std::is_copy_constructible_v<renew>);
 static_assert(!std::is_move_assignable_v<release> && std::is_copy_constructible_v<release>);
 
 // Actions are plain values, in registers or nearly.

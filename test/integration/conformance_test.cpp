@@ -1,0 +1,565 @@
+// Every kind of instance gives the same votes: the same scripts of verbs, run against an instance in
+// memory and against real servers, over TCP, a UNIX socket, and as a user of a database.
+
+#include "instance_rig.hpp"
+#include "support/redis_server.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace data = boost::unit_test::data;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using colock::core::milliseconds;
+using colock::core::verb;
+using strings = std::vector<std::string>;
+
+namespace {
+
+constexpr unsigned database_of_user = 5;
+
+/// One server for all tests; each empties it first.
+redis_server& shared_server() {
+    static redis_server server;
+    return server;
+}
+
+enum class kind { memory, tcp, unix_socket, user };
+
+std::ostream& operator<<(std::ostream& out, kind k) {
+    static constexpr std::array<const char*, 4> names{"memory", "tcp", "unix_socket", "user"};
+    return out << names.at(static_cast<std::size_t>(k));
+}
+
+const auto all_kinds = data::make({kind::memory, kind::tcp, kind::unix_socket, kind::user});
+
+/// The instance under test, ready, with no keys.
+class subject {
+public:
+    explicit subject(kind k, std::size_t max_in_flight = 65536)
+        : kind_(k), settings_(settings_for(max_in_flight)), uri_(prepare(k)), rig(uri_, settings_) {
+        rig.run_until_ready();
+    }
+
+    /// Makes a key that is no lock, and that ends by itself.
+    void plant_foreign_key(const std::string& key) {
+        if (kind_ == kind::memory) {  // which has no other types
+            BOOST_TEST(rig.acquire(key, "foreign", 10min) == "granted");
+        } else {
+            const unsigned database = kind_ == kind::user ? database_of_user : 0;
+            shared_server().command({"RPUSH", key, "foreign"}, database);
+            shared_server().command({"PEXPIRE", key, "600000"}, database);
+        }
+    }
+
+    [[nodiscard]] const std::string& uri() const { return uri_; }
+
+private:
+    static colock::instance::redis::redis_settings settings_for(std::size_t max_in_flight) {
+        auto settings = quick_settings();
+        settings.max_in_flight = max_in_flight;
+        return settings;
+    }
+
+    static std::string prepare(kind k) {
+        if (k == kind::memory) {
+            static int count = 0;
+            return "memory://conformance" + std::to_string(++count);
+        }
+        redis_server& server = shared_server();
+        server.flush();
+        if (k == kind::user) {
+            server.command({"ACL", "SETUSER", "ann", "on", ">p@ss:word", "~*", "+@all"});
+            return "redis://ann:p%40ss%3Aword@127.0.0.1:" + std::to_string(server.port()) + "/" +
+                   std::to_string(database_of_user);
+        }
+        return k == kind::tcp ? server.uri() : server.unix_uri();
+    }
+
+    kind kind_;
+    colock::instance::redis::redis_settings settings_;
+    std::string uri_;
+
+public:
+    instance_rig rig;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(conformance)
+
+BOOST_DATA_TEST_CASE(a_lock_is_taken_once_and_given_back_by_its_holder, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
+    BOOST_TEST(rig.acquire("k", "ann") == "denied: another");  // not reentrant
+    BOOST_TEST(rig.extend("k", "bob") == "denied: another");
+    BOOST_TEST(rig.release("k", "bob") == "denied: another");
+    BOOST_TEST(rig.remaining("k") == "denied: another");
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "denied: another");
+    BOOST_TEST(rig.extend("k", "ann") == "denied: another");
+    BOOST_TEST(rig.release("k", "bob") == "granted");
+}
+
+BOOST_DATA_TEST_CASE(an_absent_key, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+    const auto vote = rig.ask(verb::remaining, "k");
+    BOOST_TEST(to_text(vote) == "denied: nobody");
+    BOOST_TEST(vote.remaining.count() == 0);
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");  // none of them has made it
+}
+
+BOOST_DATA_TEST_CASE(only_remaining_tells_the_time, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (const auto& vote :
+         {rig.ask(verb::acquire, "k", "ann"), rig.ask(verb::acquire, "k", "ann"),
+          rig.ask(verb::extend, "k", "bob"), rig.ask(verb::release, "k", "bob"),
+          rig.ask(verb::extend, "no", "bob"), rig.ask(verb::release, "no", "b")}) {
+        BOOST_TEST((vote.remaining == colock::core::unknown_remaining));
+        BOOST_TEST((vote.detail == nullptr));
+    }
+}
+
+BOOST_DATA_TEST_CASE(the_ttl_is_set_and_reset, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "ann", 1h) == "granted");
+    auto left = rig.ask(verb::remaining, "k").remaining;
+    BOOST_TEST((left > 50min && left <= 1h));
+    BOOST_TEST(rig.extend("k", "ann", 3h) == "granted");
+    left = rig.ask(verb::remaining, "k").remaining;
+    BOOST_TEST((left > 2h + 50min && left <= 3h));
+    BOOST_TEST(rig.extend("k", "ann", 2h) == "granted");  // to less than was left
+    left = rig.ask(verb::remaining, "k").remaining;
+    BOOST_TEST((left > 1h + 50min && left <= 2h));
+    BOOST_TEST(rig.extend("k", "bob", 9h) == "denied: another");
+    BOOST_TEST(rig.acquire("k", "bob", 9h) == "denied: another");
+    left = rig.ask(verb::remaining, "k").remaining;
+    BOOST_TEST((left <= 2h));
+}
+
+BOOST_DATA_TEST_CASE(a_key_expires, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "ann", 20ms) == "granted");
+    rig.run_until([&] { return rig.remaining("k") == "denied: nobody"; });
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "denied: another");
+    BOOST_TEST(rig.extend("k", "bob", 20ms) == "granted");
+    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+}
+
+BOOST_DATA_TEST_CASE(a_day_and_a_millisecond, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("day", "ann", 24h) == "granted");
+    BOOST_TEST((rig.ask(verb::remaining, "day").remaining > 23h));
+    BOOST_TEST(rig.acquire("blink", "ann", 1ms) == "granted");
+    rig.run_until([&] { return rig.remaining("blink") == "denied: nobody"; });
+}
+
+BOOST_DATA_TEST_CASE(a_key_that_is_no_lock_is_somebody_elses, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    s.plant_foreign_key("k");
+    BOOST_TEST(rig.acquire("k", "ann") == "denied: another");
+    BOOST_TEST(rig.extend("k", "ann") == "denied: another");
+    BOOST_TEST(rig.release("k", "ann") == "denied: another");
+    const auto vote = rig.ask(verb::remaining, "k");
+    BOOST_TEST(to_text(vote) == "denied: another");
+    BOOST_TEST((vote.remaining > 1min && vote.remaining <= 10min));
+}
+
+BOOST_DATA_TEST_CASE(any_bytes_make_a_key_and_a_token, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    std::string all_bytes;
+    for (int byte = 0; byte != 256; ++byte) {
+        all_bytes += static_cast<char>(byte);
+    }
+    const strings keys{"\0"s, "\0\0"s,    "\r\n",    "$5\r\nhello\r\n", " ", "{k}", "k\0"s,
+                       "k",   "\xff\xfe", all_bytes, all_bytes + "1",   "*"};
+    for (const std::string& key : keys) {
+        BOOST_TEST(rig.acquire(key, all_bytes) == "granted");
+    }
+    for (const std::string& key : keys) {
+        BOOST_TEST(rig.remaining(key) == "denied: another");
+        BOOST_TEST(rig.release(key, all_bytes.substr(0, 255)) == "denied: another");
+        BOOST_TEST(rig.release(key, all_bytes + "\0"s) == "denied: another");
+        BOOST_TEST(rig.extend(key, all_bytes) == "granted");
+        BOOST_TEST(rig.release(key, all_bytes) == "granted");
+        BOOST_TEST(rig.remaining(key) == "denied: nobody");
+    }
+}
+
+BOOST_DATA_TEST_CASE(tokens_are_compared_as_bytes_not_as_numbers_or_text, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "10") == "granted");
+    for (const std::string& token : strings{"10.0", "010", "1e1", " 10", "10 ", "10\0"s, "1", ""}) {
+        BOOST_TEST(rig.release("k", token) == "denied: another");
+        BOOST_TEST(rig.extend("k", token) == "denied: another");
+    }
+    BOOST_TEST(rig.release("k", "10") == "granted");
+    BOOST_TEST(rig.acquire("k", "Ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(a_key_of_64_KiB, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    const std::string key(64 * 1024, 'k');
+    BOOST_TEST(rig.acquire(key, "ann") == "granted");
+    BOOST_TEST(rig.acquire(key + "k", "ann") == "granted");
+    BOOST_TEST(rig.acquire(key, "bob") == "denied: another");
+    BOOST_TEST(rig.extend(key, "ann") == "granted");
+    BOOST_TEST(rig.release(key, "bob") == "denied: another");
+    BOOST_TEST(rig.release(key, "ann") == "granted");
+    BOOST_TEST(rig.remaining(key) == "denied: nobody");
+    BOOST_TEST(rig.remaining(key + "k") == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(an_empty_value_and_an_empty_key, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "") == "granted");
+    BOOST_TEST(rig.acquire("k", "") == "denied: another");
+    BOOST_TEST(rig.release("k", "ann") == "denied: another");
+    BOOST_TEST(rig.extend("k", "ann") == "denied: another");
+    BOOST_TEST(rig.extend("k", "") == "granted");
+    BOOST_TEST(rig.release("k", "") == "granted");
+    BOOST_TEST(rig.release("k", "") == "denied: nobody");
+    BOOST_TEST(rig.acquire("", "ann") == "granted");
+    BOOST_TEST(rig.release("", "ann") == "granted");
+}
+
+BOOST_DATA_TEST_CASE(commands_of_one_flush_are_executed_in_their_order, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.submit(verb::acquire, "k", "ann");
+    rig.submit(verb::acquire, "k", "bob");
+    rig.submit(verb::extend, "k", "ann");
+    rig.submit(verb::extend, "k", "bob");
+    rig.submit(verb::release, "k", "ann");
+    rig.submit(verb::remaining, "k");
+    rig.submit(verb::acquire, "k", "bob");
+    rig.submit(verb::release, "k", "ann");
+    rig.submit(verb::release, "k", "bob");
+    rig.submit(verb::release, "k", "bob");
+    const strings expected{"granted", "denied: another", "granted", "denied: another",
+                           "granted", "denied: nobody",  "granted", "denied: another",
+                           "granted", "denied: nobody"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.pending_calls() == 1U);
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+}
+
+BOOST_DATA_TEST_CASE(commands_of_many_flushes_in_flight_are_executed_in_their_order, all_kinds) {
+    constexpr int cycles = 300;
+    subject s(sample);
+    auto& rig = s.rig;
+    strings expected;
+    for (int i = 0; i != cycles; ++i) {
+        rig.submit(verb::acquire, "k", "ann");
+        rig.subject().flush();
+        rig.submit(verb::acquire, "k", "bob");
+        rig.submit(verb::release, "k", "ann");
+        rig.subject().flush();
+        expected.insert(expected.end(), {"granted", "denied: another", "granted"});
+    }
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once, all_kinds) {
+    constexpr int keys = 5000;
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(verb::release, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+}
+
+// Random scripts, whose votes a map foretells.
+BOOST_DATA_TEST_CASE(random_scripts, all_kinds) {
+    const strings keys{"k", "l", "m\0"s};
+    const strings tokens{"ann", "bob", ""};
+    for (unsigned seed = 0; seed != 20; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            subject s(sample);
+            auto& rig = s.rig;
+            std::mt19937 random(seed);
+            std::map<std::string, std::string> model;
+            strings expected;
+            for (int i = 0; i != 500; ++i) {
+                const std::string& key = keys[random() % keys.size()];
+                const std::string& token = tokens[random() % tokens.size()];
+                const auto v = static_cast<verb>(random() % 4);
+                const auto found = model.find(key);
+                const bool exists = found != model.end();
+                const bool ours = exists && found->second == token;
+                const bool grant = v == verb::acquire ? !exists : v != verb::remaining && ours;
+                expected.push_back(grant    ? "granted"
+                                   : exists ? "denied: another"
+                                            : "denied: nobody");
+                if (grant && v == verb::acquire) {
+                    model[key] = token;
+                } else if (grant && v == verb::release) {
+                    model.erase(key);
+                }
+                rig.submit(v, key, token);
+                if (random() % 8 == 0) {
+                    rig.subject().flush();
+                }
+            }
+            BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+        }
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    const auto first = rig.submit(verb::acquire, "first", "ann");
+    const auto second = rig.submit(verb::acquire, "second", "ann");
+    rig.submit(verb::acquire, "third", "ann");
+    rig.withdraw(first);
+    rig.withdraw(second);
+    const strings expected{"failed: withdrawn", "failed: withdrawn", "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("first") == "denied: nobody");
+    BOOST_TEST(rig.remaining("second") == "denied: nobody");
+    BOOST_TEST(rig.remaining("third") == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(what_was_sent_cannot_be_withdrawn, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    const auto tag = rig.submit(verb::acquire, "k", "ann");
+    rig.subject().flush();
+    rig.withdraw(tag);
+    BOOST_TEST(rig.votes() == strings{"granted"}, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("held", "ann") == "granted");
+    const auto now = std::chrono::steady_clock::now();
+    for (const auto deadline : {now - 1ns, now - 1h, colock::core::time_point::min()}) {
+        rig.submit(verb::acquire, "k", "ann", 1h, deadline);
+        rig.submit(verb::release, "held", "ann", {}, deadline);
+    }
+    rig.submit(verb::acquire, "l", "ann", 1h, now + 1h);
+    const strings expected{"failed: too late", "failed: too late", "failed: too late",
+                           "failed: too late", "failed: too late", "failed: too late",
+                           "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("k") == "denied: nobody");
+    BOOST_TEST(rig.remaining("held") == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(beyond_the_bound_a_vote_fails_at_once, all_kinds) {
+    subject s(sample, 3);
+    auto& rig = s.rig;
+    for (const char* key : {"a", "b", "c", "d", "e"}) {
+        rig.submit(verb::acquire, key, "ann");
+    }
+    rig.subject().flush();
+    BOOST_TEST(rig.voted(3));  // without waiting for anybody
+    BOOST_TEST(rig.voted(4));
+    const strings expected{"granted", "granted", "granted", "failed: overloaded",
+                           "failed: overloaded"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    // Refused, not queued; and there is room again.
+    BOOST_TEST(rig.remaining("d") == "denied: nobody");
+    BOOST_TEST(rig.remaining("e") == "denied: nobody");
+    for (const char* key : {"a", "b", "c"}) {
+        rig.submit(verb::release, key, "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(3, "granted"), boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(what_is_not_sent_takes_no_room, all_kinds) {
+    subject s(sample, 2);
+    auto& rig = s.rig;
+    const auto past = std::chrono::steady_clock::now() - 1s;
+    rig.withdraw(rig.submit(verb::acquire, "a", "ann"));
+    rig.submit(verb::acquire, "a", "ann", 1h, past);
+    rig.submit(verb::acquire, "a", "ann");
+    rig.withdraw(rig.submit(verb::acquire, "a", "ann"));
+    rig.submit(verb::acquire, "b", "ann");
+    rig.submit(verb::acquire, "c", "ann");
+    rig.withdraw(rig.submit(verb::acquire, "a", "ann"));
+    const strings expected{"failed: withdrawn", "failed: too late", "granted",
+                           "failed: withdrawn", "granted",          "failed: overloaded",
+                           "failed: withdrawn"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+// The rig checks that no vote comes inside `submit`.
+BOOST_DATA_TEST_CASE(who_gets_a_vote_may_submit, all_kinds) {
+    constexpr colock::instance::command_tag last = 99;
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.after_vote = [&](colock::instance::command_tag tag) {
+        if (tag < last) {
+            rig.submit(tag % 2 == 0 ? verb::release : verb::acquire, "k", "ann");
+        }
+    };
+    rig.submit(verb::acquire, "k", "ann");
+    rig.run_until([&] { return rig.order_of_votes().size() == last + 1; });
+    rig.after_vote = nullptr;
+    BOOST_TEST(rig.votes() == strings(last + 1, "granted"), boost::test_tools::per_element());
+    // Of refused ones too, which are voted on in the flush itself.
+    rig.after_vote = [&](colock::instance::command_tag tag) {
+        if (tag < 2 * last) {
+            rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+        }
+    };
+    rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    rig.run_until([&] { return rig.order_of_votes().size() == 2 * last + 1; });
+    rig.after_vote = nullptr;
+    BOOST_TEST(rig.votes() == strings(last, "failed: withdrawn"), boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(pending_is_told_once_for_each_flush, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (std::size_t flushes = 1; flushes != 4; ++flushes) {
+        for (int i = 0; i != 5; ++i) {
+            rig.submit(verb::remaining, "k");
+        }
+        BOOST_TEST(rig.pending_calls() == flushes);
+        rig.votes();
+        BOOST_TEST(rig.pending_calls() == flushes);
+    }
+    rig.subject().flush();  // of nothing
+    BOOST_TEST(rig.pending_calls() == 3U);
+}
+
+BOOST_DATA_TEST_CASE(instances_at_one_address_share_their_keys, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    {
+        instance_rig other(s.uri());
+        other.run_until_ready();
+        BOOST_TEST(other.acquire("k", "bob") == "denied: another");
+        BOOST_TEST(other.acquire("l", "bob") == "granted");
+    }
+    BOOST_TEST(rig.acquire("l", "ann") == "denied: another");  // outlives who took it
+    BOOST_TEST(rig.release("l", "bob") == "granted");
+}
+
+BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.subject().ready());
+    const auto changes = rig.state_changes();
+    rig.submit(verb::release, "k", "ann");  // submitted, not flushed
+    rig.submit(verb::acquire, "l", "ann");
+    rig.subject().stop();
+    BOOST_TEST(!rig.subject().ready());
+    BOOST_TEST(!rig.subject().starting());
+    BOOST_TEST((rig.status().state == colock::instance::state::closed));
+    BOOST_TEST(rig.state_changes() == changes + 1);
+    BOOST_TEST(rig.votes() == strings(2, "failed: down"), boost::test_tools::per_element());
+
+    rig.submit(verb::acquire, "l", "ann");
+    rig.submit(verb::release, "k", "ann");
+    rig.withdraw(rig.submit(verb::remaining, "k"));
+    const strings expected{"failed: down", "failed: down", "failed: withdrawn"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+
+    rig.subject().stop();
+    BOOST_TEST(rig.state_changes() == changes + 1);
+
+    instance_rig other(s.uri());
+    other.run_until_ready();
+    BOOST_TEST(other.remaining("l") == "denied: nobody");
+}
+
+// Granted or lost, as it comes; but one vote each, which the rig checks.
+BOOST_DATA_TEST_CASE(stop_with_commands_in_flight, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != 100; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+        if (i % 10 == 0) {
+            rig.subject().flush();
+        }
+    }
+    rig.subject().stop();
+    for (const std::string& vote : rig.votes()) {
+        BOOST_TEST(
+            (vote == "granted" || vote == "failed: connection lost" || vote == "failed: down"),
+            vote);
+    }
+}
+
+BOOST_DATA_TEST_CASE(stop_inside_a_vote, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.after_vote = [&](colock::instance::command_tag) { rig.subject().stop(); };
+    for (int i = 0; i != 10; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes().front() == "granted");
+    rig.after_vote = nullptr;
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+}
+
+BOOST_DATA_TEST_CASE(stop_inside_a_vote_on_a_refused_command, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.after_vote = [&](colock::instance::command_tag) { rig.subject().stop(); };
+    rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    for (int i = 0; i != 10; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    const strings votes = rig.votes();
+    BOOST_TEST(votes.front() == "failed: withdrawn");
+    for (std::size_t i = 1; i != votes.size(); ++i) {
+        BOOST_TEST((votes[i] == "failed: down" || votes[i] == "failed: connection lost"), votes[i]);
+    }
+    rig.after_vote = nullptr;
+}
+
+BOOST_DATA_TEST_CASE(the_status_of_one_that_is_ready, all_kinds) {
+    subject s(sample);
+    const auto status = s.rig.status();
+    BOOST_TEST((status.state == colock::instance::state::ready));
+    BOOST_TEST(status.reason.empty());
+    BOOST_TEST(status.in_flight == 0U);
+    BOOST_TEST(s.uri().ends_with(status.address.substr(status.address.find("://") + 3)));
+    BOOST_TEST(status.address.find("word") == std::string::npos);
+    BOOST_TEST(!s.rig.subject().starting());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,284 @@
+#ifndef COLOCK_TEST_INTEGRATION_INSTANCE_RIG_HPP
+#define COLOCK_TEST_INTEGRATION_INSTANCE_RIG_HPP
+
+#include "core/command.hpp"
+#include "core/vote.hpp"
+#include "instance/instance.hpp"
+#include "instance/memory/memory_instance.hpp"
+#include "instance/redis/redis_instance.hpp"
+#include "instance_uri.hpp"
+#include "support/deadline.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/assert/source_location.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+// One instance on a bench of its own: what goes in are commands, what comes out are votes, as text.
+
+namespace colock::test {
+
+/// "granted", "denied: another", "denied: nobody", "failed: overloaded". Without remaining time.
+inline std::string to_text(const core::vote& v) {
+    switch (v.kind) {
+        case core::vote_kind::granted:
+            return "granted";
+        case core::vote_kind::denied:
+            return v.holder == core::holder::nobody ? "denied: nobody" : "denied: another";
+        case core::vote_kind::failed:
+            break;
+    }
+    switch (v.reason) {
+        case core::failure::none:
+            break;
+        case core::failure::down:
+            return "failed: down";
+        case core::failure::overloaded:
+            return "failed: overloaded";
+        case core::failure::stalled:
+            return "failed: stalled";
+        case core::failure::withdrawn:
+            return "failed: withdrawn";
+        case core::failure::too_late:
+            return "failed: too late";
+        case core::failure::timeout:
+            return "failed: timeout";
+        case core::failure::connection_lost:
+            return "failed: connection lost";
+        case core::failure::server_error:
+            return "failed: server error";
+        case core::failure::unexpected_reply:
+            return "failed: unexpected reply";
+    }
+    return "failed";
+}
+
+/// Settings with which a test does not wait long.
+inline instance::redis::redis_settings quick_settings() {
+    using namespace std::chrono_literals;
+    instance::redis::redis_settings settings;
+    settings.connection.connect_timeout = 5s;  // generous: the machine may be busy
+    settings.connection.silence_timeout = 10s;
+    settings.reconnect = {1ms, 20ms};
+    settings.stall_timeout = 30s;  // in effect never
+    return settings;
+}
+
+/// An instance, and both its observer and the receiver of its votes. Works in turns as the client
+/// does: what was submitted is flushed in a handler of its own. Checks for every command that
+/// there is exactly one vote, and not inside `submit`.
+class instance_rig final : public instance::vote_receiver, public instance::instance_observer {
+public:
+    /// Makes the instance from a URI, and starts it.
+    explicit instance_rig(const std::string& uri,
+                          const instance::redis::redis_settings& settings = quick_settings())
+        : instance_rig(colock::parse_instance_uri("uri", uri), settings) {}
+
+    instance_rig(const instance_address& to, const instance::redis::redis_settings& settings) {
+        if (const auto* memory = std::get_if<memory_address>(&to)) {
+            instance_ = instance::memory::make_memory_instance(own_index, memory->name,
+                                                               settings.max_in_flight, *this);
+        } else {
+            constexpr std::uint64_t seed = 1;
+            instance_ = instance::redis::make_redis_instance(
+                own_index, std::get<instance::redis::address>(to), settings, seed,
+                context_.get_executor(), *this);
+        }
+        instance_->start();
+    }
+
+    /// Stops it: then every command has its vote, and nothing is left running.
+    ~instance_rig() {
+        instance_->stop();
+        context_.restart();
+        context_.run_for(default_timeout);
+        BOOST_TEST(context_.stopped(), "something of the instance still runs");
+        std::size_t without = 0;
+        std::size_t with_more = 0;
+        for (const sent& s : sent_) {
+            without += s.votes == 0 ? 1 : 0;
+            with_more += s.votes > 1 ? 1 : 0;
+        }
+        BOOST_TEST(without == 0U, without << " of " << sent_.size() << " commands without a vote");
+        BOOST_TEST(with_more == 0U, with_more << " commands with more votes than one");
+        BOOST_TEST(instance_->snapshot().in_flight == 0U);
+    }
+
+    instance_rig(const instance_rig&) = delete;
+    instance_rig& operator=(const instance_rig&) = delete;
+
+    [[nodiscard]] instance::instance& subject() { return *instance_; }
+    [[nodiscard]] instance::status status() const { return instance_->snapshot(); }
+    [[nodiscard]] std::size_t pending_calls() const { return pending_calls_; }
+    [[nodiscard]] std::size_t state_changes() const { return state_changes_; }
+
+    /// Called with each vote, after it is noted.
+    std::function<void(instance::command_tag)> after_vote;
+
+    /// Submits; the tag of the command, which counts from 0.
+    instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
+                                 core::milliseconds ttl = std::chrono::minutes(10),
+                                 core::time_point deadline = core::never) {
+        const auto tag = static_cast<instance::command_tag>(sent_.size());
+        sent& s = sent_.emplace_back();
+        s.key = std::move(key);
+        s.token = std::move(token);
+        submitting_ = true;
+        instance_->submit({verb, s.key, s.token, ttl, deadline}, *this, tag);
+        submitting_ = false;
+        return tag;
+    }
+
+    /// From now on, this command is not wanted any more.
+    void withdraw(instance::command_tag tag) { sent_.at(tag).wanted = false; }
+
+    [[nodiscard]] bool voted(instance::command_tag tag) const { return sent_.at(tag).votes != 0; }
+    [[nodiscard]] const core::vote& vote_on(instance::command_tag tag) const {
+        return sent_.at(tag).vote;
+    }
+
+    /// Lets the instance work until `predicate()` is true.
+    template <std::predicate Predicate>
+    void run_until(Predicate predicate, boost::source_location location = BOOST_CURRENT_LOCATION,
+                   std::chrono::steady_clock::duration timeout = default_timeout) {
+        const auto deadline = std::chrono::steady_clock::now() + timeout;
+        while (!predicate()) {
+            if (std::chrono::steady_clock::now() >= deadline) {
+                const instance::status now = status();
+                BOOST_TEST_MESSAGE("state " << static_cast<int>(now.state) << ", in flight "
+                                            << now.in_flight << ", last down: " << now.reason);
+                throw deadline_passed(timeout, location);
+            }
+            context_.restart();
+            context_.run_one_for(poll_interval);
+        }
+    }
+
+    void run_until_ready(boost::source_location location = BOOST_CURRENT_LOCATION) {
+        run_until([this] { return instance_->ready(); }, location);
+    }
+
+    /// Until it is down, or was and tries again: gives the reason.
+    std::string run_until_down(boost::source_location location = BOOST_CURRENT_LOCATION) {
+        run_until([this] { return !instance_->ready() && !status().reason.empty(); }, location);
+        return status().reason;
+    }
+
+    /// Until there is a vote on every command.
+    void run_until_voted(boost::source_location location = BOOST_CURRENT_LOCATION) {
+        run_until(
+            [this] {
+                while (next_unvoted_ != sent_.size() && sent_[next_unvoted_].votes != 0) {
+                    ++next_unvoted_;
+                }
+                return next_unvoted_ == sent_.size();
+            },
+            location);
+    }
+
+    /// The votes on all commands since the last call, in the order in which these were submitted.
+    std::vector<std::string> votes(boost::source_location location = BOOST_CURRENT_LOCATION) {
+        run_until_voted(location);
+        std::vector<std::string> result;
+        for (; next_to_tell_ != sent_.size(); ++next_to_tell_) {
+            result.push_back(to_text(sent_[next_to_tell_].vote));
+        }
+        return result;
+    }
+
+    /// Submits one command, and gives the vote.
+    core::vote ask(core::verb verb, std::string key, std::string token = {},
+                   core::milliseconds ttl = std::chrono::minutes(10),
+                   boost::source_location location = BOOST_CURRENT_LOCATION) {
+        const auto tag = submit(verb, std::move(key), std::move(token), ttl);
+        run_until([&] { return voted(tag); }, location);
+        next_to_tell_ = sent_.size();
+        return vote_on(tag);
+    }
+
+    /// These four as text.
+    std::string acquire(std::string key, std::string token,
+                        core::milliseconds ttl = std::chrono::minutes(10)) {
+        return to_text(ask(core::verb::acquire, std::move(key), std::move(token), ttl));
+    }
+    std::string extend(std::string key, std::string token,
+                       core::milliseconds ttl = std::chrono::minutes(10)) {
+        return to_text(ask(core::verb::extend, std::move(key), std::move(token), ttl));
+    }
+    std::string release(std::string key, std::string token) {
+        return to_text(ask(core::verb::release, std::move(key), std::move(token)));
+    }
+    std::string remaining(std::string key) {
+        return to_text(ask(core::verb::remaining, std::move(key)));
+    }
+
+    /// The order in which the votes came.
+    [[nodiscard]] const std::vector<instance::command_tag>& order_of_votes() const {
+        return order_;
+    }
+
+private:
+    struct sent {
+        std::string key;
+        std::string token;
+        bool wanted = true;
+        std::size_t votes = 0;
+        core::vote vote;
+    };
+
+    void on_vote(std::size_t index, instance::command_tag tag, core::vote vote) override {
+        BOOST_TEST(index == own_index);
+        BOOST_TEST(!submitting_, "a vote inside submit");
+        sent& s = sent_.at(tag);
+        ++s.votes;
+        s.vote = std::move(vote);
+        order_.push_back(tag);
+        if (after_vote) {
+            after_vote(tag);
+        }
+    }
+
+    bool wanted(std::size_t index, instance::command_tag tag) const override {
+        BOOST_TEST(index == own_index);
+        return sent_.at(tag).wanted;
+    }
+
+    void on_state_change(std::size_t index) override {
+        BOOST_TEST(index == own_index);
+        ++state_changes_;
+    }
+
+    void on_pending(std::size_t index) override {
+        BOOST_TEST(index == own_index);
+        ++pending_calls_;
+        boost::asio::post(context_, [this] { instance_->flush(); });
+    }
+
+    static constexpr std::size_t own_index = 3;  // nobody's default
+
+    boost::asio::io_context context_{1};
+    std::unique_ptr<instance::instance> instance_;
+    std::deque<sent> sent_;
+    std::vector<instance::command_tag> order_;
+    std::size_t next_unvoted_ = 0;
+    std::size_t next_to_tell_ = 0;
+    std::size_t pending_calls_ = 0;
+    std::size_t state_changes_ = 0;
+    bool submitting_ = false;
+};
+
+}  // namespace colock::test
+
+#endif

@@ -1,0 +1,183 @@
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// A minority of servers that is down neither fails nor slows anything; a majority fails it in
+// bounded time, and heals by itself.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+using latencies = std::vector<steady_clock::duration>;
+
+constexpr std::size_t concurrency = 8;
+constexpr std::size_t rounds = 4;
+constexpr std::size_t acquires_per_round = 600;
+
+asio::awaitable<void> measure_one(client& locks, std::string name, latencies& times) {
+    const mutex lock(locks, std::move(name));
+    for (std::size_t i = 0; i != acquires_per_round / concurrency; ++i) {
+        const auto begin = steady_clock::now();
+        lease held = co_await lock.acquire();
+        times.push_back(steady_clock::now() - begin);
+        co_await held.release();
+    }
+}
+
+asio::awaitable<void> measure(client& locks, latencies& times) {
+    std::vector<std::shared_ptr<background>> all;
+    for (std::size_t i = 0; i != concurrency; ++i) {
+        all.push_back(co_await start(measure_one(locks, "x" + std::to_string(i), times)));
+    }
+    for (const auto& one : all) {
+        co_await async_wait_until([&] { return one->done; }, 30s);
+        BOOST_TEST(one->code() == error_code());
+    }
+}
+
+steady_clock::duration p99(latencies times) {
+    BOOST_TEST_REQUIRE(times.size() >= 2000U);
+    const auto place = times.begin() + static_cast<std::ptrdiff_t>(times.size() * 99 / 100);
+    std::nth_element(times.begin(), place, times.end());
+    return *place;
+}
+
+double in_ms(steady_clock::duration d) {
+    return std::chrono::duration<double, std::milli>(d).count();
+}
+
+/// Healthy and hurt in turns, so that what else the machine does meanwhile meets both.
+template <typename Hurt, typename Heal>
+void compare(Hurt hurt, Heal heal) {
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            servers five(5);
+            client locks(co_await asio::this_coro::executor, five.config());
+            latencies warming_up;
+            latencies healthy;
+            latencies hurting;
+            co_await all_ready(locks);
+            co_await measure(locks, warming_up);
+            for (std::size_t i = 0; i != rounds; ++i) {
+                co_await all_ready(locks);
+                co_await measure(locks, healthy);
+                for (const std::size_t victim : {1U, 4U}) {
+                    hurt(five[victim]);
+                }
+                co_await measure(locks, hurting);
+                for (const std::size_t victim : {1U, 4U}) {
+                    heal(five[victim]);
+                }
+            }
+            const auto limit = 2 * p99(healthy) + 5ms;
+            BOOST_TEST_MESSAGE("p99 in ms: healthy " << in_ms(p99(healthy)) << ", with two down "
+                                                     << in_ms(p99(hurting)));
+            BOOST_TEST(in_ms(p99(hurting)) <= in_ms(limit));
+            BOOST_TEST(locks.counters().lost == 0U);
+        }(),
+        120s);
+}
+
+BOOST_AUTO_TEST_SUITE(minority_test)
+
+BOOST_AUTO_TEST_CASE(two_of_five_stopped) {
+    compare([](redis_server& s) { s.pause(); }, [](redis_server& s) { s.resume(); });
+}
+
+BOOST_AUTO_TEST_CASE(two_of_five_killed) {
+    compare([](redis_server& s) { s.kill(); }, [](redis_server& s) { s.restart(); });
+}
+
+/// For so long that their connections are given up and made anew, in vain.
+BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long) {
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            servers five(5);
+            config configuration = five.config();
+            configuration.silence_timeout = 500ms;
+            configuration.connect_timeout = 200ms;
+            client locks(co_await asio::this_coro::executor, configuration);
+            co_await all_ready(locks);
+            five[0].pause();
+            five[2].pause();
+            latencies times;
+            const stopwatch watch;
+            while (watch.elapsed() < 3s) {
+                co_await measure(locks, times);
+            }
+            BOOST_TEST((*std::max_element(times.begin(), times.end()) < 250ms));  // no timeout
+            BOOST_TEST(ready_instances(locks) == 3U);
+            five[0].resume();
+            five[2].resume();
+            co_await all_ready(locks);
+        }(),
+        60s);
+}
+
+template <typename Hurt, typename Heal>
+void without_a_majority(Hurt hurt, Heal heal) {
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            servers five(5);
+            client locks(co_await asio::this_coro::executor, five.config());
+            co_await all_ready(locks);
+            for (const std::size_t i : {0U, 1U, 2U}) {
+                hurt(five[i]);
+            }
+            for (int i = 0; i != 2; ++i) {
+                const stopwatch bounded;
+                const auto [e, nothing] = co_await mutex(locks, "x").acquire(asio::as_tuple);
+                BOOST_TEST((e == errc::no_quorum), e.message());
+                BOOST_TEST((bounded.elapsed() < 3s));
+                const stopwatch once;
+                const auto [try_error, none] =
+                    co_await mutex(locks, "x").try_acquire(asio::as_tuple);
+                BOOST_TEST((try_error == errc::no_quorum), try_error.message());
+                BOOST_TEST((once.elapsed() < 2s));
+            }
+
+            // One that waits for longer gets it as soon as they are back.
+            lock_options patient;
+            patient.unavailable_timeout = 1min;
+            bool acquired = false;
+            const mutex waited_for(locks, "y", patient);
+            const auto waiting =
+                co_await start([](const mutex& lock, bool& got) -> asio::awaitable<void> {
+                    const lease held = co_await lock.acquire();
+                    got = held.valid();
+                }(waited_for, acquired));
+            for (const std::size_t i : {0U, 1U, 2U}) {
+                heal(five[i]);
+            }
+            co_await async_wait_until([&] { return waiting->done; });
+            BOOST_TEST(acquired);
+            const lease held = co_await mutex(locks, "x").acquire();
+            BOOST_TEST(held.valid());
+            co_await all_ready(locks);
+            co_await async_wait_until([&] { return locks.counters().releasing == 0; });
+            BOOST_TEST(five.holding("y") == 0U);  // nothing of the failed attempts is left
+        }(),
+        60s);
+}
+
+BOOST_AUTO_TEST_CASE(three_of_five_stopped) {
+    without_a_majority([](redis_server& s) { s.pause(); }, [](redis_server& s) { s.resume(); });
+}
+
+BOOST_AUTO_TEST_CASE(three_of_five_killed) {
+    without_a_majority([](redis_server& s) { s.kill(); }, [](redis_server& s) { s.restart(); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -1,0 +1,1037 @@
+// What a real server can do to an instance: refuse, forget, stall, die, come back.
+
+#include "instance_rig.hpp"
+#include "support/redis_server.hpp"
+
+#include "support/run.hpp"
+
+#include <colock/client.hpp>
+#include <colock/error.hpp>
+#include <colock/lease.hpp>
+#include <colock/mutex.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using colock::core::verb;
+using colock::instance::state;
+using std::chrono::steady_clock;
+using strings = std::vector<std::string>;
+
+namespace {
+
+/// One server for the tests that do it no lasting harm; each empties it first.
+redis_server& shared_server() {
+    static redis_server server;
+    server.flush();
+    return server;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+std::string local_uri(const redis_server& server, const std::string& before = {},
+                      const std::string& after = {}) {
+    return "redis://" + before + "127.0.0.1:" + std::to_string(server.port()) + after;
+}
+
+std::string detail_of(const colock::core::vote& vote) {
+    return vote.detail ? *vote.detail : std::string();
+}
+
+/// The number behind `name:` in INFO.
+long info_number(const redis_server& server, const std::string& name) {
+    const std::string info = server.command({"INFO", "all"}).value_or("");
+    const auto position = info.find("\n" + name + ":");
+    return position == std::string::npos ? -1 : std::stol(info.substr(position + name.size() + 2));
+}
+
+/// Times are compared with the machine under load in mind.
+constexpr auto slack = 5s;
+
+/// Settings with which silence is noticed soon.
+colock::instance::redis::redis_settings impatient_settings() {
+    auto settings = quick_settings();
+    settings.connection.silence_timeout = 300ms;
+    return settings;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(scripts)
+
+// Fault 26: a server forgets its scripts.
+BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.extend("k", "ann", 1h) == "granted");
+    BOOST_TEST((rig.ask(verb::remaining, "k").remaining > 30min));
+
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.extend("k", "bob") == "denied: another");
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.extend("no", "bob") == "denied: nobody");
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.release("k", "bob") == "denied: another");
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(!server.has("k"));
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+    BOOST_TEST(rig.status().reason.empty());  // none of it has cost the connection
+}
+
+// Sent in full once, the server knows them again.
+BOOST_AUTO_TEST_CASE(the_digest_works_again_afterwards) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    rig.acquire("k", "ann");
+    server.command({"SCRIPT", "FLUSH"});
+    rig.extend("k", "ann");
+    server.command({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    const std::string statistics = server.command({"INFO", "commandstats"}).value();
+    BOOST_TEST(contains(statistics, "cmdstat_evalsha:calls=2,"), statistics);
+    BOOST_TEST(!contains(statistics, "cmdstat_eval:"), statistics);
+}
+
+BOOST_AUTO_TEST_CASE(many_at_once_forgotten) {
+    constexpr int keys = 200;
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    rig.votes();
+    server.command({"SCRIPT", "FLUSH"});
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::extend, std::to_string(i), "ann");
+        rig.submit(verb::release, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
+    BOOST_TEST(server.keys().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_became_unwanted_is_not_sent_again) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    rig.acquire("k", "ann", 10min);
+    server.command({"SCRIPT", "FLUSH"});
+    const auto tag = rig.submit(verb::extend, "k", "ann", 1h);
+    rig.subject().flush();
+    rig.withdraw(tag);
+    BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
+    BOOST_TEST((rig.ask(verb::remaining, "k").remaining <= 10min));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(states)
+
+BOOST_AUTO_TEST_CASE(from_connecting_to_ready_to_closed) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    BOOST_TEST((rig.status().state == state::connecting));
+    BOOST_TEST(rig.subject().starting());
+    BOOST_TEST(rig.status().version.empty());
+    // Before it is ready, nothing is queued for later.
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    BOOST_TEST(detail_of(rig.vote_on(0)) == "not connected yet");
+
+    bool probing = false;
+    rig.run_until([&] {
+        probing |= rig.status().state == state::probing;
+        return rig.subject().ready();
+    });
+    BOOST_TEST(probing);
+    const auto status = rig.status();
+    BOOST_TEST((status.state == state::ready));
+    BOOST_TEST(!rig.subject().starting());
+    BOOST_TEST(status.reason.empty());
+    BOOST_TEST(status.address == local_uri(server));
+    const std::string info = server.command({"INFO", "server"}).value();
+    BOOST_TEST(!status.version.empty());
+    BOOST_TEST(contains(info, status.version));
+    BOOST_TEST(status.run_id.size() == 40U);
+    BOOST_TEST(contains(info, "run_id:" + status.run_id));
+    BOOST_TEST(status.uptime.count() >= 0);
+    BOOST_TEST(!server.has("k"));
+
+    rig.subject().stop();
+    BOOST_TEST((rig.status().state == state::closed));
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_can_be_told_from_others) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    const std::string clients = server.command({"CLIENT", "LIST"}).value();
+    BOOST_TEST(contains(clients, "name=colock"), clients);
+    BOOST_TEST(contains(clients, "resp=3"), clients);
+}
+
+BOOST_AUTO_TEST_CASE(connection_refused) {
+    std::string uri;
+    {
+        const redis_server server;
+        uri = server.uri();
+    }
+    instance_rig rig(uri);
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(!reason.empty());
+    BOOST_TEST(!rig.subject().starting());
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    BOOST_TEST(detail_of(rig.vote_on(0)) == reason);
+    BOOST_TEST_MESSAGE("connection refused: " << reason);
+}
+
+BOOST_AUTO_TEST_CASE(no_such_socket) {
+    const temporary_folder folder;
+    instance_rig rig("unix://" + (folder.path() / "none").string());
+    BOOST_TEST_MESSAGE("no such socket: " << rig.run_until_down());
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+}
+
+BOOST_AUTO_TEST_CASE(no_such_host) {
+    instance_rig rig("redis://no-such-host.invalid");
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(contains(reason, "cannot resolve no-such-host.invalid: "), reason);
+}
+
+// The name of this machine has addresses where no server listens.
+BOOST_AUTO_TEST_CASE(a_name_is_tried_at_all_its_addresses_before_it_is_down) {
+    redis_server& server = shared_server();
+    instance_rig rig("redis://localhost:" + std::to_string(server.port()));
+    rig.run_until_ready();
+    BOOST_TEST(rig.status().reason.empty());
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(tcp_no_delay) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    // The one socket of this process that leads to the server's port.
+    std::size_t found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        const int descriptor = std::stoi(entry.path().filename().string());
+        sockaddr_in peer{};
+        socklen_t size = sizeof peer;
+        if (::getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+            peer.sin_family != AF_INET || ntohs(peer.sin_port) != server.port()) {
+            continue;
+        }
+        int no_delay = 0;
+        size = sizeof no_delay;
+        BOOST_TEST(::getsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &no_delay, &size) == 0);
+        BOOST_TEST(no_delay != 0);
+        ++found;
+    }
+    BOOST_TEST(found == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(refusals)
+
+namespace {
+
+/// Never becomes ready in this many tries to connect, and writes nothing in any database.
+void check_refused(const redis_server& server, const std::string& uri,
+                   const strings& parts_of_reason) {
+    instance_rig rig(uri);
+    const std::string reason = rig.run_until_down();
+    for (const std::string& part : parts_of_reason) {
+        BOOST_TEST(contains(reason, part), reason);
+    }
+    const auto connections = [&] { return info_number(server, "total_connections_received"); };
+    const long enough = connections() + 10;  // ours and those that ask
+    bool was_ready = false;
+    for (int i = 0; connections() < enough; ++i) {
+        rig.submit(verb::acquire, "k" + std::to_string(i), "ann");
+        rig.submit(verb::release, "k" + std::to_string(i), "ann");
+        rig.run_until_voted();
+        rig.run_until([&, turns = 0]() mutable {
+            was_ready |= rig.subject().ready() || rig.status().state == state::ready;
+            return ++turns == 10;
+        });
+    }
+    BOOST_TEST(!was_ready);
+    for (const std::string& vote : rig.votes()) {
+        BOOST_TEST(vote == "failed: down");
+    }
+    BOOST_TEST(server.command({"INFO", "keyspace"}).value().find("db") == std::string::npos);
+    BOOST_TEST(info_number(server, "expired_keys") == 0);
+    const std::string statistics = server.command({"INFO", "commandstats"}).value();
+    BOOST_TEST(!contains(statistics, "cmdstat_set:"), statistics);
+}
+
+}  // namespace
+
+// Fault 32.
+BOOST_AUTO_TEST_CASE(wrong_password) {
+    const redis_server server({"--requirepass", "secret"});
+    check_refused(server, local_uri(server, ":hunter2@"),
+                  {"HELLO with AUTH was refused: WRONGPASS"});
+}
+
+BOOST_AUTO_TEST_CASE(no_password) {
+    const redis_server server({"--requirepass", "secret"});
+    check_refused(server, local_uri(server), {"HELLO was refused: NOAUTH"});
+}
+
+BOOST_AUTO_TEST_CASE(unknown_user) {
+    const redis_server server;
+    check_refused(server, local_uri(server, "nobody:hunter2@"),
+                  {"HELLO with AUTH was refused: WRONGPASS"});
+}
+
+BOOST_AUTO_TEST_CASE(a_database_that_does_not_exist) {
+    const redis_server server;
+    check_refused(server, local_uri(server, "", "/16"), {"SELECT 16 was refused: ERR", "range"});
+}
+
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_load_scripts) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-script"});
+    check_refused(server, local_uri(server, "ann:x@"), {"SCRIPT LOAD was refused: NOPERM"});
+}
+
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-evalsha"});
+    check_refused(server, local_uri(server, "ann:x@"), {"EVALSHA was refused: NOPERM"});
+}
+
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_select_the_database) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-select"});
+    check_refused(server, local_uri(server, "ann:x@", "/1"), {"SELECT 1 was refused: NOPERM"});
+}
+
+BOOST_AUTO_TEST_CASE(info_is_not_needed) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-info"});
+    instance_rig rig(local_uri(server, "ann:x@"));
+    rig.run_until_ready();
+    BOOST_TEST(rig.status().version.empty());
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+// It may log in again as soon as the server lets it.
+BOOST_AUTO_TEST_CASE(a_refusal_that_ends) {
+    const redis_server server({"--requirepass", "secret"});
+    instance_rig rig(local_uri(server, ":other@"));
+    rig.run_until_down();
+    server.command({"ACL", "SETUSER", "default", ">other"});
+    rig.run_until_ready();
+    BOOST_TEST(contains(rig.status().reason, "WRONGPASS"));  // why it last was down
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
+    instance_rig rig(local_uri(server, "ann:x@"));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("mine:k", "ann") == "granted");
+    for (const verb v : {verb::acquire, verb::extend, verb::release, verb::remaining}) {
+        const auto vote = rig.ask(v, "yours:k", "ann");
+        BOOST_TEST(to_text(vote) == "failed: server error");
+        BOOST_TEST(contains(detail_of(vote), "NOPERM"), detail_of(vote));
+    }
+    BOOST_TEST(rig.release("mine:k", "ann") == "granted");
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(server_errors)
+
+namespace {
+
+/// A failed vote, with the server's words, that has not cost the connection.
+void check_server_error(instance_rig& rig, verb v, const std::string& key, const std::string& token,
+                        std::string_view text) {
+    const auto vote = rig.ask(v, key, token);
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(contains(detail_of(vote), text), detail_of(vote));
+    BOOST_TEST(rig.subject().ready());
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+}  // namespace
+
+// Fault 27.
+BOOST_AUTO_TEST_CASE(readonly) {
+    redis_server primary;
+    redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    rig.acquire("k", "ann");
+    // Of a primary that cannot be reached, so that the replica keeps its keys.
+    const std::string port = std::to_string(primary.port());
+    primary.kill();
+    server.command({"REPLICAOF", "127.0.0.1", port});
+    check_server_error(rig, verb::acquire, "l", "ann", "READONLY");
+    check_server_error(rig, verb::acquire, "k", "bob", "READONLY");
+    check_server_error(rig, verb::extend, "k", "ann", "READONLY");
+    check_server_error(rig, verb::release, "k", "ann", "READONLY");
+    BOOST_TEST(rig.release("k", "bob") == "denied: another");
+    server.command({"REPLICAOF", "NO", "ONE"});
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_that_serves_no_stale_data) {
+    redis_server primary;
+    redis_server server({"--replica-serve-stale-data", "no"});
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    rig.acquire("k", "ann");
+    const std::string port = std::to_string(primary.port());
+    primary.kill();
+    server.command({"REPLICAOF", "127.0.0.1", port});
+    check_server_error(rig, verb::acquire, "l", "ann", "MASTERDOWN");
+    check_server_error(rig, verb::release, "k", "ann", "MASTERDOWN");
+    check_server_error(rig, verb::remaining, "k", "", "MASTERDOWN");
+    server.command({"REPLICAOF", "NO", "ONE"});
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(out_of_memory) {
+    redis_server server({"--maxmemory-policy", "noeviction"});
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.acquire("l", "ann") == "granted");
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    check_server_error(rig, verb::acquire, "m", "ann", "OOM");
+    BOOST_TEST(rig.remaining("k") == "denied: another");
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "bob") == "denied: another");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+    // And when the server has forgotten the script as well.
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.release("l", "ann") == "granted");
+    BOOST_TEST(server.keys().empty());
+    server.command({"CONFIG", "SET", "maxmemory", "0"});
+    BOOST_TEST(rig.acquire("m", "ann") == "granted");
+}
+
+// One that is out of memory can be connected to: there may be locks to give back.
+BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting) {
+    redis_server server({"--maxmemory-policy", "noeviction"});
+    server.command({"SET", "k", "ann"});
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    check_server_error(rig, verb::acquire, "k", "ann", "OOM");
+}
+
+// Fault 28. While a script runs for too long, the server answers everything with BUSY.
+BOOST_AUTO_TEST_CASE(busy) {
+    redis_server server({"--lua-time-limit", "1"});
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    const std::jthread caller([&server] {
+        try {
+            server.command({"EVAL", "while true do end", "0"});
+        } catch (const std::runtime_error&) {  // the script is killed below
+        }
+    });
+    colock::core::vote vote;
+    rig.run_until([&] {
+        vote = rig.ask(verb::acquire, "l", "ann");
+        return contains(detail_of(vote), "BUSY");
+    });
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    check_server_error(rig, verb::release, "k", "ann", "BUSY");
+    server.command({"SCRIPT", "KILL"});
+    rig.run_until([&] { return rig.release("k", "ann") == "granted"; });
+}
+
+BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_somebody_else) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"RPUSH", "list", "ann"});
+    server.command({"SADD", "set", "ann"});
+    server.command({"HSET", "hash", "ann", "ann"});
+    server.command({"ZADD", "sorted", "1", "ann"});
+    server.command({"XADD", "stream", "*", "ann", "ann"});
+    server.command({"SET", "eternal", "bob"});
+    for (const std::string key : {"list", "set", "hash", "sorted", "stream", "eternal"}) {
+        BOOST_TEST_CONTEXT(key) {
+            BOOST_TEST(rig.acquire(key, "ann") == "denied: another");
+            BOOST_TEST(rig.extend(key, "ann") == "denied: another");
+            BOOST_TEST(rig.release(key, "ann") == "denied: another");
+            const auto vote = rig.ask(verb::remaining, key);
+            BOOST_TEST(to_text(vote) == "denied: another");
+            BOOST_TEST((vote.remaining == std::chrono::milliseconds::max()));
+            BOOST_TEST(server.command({"PTTL", key}).value() == "-1");
+        }
+    }
+}
+
+// Fault 25: somebody deletes the key, or everything.
+BOOST_AUTO_TEST_CASE(deleted_behind_our_back) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    rig.acquire("k", "ann");
+    server.command({"DEL", "k"});
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
+    BOOST_TEST(!server.has("k"));
+    rig.acquire("k", "ann");
+    server.command({"FLUSHALL"});
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+    rig.acquire("k", "ann");
+    server.command({"SET", "k", "ann", "KEEPTTL"});
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(broken_connections)
+
+BOOST_AUTO_TEST_CASE(a_killed_server_is_down_at_once_and_back_by_itself) {
+    redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    const std::string first_run = rig.status().run_id;
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    server.pause();  // so that what is sent now stays unanswered
+    for (int i = 0; i != 10; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    rig.subject().flush();
+    BOOST_TEST(rig.status().in_flight == 10U);
+    server.kill();
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(!contains(reason, "nothing heard"), reason);  // no timeout was needed
+    BOOST_TEST(rig.votes() == strings(10, "failed: connection lost"),
+               boost::test_tools::per_element());
+    BOOST_TEST(!detail_of(rig.vote_on(5)).empty());
+    BOOST_TEST(rig.status().in_flight == 0U);
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+
+    server.restart();
+    rig.run_until_ready();
+    BOOST_TEST(rig.status().run_id != first_run);
+    BOOST_TEST(!rig.status().reason.empty());
+    BOOST_TEST(server.keys().empty());  // nothing was replayed
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(killed_again_and_again) {
+    redis_server server;
+    instance_rig rig(server.uri());
+    for (int round = 0; round != 5; ++round) {
+        rig.run_until_ready();
+        BOOST_TEST(rig.acquire("k", "ann") == "granted");
+        server.kill();
+        rig.run_until([&] { return !rig.subject().ready(); });
+        server.restart();
+    }
+    rig.run_until_ready();
+}
+
+BOOST_AUTO_TEST_CASE(client_kill) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    for (int round = 0; round != 5; ++round) {
+        rig.run_until_ready();
+        BOOST_TEST(rig.acquire("k", "ann") == (round == 0 ? "granted" : "denied: another"));
+        const auto changes = rig.state_changes();
+        BOOST_TEST(server.command({"CLIENT", "KILL", "TYPE", "normal"}).value() == "1");
+        rig.run_until([&] { return rig.state_changes() > changes; });
+    }
+}
+
+// A vote for each of those that are in flight when the connection breaks, whatever it is.
+BOOST_AUTO_TEST_CASE(client_kill_under_load) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    std::size_t lost = 0;
+    for (int round = 0; round != 20; ++round) {
+        rig.run_until_ready();
+        for (int i = 0; i != 500; ++i) {
+            rig.submit(i % 2 == 0 ? verb::acquire : verb::release, "k", "ann");
+            if (i % 50 == 0) {
+                rig.subject().flush();
+            }
+        }
+        server.command({"CLIENT", "KILL", "TYPE", "normal"});
+        for (const std::string& vote : rig.votes()) {
+            lost += vote == "failed: connection lost" ? 1 : 0;
+            BOOST_TEST(
+                (vote == "failed: connection lost" || vote == "granted" ||
+                 vote == "denied: another" || vote == "denied: nobody" || vote == "failed: down"),
+                vote);
+        }
+    }
+    BOOST_TEST_MESSAGE(lost << " votes lost");
+}
+
+// Fault 29.
+BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time) {
+    redis_server server;
+    auto settings = impatient_settings();
+    settings.max_in_flight = 100;
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    server.pause();
+    const auto begin = steady_clock::now();
+    for (int i = 0; i != 1000; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    rig.subject().flush();
+    BOOST_TEST(rig.status().in_flight == 100U);  // the others have their votes
+    BOOST_TEST(to_text(rig.vote_on(100)) == "failed: overloaded");
+    const std::string reason = rig.run_until_down();
+    const auto waited = steady_clock::now() - begin;
+    BOOST_TEST(contains(reason, "nothing heard"), reason);
+    BOOST_TEST((waited > settings.connection.silence_timeout / 2));
+    BOOST_TEST((waited < settings.connection.silence_timeout + slack));
+    const strings votes = rig.votes();
+    for (std::size_t i = 0; i != 100; ++i) {
+        BOOST_TEST(votes[i] == "failed: connection lost");
+    }
+    BOOST_TEST(rig.status().in_flight == 0U);
+    server.resume();
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("new", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(an_idle_connection_to_a_stopped_server_is_noticed_too) {
+    redis_server server;
+    instance_rig rig(server.uri(), impatient_settings());
+    rig.run_until_ready();
+    server.pause();
+    BOOST_TEST(contains(rig.run_until_down(), "nothing heard"));
+    server.resume();
+    rig.run_until_ready();
+}
+
+BOOST_AUTO_TEST_CASE(an_idle_connection_to_a_healthy_server_stays) {
+    redis_server& server = shared_server();
+    auto settings = quick_settings();
+    settings.connection.silence_timeout = 1s;
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    const auto end = steady_clock::now() + 2500ms;
+    rig.run_until([&] { return steady_clock::now() >= end; });
+    BOOST_TEST(rig.subject().ready());
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+// It accepts, because the kernel does, and answers nothing.
+BOOST_AUTO_TEST_CASE(a_stopped_server_never_becomes_ready) {
+    redis_server server;
+    server.pause();
+    auto settings = impatient_settings();
+    instance_rig rig(server.uri(), settings);
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST_MESSAGE("never answered: " << reason);
+    BOOST_TEST(rig.state_changes() == 1U);  // it has stopped to be starting
+    server.resume();
+    rig.run_until_ready();
+    BOOST_TEST(rig.status().reason == reason);
+}
+
+BOOST_AUTO_TEST_CASE(a_probe_has_its_own_timeout) {
+    redis_server server;
+    server.pause();
+    auto settings = quick_settings();
+    settings.connection.connect_timeout = 50ms;
+    settings.connection.silence_timeout = 1h;
+    instance_rig rig(server.uri(), settings);
+    BOOST_TEST(contains(rig.run_until_down(), "the probe was not answered in time"));
+}
+
+// A bounded stall: afterwards everything goes on, on the same connection.
+BOOST_AUTO_TEST_CASE(client_pause_is_survived) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"CLIENT", "PAUSE", "100", "ALL"});
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks) {
+    redis_server server;
+    auto settings = quick_settings();
+    settings.stall_timeout = 50ms;
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    rig.acquire("held", "ann");
+    server.pause();
+    const auto first = rig.submit(verb::acquire, "k", "ann");
+    rig.subject().flush();
+    rig.run_until([&] {
+        const auto tag = rig.submit(verb::acquire, "l", "ann");
+        rig.subject().flush();
+        return rig.voted(tag) && to_text(rig.vote_on(tag)) == "failed: stalled";
+    });
+    BOOST_TEST(rig.extend("held", "ann") == "failed: stalled");
+    const auto release = rig.submit(verb::release, "held", "ann");  // takes nothing
+    rig.subject().flush();
+    BOOST_TEST(!rig.voted(release));
+    BOOST_TEST(!rig.voted(first));
+    server.resume();
+    rig.votes();
+    BOOST_TEST(to_text(rig.vote_on(release)) == "granted");
+    BOOST_TEST(to_text(rig.vote_on(first)) == "granted");
+    BOOST_TEST(rig.acquire("m", "ann") == "granted");
+}
+
+// More pushes than Boost.Redis has room for, 256. The instance asks for none, but another connection
+// may redirect its own to ours.
+BOOST_AUTO_TEST_CASE(pushes_are_read_and_ignored) {
+    constexpr int pushes = 1000;
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    const std::string clients = server.command({"CLIENT", "LIST", "TYPE", "normal"}).value();
+    std::string our_id;
+    std::istringstream lines(clients);
+    for (std::string line; std::getline(lines, line);) {
+        if (contains(line, "name=colock")) {
+            our_id = line.substr(3, line.find(' ') - 3);
+        }
+    }
+    asio::io_context context;
+    asio::ip::tcp::socket other(context);
+    other.connect({asio::ip::address_v4::loopback(), server.port()});
+    std::string script = "CLIENT TRACKING ON REDIRECT " + our_id + "\r\n";
+    for (int i = 0; i != pushes; ++i) {
+        script += "GET key" + std::to_string(i) + "\r\n";
+    }
+    script += "PING done\r\n";
+    asio::write(other, asio::buffer(script));
+    std::string replies;
+    asio::read_until(other, asio::dynamic_buffer(replies), "done\r\n");
+    BOOST_TEST(replies.starts_with("+OK"), replies.substr(0, 100));
+    server.command(
+        {"EVAL",
+         "for i = 0, " + std::to_string(pushes - 1) + " do redis.call('set', 'key' .. i, 'x') end",
+         "0"});
+    for (int i = 0; i != 10; ++i) {
+        BOOST_TEST(rig.acquire("k", "ann") == "granted");
+        BOOST_TEST(rig.release("k", "ann") == "granted");
+    }
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(beside_others)
+
+namespace {
+
+std::size_t ready_count(const colock::client& client) {
+    const auto all = client.instances();
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& one) {
+        return one.state == colock::instance_state::ready;
+    }));
+}
+
+}  // namespace
+
+// Fault 31. Timeouts so long that the test fails if anybody waits for the bad ones.
+BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others) {
+    const redis_server a;
+    const redis_server b;
+    redis_server c;
+    c.pause();
+    run_test([](std::string one, std::string two, std::string stopped) -> asio::awaitable<void> {
+        colock::config configuration;
+        configuration.instances = {"redis://no-such-host.invalid", stopped, one, two};
+        configuration.instances.push_back("memory://beside_others");
+        configuration.connect_timeout = 5min;
+        configuration.silence_timeout = 1h;
+        colock::client client(co_await asio::this_coro::executor, configuration);
+        co_await async_wait_until([&] { return ready_count(client) == 3; });
+        colock::mutex mutex(client, "k");
+        colock::lease lease = co_await mutex.acquire(asio::use_awaitable);
+        BOOST_TEST(lease.valid());
+        co_await lease.release(asio::use_awaitable);
+        co_await client.close(asio::use_awaitable);
+        const auto states = client.instances();
+        for (const auto& s : states) {
+            BOOST_TEST((s.state == colock::instance_state::closed));
+        }
+    }(a.uri(), b.uri(), c.uri()));
+}
+
+BOOST_AUTO_TEST_CASE(states_and_reasons_reach_the_user) {
+    redis_server a;
+    const redis_server b({"--requirepass", "secret"});
+    run_test([](redis_server& server, std::string refused) -> asio::awaitable<void> {
+        colock::config configuration;
+        configuration.instances = {server.uri(), refused};
+        colock::client client(co_await asio::this_coro::executor, configuration);
+        co_await async_wait_until([&] {
+            const auto all = client.instances();
+            return all[0].state == colock::instance_state::ready && !all[1].reason.empty();
+        });
+        BOOST_TEST(client.instances()[0].reason.empty());
+        BOOST_TEST(!client.instances()[0].version.empty());
+        BOOST_TEST(client.instances()[0].run_id.size() == 40U);
+        BOOST_TEST(contains(client.instances()[1].reason, "NOAUTH"));
+        server.kill();
+        co_await async_wait_until([&] {
+            return client.instances()[0].state == colock::instance_state::down;
+        });
+
+        colock::mutex mutex(client, "k");
+        auto [failure, lease] = co_await mutex.try_acquire(asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST((failure == colock::errc::no_quorum));
+        BOOST_TEST(contains(failure.details(), "0 of 2 instances granted, 2 needed"),
+                   failure.details());
+        BOOST_TEST(contains(failure.details(), "NOAUTH"), failure.details());
+        BOOST_TEST(contains(failure.details(), ":" + std::to_string(server.port()) + " down: "),
+                   failure.details());
+        co_await client.close(asio::use_awaitable);
+    }(a, local_uri(b)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(tls)
+
+namespace {
+
+/// Two authorities, and certificates for a server and a client, in a temporary folder.
+class certificates {
+public:
+    certificates() {
+        make_authority("ca");
+        make_authority("other_ca");
+        make_certificate("server", "subjectAltName=IP:127.0.0.1,DNS:localhost");
+        make_certificate("elsewhere", "subjectAltName=DNS:elsewhere.example");
+        make_certificate("client", "extendedKeyUsage=clientAuth");
+        run("openssl pkey -in client.key -aes128 -passout pass:x -out locked.key");
+    }
+
+    [[nodiscard]] std::string path(const std::string& name) const {
+        return (folder_.path() / name).string();
+    }
+
+private:
+    void make_authority(const std::string& name) {
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "
+            "/CN=" +
+            name + " -keyout " + name + ".key -out " + name + ".pem");
+    }
+
+    void make_certificate(const std::string& name, const std::string& extension) {
+        std::ofstream(path(name + ".ext")) << extension << "\n";
+        run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=" + name +
+            " -keyout " + name + ".key -out " + name + ".csr");
+        run("openssl x509 -req -days 2 -in " + name +
+            ".csr -CA ca.pem -CAkey ca.key -CAcreateserial" + " -extfile " + name + ".ext -out " +
+            name + ".pem");
+    }
+
+    void run(const std::string& command) {
+        const std::string line =
+            "cd '" + folder_.path().string() + "' && " + command + " > log 2>&1 < /dev/null";
+        if (std::system(line.c_str()) != 0) {
+            throw std::runtime_error("failed: " + line);
+        }
+    }
+
+    temporary_folder folder_;
+};
+
+const certificates& all_certificates() {
+    static const certificates made;
+    return made;
+}
+
+/// A server that speaks TLS on a second port.
+class tls_server {
+public:
+    explicit tls_server(const std::string& certificate, const std::string& clients = "no") {
+        const auto& files = all_certificates();
+        server_.command({"CONFIG", "SET", "tls-cert-file", files.path(certificate + ".pem"),
+                         "tls-key-file", files.path(certificate + ".key"), "tls-ca-cert-file",
+                         files.path("ca.pem"), "tls-auth-clients", clients});
+        // From those below the kernel's own ports, as the plain one; not every one is free.
+        for (port_ = 14000;; ++port_) {
+            try {
+                server_.command({"CONFIG", "SET", "tls-port", std::to_string(port_)});
+                return;
+            } catch (const redis_error&) {
+                if (port_ == 14999) {
+                    throw;
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] std::string uri(const std::string& parameters = {},
+                                  const std::string& host = "127.0.0.1") const {
+        return "rediss://" + host + ":" + std::to_string(port_) +
+               (parameters.empty() ? "" : "?" + parameters);
+    }
+    redis_server& plain() { return server_; }
+
+private:
+    redis_server server_;
+    int port_ = 0;
+};
+
+std::string file(const std::string& parameter, const std::string& name) {
+    return parameter + "=" + all_certificates().path(name);
+}
+
+void check_works(tls_server& server, const std::string& uri) {
+    server.plain().flush();
+    instance_rig rig(uri);
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(server.plain().has("k"));
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.status().reason.empty(), rig.status().reason);
+}
+
+void check_does_not(const std::string& uri, const strings& one_of_reasons) {
+    instance_rig rig(uri);
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(std::any_of(one_of_reasons.begin(), one_of_reasons.end(),
+                           [&](const std::string& part) { return contains(reason, part); }),
+               reason);
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+}
+
+std::string error_of_client(const std::string& uri) {
+    asio::io_context context;
+    try {
+        colock::client client(context, colock::config::from_uris({"memory://tls", uri}));
+    } catch (const colock::config_error& e) {
+        BOOST_TEST(e.field() == "instances[1]");
+        return e.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(verified_or_not) {
+    tls_server server("server");
+    check_works(server, server.uri(file("ca_file", "ca.pem")));
+    check_works(server, server.uri(file("ca_file", "ca.pem"), "localhost"));
+    check_works(server, server.uri("verify=none"));
+    check_works(server, server.uri(file("ca_file", "other_ca.pem") + "&verify=none"));
+    const strings untrusted{"certificate verify failed"};
+    check_does_not(server.uri(file("ca_file", "other_ca.pem")), untrusted);
+    check_does_not(server.uri(), untrusted);  // not known to this machine
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_another_host) {
+    tls_server server("elsewhere");
+    check_does_not(server.uri(file("ca_file", "ca.pem")), {"certificate verify failed"});
+    check_works(server, server.uri(file("ca_file", "ca.pem") + "&verify=none"));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_with_a_certificate) {
+    tls_server server("server", "yes");
+    const std::string ca = file("ca_file", "ca.pem");
+    check_works(server, server.uri(ca + "&" + file("cert_file", "client.pem") + "&" +
+                                   file("key_file", "client.key")));
+    // With TLS 1.3 the refusal comes after the handshake, as an alert or as the end.
+    check_does_not(server.uri(ca), {"certificate required", "End of file", "stream truncated",
+                                    "Connection reset", "Broken pipe", "unexpected eof"});
+}
+
+BOOST_AUTO_TEST_CASE(tls_to_a_plain_port_and_the_other_way_round) {
+    tls_server server("server");
+    auto settings = impatient_settings();
+    settings.connection.connect_timeout = 300ms;
+    instance_rig tls_to_plain(
+        "rediss://127.0.0.1:" + std::to_string(server.plain().port()) + "?verify=none", settings);
+    BOOST_TEST_MESSAGE("TLS to a plain port: " << tls_to_plain.run_until_down());
+    const std::string uri = server.uri();
+    instance_rig plain_to_tls("redis://" + uri.substr(9), settings);
+    BOOST_TEST_MESSAGE("plain to a TLS port: " << plain_to_tls.run_until_down());
+}
+
+BOOST_AUTO_TEST_CASE(a_tls_server_killed_and_restarted) {
+    tls_server server("server");
+    instance_rig rig(server.uri(file("ca_file", "ca.pem")));
+    rig.run_until_ready();
+    const auto changes = rig.state_changes();
+    server.plain().command({"CLIENT", "KILL", "TYPE", "normal"});
+    rig.run_until([&] { return rig.state_changes() > changes; });
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(files_that_cannot_be_used_are_errors_of_the_configuration) {
+    const strings bad{
+        file("ca_file", "none.pem"),
+        file("ca_file", "client.key"),
+        file("cert_file", "none.pem"),
+        file("cert_file", "client.key"),
+        file("key_file", "none.key"),
+        file("key_file", "client.pem"),
+        file("cert_file", "client.pem") + "&" + file("key_file", "server.key"),  // do not match
+        file("cert_file", "client.pem") + "&" + file("key_file", "locked.key"),  // nobody to ask
+    };
+    for (const std::string& parameters : bad) {
+        const std::string text = error_of_client("rediss://127.0.0.1:1?" + parameters);
+        BOOST_TEST(contains(text, "expected TLS files that can be used"), parameters + ": " + text);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,281 @@
+#include "integration/locks.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <future>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// A client with `thread_safe`, used from many threads. (For the thread sanitizer.)
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+constexpr std::size_t thread_count = 4;
+
+/// A context that four threads run, and a client on it.
+class pool {
+public:
+    explicit pool(config configuration) {
+        configuration.thread_safe = true;
+        locks_.emplace(context_.get_executor(), std::move(configuration));
+        for (std::size_t i = 0; i != thread_count; ++i) {
+            threads_.emplace_back([this] { context_.run(); });
+        }
+    }
+    pool(const pool&) = delete;
+    pool& operator=(const pool&) = delete;
+    ~pool() {
+        locks_.reset();
+        work_.reset();
+    }
+
+    [[nodiscard]] client& locks() { return *locks_; }
+    [[nodiscard]] asio::any_io_executor strand() { return asio::make_strand(context_); }
+    [[nodiscard]] asio::io_context& context() { return context_; }
+
+    /// Blocks until nothing is held, and nothing goes on.
+    void wait_settled() {
+        wait_until([&] {
+            const counters now = locks_->counters();
+            return now.held == 0 && now.acquiring == 0 && now.releasing == 0;
+        });
+    }
+
+private:
+    asio::io_context context_{static_cast<int>(thread_count)};
+    asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
+    std::optional<client> locks_;
+    std::vector<std::jthread> threads_;
+};
+
+/// Calls `work(i)` in several threads at once, `times` each.
+template <typename Work>
+void in_threads(std::size_t times, Work work) {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t != thread_count; ++t) {
+        threads.emplace_back([=] {
+            for (std::size_t i = 0; i != times; ++i) {
+                work(t * times + i);
+            }
+        });
+    }
+}
+
+BOOST_FIXTURE_TEST_SUITE(thread_safe_test, shared_servers<5>)
+
+BOOST_AUTO_TEST_CASE(every_operation_from_any_thread) {
+    pool p(instances.config());
+    in_threads(30, [&](std::size_t i) {
+        const mutex lock(p.locks(), "x" + std::to_string(i));
+        lease held = lock.acquire(asio::use_future).get();
+        const bool refused = !lock.try_acquire(asio::use_future).get().has_value();
+        const bool refused_for = !lock.try_acquire_for(1ms, asio::use_future).get().has_value();
+        held.extend(20s, asio::use_future).get();
+        const bool valid = held.valid();
+        const bool ready = p.locks().instances().size() == 5;
+        auto loss = held.wait_lost(asio::use_future);
+        const auto result = held.release(asio::use_future).get();
+        bool told = false;
+        try {
+            loss.get();
+        } catch (const lock_error& e) {
+            told = e.code() == errc::not_held;
+        }
+        if (!refused || !refused_for || !valid || !ready || !told || held.loss() ||
+            result != release_result::released) {
+            throw std::logic_error("something went wrong");  // ends the test program
+        }
+    });
+    p.wait_settled();
+    BOOST_TEST(instances.keys() == 0U);
+    BOOST_TEST(p.locks().counters().acquired == 120U);
+    BOOST_TEST(p.locks().counters().released == 120U);
+}
+
+asio::awaitable<void> visit(client& locks, std::atomic<int>& inside, std::atomic<int>& violations,
+                            std::atomic<int>& entered) {
+    for (int i = 0; i != 10; ++i) {
+        lease held = co_await mutex(locks, "room").acquire();
+        violations += inside++ != 0 || !held.valid() ? 1 : 0;
+        ++entered;
+        co_await asio::post(asio::deferred);
+        violations += --inside != 0 ? 1 : 0;
+        if (i % 2 == 0) {
+            co_await held.release();
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(mutual_exclusion_among_threads) {
+    pool p(instances.config());
+    std::atomic<int> inside = 0;
+    std::atomic<int> violations = 0;
+    std::atomic<int> entered = 0;
+    std::vector<std::future<void>> visitors;
+    for (int i = 0; i != 12; ++i) {
+        visitors.push_back(asio::co_spawn(
+            p.strand(), visit(p.locks(), inside, violations, entered), asio::use_future));
+    }
+    for (auto& visitor : visitors) {
+        BOOST_TEST_REQUIRE((visitor.wait_for(60s) == std::future_status::ready));
+        visitor.get();
+    }
+    BOOST_TEST(entered == 120);
+    BOOST_TEST(violations == 0);
+    p.wait_settled();
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(leases_destroyed_by_any_thread) {
+    pool p(instances.config());
+    in_threads(50, [&](std::size_t i) {
+        lock_options often = with_ttl(1min);
+        often.renew = 1ms;  // so that the watchdog is at it
+        lease held =
+            mutex(p.locks(), "x" + std::to_string(i), often).acquire(asio::use_future).get();
+        if (i % 2 == 0) {
+            held = lease();
+        } else {
+            std::jthread elsewhere([l = std::move(held)] {});
+        }
+    });
+    p.wait_settled();
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+/// An acquire that one thread starts and another one cancels.
+struct cancellable {
+    asio::cancellation_signal signal;
+    std::promise<error> ended;
+};
+
+BOOST_AUTO_TEST_CASE(cancelled_by_another_thread) {
+    pool p(instances.config());
+    std::atomic<std::size_t> cancelled = 0;
+    in_threads(100, [&](std::size_t i) {
+        std::mt19937 random(static_cast<unsigned>(i));
+        const auto one = std::make_shared<cancellable>();
+        auto ended = one->ended.get_future();
+        mutex(p.locks(), i % 3 == 0 ? "shared" : "x" + std::to_string(i))
+            .acquire(asio::bind_cancellation_slot(
+                one->signal.slot(),
+                [one](error e, const lease&) { one->ended.set_value(std::move(e)); }));
+        const std::chrono::microseconds moment(random() % 1500);
+        const auto start = steady_clock::now();
+        asio::post(p.context(), [=] {
+            while (steady_clock::now() - start < moment) {
+            }
+            one->signal.emit(asio::cancellation_type::terminal);
+        });
+        cancelled += ended.get() == aborted ? 1 : 0;
+    });
+    BOOST_TEST(cancelled > 0U);
+    p.wait_settled();
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(with_lock_in_threads) {
+    pool p(instances.config());
+    std::atomic<int> inside = 0;
+    std::atomic<int> violations = 0;
+    std::atomic<std::size_t> ran = 0;
+    std::vector<std::future<void>> all;
+    for (std::size_t i = 0; i != 60; ++i) {
+        auto body = [&, i](lease& held) -> asio::awaitable<void> {
+            violations += inside++ != 0 ? 1 : 0;
+            ++ran;
+            if (i % 5 == 0) {
+                co_await held.extend(20s);
+            }
+            inside--;
+        };
+        const mutex lock(p.locks(), "room");
+        if (i % 2 == 0) {
+            all.push_back(with_lock(lock, body, asio::use_future));
+        } else {
+            all.push_back(with_lock(
+                lock, body, asio::cancel_after(std::chrono::milliseconds(i), asio::use_future)));
+        }
+    }
+    std::size_t aborts = 0;
+    for (auto& one : all) {
+        BOOST_TEST_REQUIRE((one.wait_for(60s) == std::future_status::ready));
+        try {
+            one.get();
+        } catch (const boost::system::system_error& e) {
+            BOOST_TEST(e.code() == aborted);
+            ++aborts;
+        }
+    }
+    BOOST_TEST(violations == 0);
+    BOOST_TEST(ran + aborts >= 60U);
+    p.wait_settled();
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_cancels_the_body_on_its_own_executor) {
+    pool p(instances.config());
+    std::vector<std::future<void>> all;
+    std::atomic<std::size_t> inside = 0;
+    for (std::size_t i = 0; i != 8; ++i) {
+        auto body = [&](lease&) -> asio::awaitable<void> {
+            ++inside;
+            co_await async_wait_until([] { return false; }, 30s);
+        };
+        all.push_back(with_lock(mutex(p.locks(), "x" + std::to_string(i), with_ttl(500ms)), body,
+                                asio::use_future));
+    }
+    wait_until([&] { return inside == 8; });
+    instances.flush();
+    for (auto& one : all) {
+        BOOST_TEST_REQUIRE((one.wait_for(30s) == std::future_status::ready));
+        BOOST_CHECK_THROW(one.get(), lease_lost);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(closed_by_another_thread) {
+    for (int i = 0; i != 5; ++i) {
+        pool p(instances.config());
+        std::atomic<bool> stop = false;
+        std::vector<std::jthread> users;
+        for (std::size_t t = 0; t != thread_count; ++t) {
+            users.emplace_back([&, t] {
+                while (!stop) {
+                    try {
+                        mutex(p.locks(), "x" + std::to_string(t)).acquire(asio::use_future).get();
+                    } catch (const lock_error& e) {
+                        if (e.code() != errc::client_closed) {
+                            throw;
+                        }
+                    }
+                }
+            });
+        }
+        wait_until([&] { return p.locks().counters().acquired > 50; });
+        p.locks().close(asio::use_future).get();
+        stop = true;
+        users.clear();
+        BOOST_TEST(instances.keys() == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

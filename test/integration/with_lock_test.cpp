@@ -1,0 +1,501 @@
+#include "integration/locks.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+// A coroutine under a lock: what it gives back, and that the release is awaited on every path.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+using asio::cancellation_type;
+
+/// Waits for a cancellation.
+asio::awaitable<void> forever() {
+    asio::steady_timer timer(co_await asio::this_coro::executor,
+                             asio::steady_timer::time_point::max());
+    co_await timer.async_wait();
+}
+
+/// A `with_lock` under way beside the test, that can be cancelled.
+struct pending {
+    asio::cancellation_signal signal;
+    bool done = false;
+    std::exception_ptr thrown;
+
+    template <typename Body>
+    void start(const mutex& lock, Body body) {
+        with_lock(lock, std::move(body),
+                  asio::bind_cancellation_slot(signal.slot(), [this](std::exception_ptr e) {
+                      thrown = e;
+                      done = true;
+                  }));
+    }
+
+    [[nodiscard]] error_code code() const {
+        background result;
+        result.thrown = thrown;
+        return result.code();
+    }
+
+    [[nodiscard]] bool threw_lease_lost() const {
+        try {
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
+        } catch (const lease_lost&) {
+            return true;
+        } catch (...) {
+            return false;
+        }
+        return false;
+    }
+};
+
+BOOST_FIXTURE_TEST_SUITE(with_lock_test, shared_servers<5>)
+
+BOOST_AUTO_TEST_CASE(gives_back_what_the_body_returns) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        const int number = co_await with_lock(
+            lock, [](lease&) -> asio::awaitable<int> { co_return 42; });
+        BOOST_TEST(number == 42);
+        const std::unique_ptr<int> move_only = co_await with_lock(
+            lock, [](lease&) -> asio::awaitable<std::unique_ptr<int>> {
+                co_return std::make_unique<int>(43);
+            });
+        BOOST_TEST_REQUIRE(move_only != nullptr);
+        BOOST_TEST(*move_only == 43);
+        bool ran = false;
+        co_await with_lock(lock, [&](lease& held) -> asio::awaitable<void> {
+            ran = held.valid() && held.resource() == "x";
+            co_return;
+        });
+        BOOST_TEST(ran);
+        // Each release was awaited.
+        BOOST_TEST(locks.counters().released == 3U);
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_can_only_be_moved) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        auto body = [value = std::make_unique<int>(5)](lease&) -> asio::awaitable<int> {
+            co_return *value;
+        };
+        const int number = co_await with_lock(mutex(locks, "x"), std::move(body));
+        BOOST_TEST(number == 5);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(holds_the_lock_while_the_body_runs) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        co_await with_lock(lock, [&](lease&) -> asio::awaitable<void> {
+            const auto second = co_await lock.try_acquire();
+            BOOST_TEST(!second.has_value());
+        });
+        const auto free = co_await lock.try_acquire();
+        BOOST_TEST(free.has_value());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_of_the_body_comes_after_the_release) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        bool caught = false;
+        try {
+            co_await with_lock(mutex(locks, "x"), [](lease&) -> asio::awaitable<int> {
+                co_await asio::post(asio::deferred);
+                throw std::out_of_range("the body's own");
+            });
+        } catch (const std::out_of_range& e) {
+            caught = std::string(e.what()) == "the body's own";
+        }
+        BOOST_TEST(caught);
+        BOOST_TEST(locks.counters().released == 1U);
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_throws_before_it_is_a_coroutine) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        bool caught = false;
+        try {
+            co_await with_lock(mutex(locks, "x"), [](lease&) -> asio::awaitable<void> {
+                throw std::out_of_range("no coroutine");
+            });
+        } catch (const std::out_of_range&) {
+            caught = true;
+        }
+        BOOST_TEST(caught);
+        BOOST_TEST(locks.counters().released == 1U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_body_may_release_early) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        const int number =
+            co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
+                co_await held.release();
+                const auto again = co_await lock.try_acquire();
+                BOOST_TEST(again.has_value());
+                co_return 7;
+            });
+        BOOST_TEST(number == 7);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_body_may_take_the_lease_away) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lease taken;
+        const int number = co_await with_lock(
+            mutex(locks, "x"), [&](lease& held) -> asio::awaitable<int> {
+                taken = std::move(held);
+                co_return 8;
+            });
+        BOOST_TEST(number == 8);
+        BOOST_TEST(taken.valid());
+        BOOST_TEST(locks.counters().held == 1U);
+        const auto result = co_await taken.release();
+        BOOST_TEST((result == release_result::released));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_lease_cancels_the_body) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        bool cancelled = false;
+        bool valid_then = true;
+        run.start(mutex(locks, "x", with_ttl(1s)), [&](lease& held) -> asio::awaitable<void> {
+            instances.flush();
+            try {
+                co_await forever();
+            } catch (const boost::system::system_error& e) {
+                cancelled = e.code() == aborted;
+                valid_then = held.valid();
+                throw;
+            }
+        });
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(cancelled);
+        BOOST_TEST(!valid_then);
+        BOOST_TEST(run.threw_lease_lost());
+        BOOST_TEST(run.code() == make_error_code(errc::lease_lost));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_lease_counts_even_if_the_body_returns_or_throws) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        for (const bool throws : {false, true}) {
+            pending run;
+            run.start(mutex(locks, "x", with_ttl(500ms)), [&](lease&) -> asio::awaitable<void> {
+                instances.flush();
+                try {
+                    co_await forever();
+                } catch (const boost::system::system_error&) {
+                    if (throws) {
+                        throw std::out_of_range("the body's own");
+                    }
+                }
+            });
+            co_await async_wait_until([&] { return run.done; });
+            BOOST_TEST(run.threw_lease_lost());
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_only_the_release_finds) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        run.start(mutex(locks, "x", with_ttl(1min)), [&](lease&) -> asio::awaitable<void> {
+            instances.flush();
+            co_return;
+        });
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.threw_lease_lost());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(an_expired_lease_tells_so) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        run.start(mutex(locks, "x", without_watchdog(200ms)),
+                  [&](lease&) -> asio::awaitable<void> { co_await forever(); });
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.threw_lease_lost());
+        BOOST_TEST(run.code() == make_error_code(errc::lease_expired));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_while_it_acquires) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lease held = co_await mutex(locks, "x").acquire();
+        for (const auto type : {cancellation_type::terminal, cancellation_type::partial,
+                                cancellation_type::total}) {
+            pending run;
+            bool ran = false;
+            const auto contended = locks.counters().contended;
+            run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
+                ran = true;
+                co_return;
+            });
+            co_await async_wait_until([&] { return locks.counters().contended > contended; });
+            run.signal.emit(type);
+            co_await async_wait_until([&] { return run.done; });
+            BOOST_TEST(run.code() == aborted);
+            BOOST_TEST(!ran);
+        }
+        co_await held.release();
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_in_the_body) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        bool inside = false;
+        run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
+            inside = true;
+            co_await forever();
+        });
+        co_await async_wait_until([&] { return inside; });
+        run.signal.emit(cancellation_type::terminal);
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.code() == aborted);
+        BOOST_TEST(!run.threw_lease_lost());
+        BOOST_TEST(locks.counters().released == 1U);  // awaited
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_bodys_own_filter_counts) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        bool inside = false;
+        run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
+            co_await asio::this_coro::reset_cancellation_state(
+                asio::enable_total_cancellation());
+            inside = true;
+            co_await forever();
+        });
+        co_await async_wait_until([&] { return inside; });
+        run.signal.emit(cancellation_type::total);
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.code() == aborted);
+    }());
+}
+
+/// A body that does not let itself be cancelled by the caller still learns of the loss.
+BOOST_AUTO_TEST_CASE(a_loss_after_a_cancellation_that_the_body_ignored) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
+            pending run;
+            bool inside = false;
+            bool go_on = false;
+            run.start(mutex(locks, "x", with_ttl(500ms)), [&](lease&) -> asio::awaitable<void> {
+                co_await asio::this_coro::reset_cancellation_state(
+                    asio::disable_cancellation());
+                inside = true;
+                co_await async_wait_until([&] { return go_on; });
+                co_await asio::this_coro::reset_cancellation_state(
+                    asio::enable_terminal_cancellation());
+                co_await forever();
+            });
+            co_await async_wait_until([&] { return inside; });
+            run.signal.emit(type);
+            co_await asio::post(asio::deferred);
+            go_on = true;
+            co_await asio::post(asio::deferred);
+            BOOST_TEST(!run.done);
+            instances.flush();
+            co_await async_wait_until([&] { return run.done; });
+            BOOST_TEST(run.threw_lease_lost());
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_while_it_releases) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
+            pending run;
+            run.start(mutex(locks, "x", with_ttl(1min)),
+                      [&](lease&) -> asio::awaitable<void> { co_return; });
+            co_await async_wait_until([&] { return locks.counters().releasing == 1; });
+            run.signal.emit(type);
+            co_await async_wait_until([&] { return run.done; });
+            BOOST_TEST(run.code() == error_code());  // the body had returned
+            co_await settled(locks);
+            BOOST_TEST(instances.keys() == 0U);
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_before_it_begins) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        bool ran = false;
+        run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
+            ran = true;
+            co_return;
+        });
+        run.signal.emit(cancellation_type::terminal);
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.code() == aborted);
+        BOOST_TEST(!ran);
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_at_every_moment_it_leaves_nothing) {
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            client locks(executor, instances.config());
+            co_await all_ready(locks);
+            std::size_t ran = 0;
+            for (int i = 0; i != 400; ++i) {
+                pending run;
+                run.start(mutex(locks, "x", with_ttl(1min)),
+                          [&](lease& held) -> asio::awaitable<void> {
+                              ++ran;
+                              BOOST_TEST(held.valid());
+                              co_await asio::post(asio::deferred);
+                              co_await held.extend(2min);
+                          });
+                asio::steady_timer moment(executor, std::chrono::microseconds(5 * i));
+                co_await moment.async_wait();
+                run.signal.emit(cancellation_type::all);
+                co_await async_wait_until([&] { return run.done; });
+                BOOST_TEST((run.code() == aborted || run.code() == error_code()));
+            }
+            co_await settled(locks);
+            BOOST_TEST(instances.keys() == 0U);
+            BOOST_TEST(ran > 0U);
+        }(),
+        60s);
+}
+
+BOOST_AUTO_TEST_CASE(servers_gone_at_the_release_do_not_hang_it) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers gone(3);
+        client locks(co_await asio::this_coro::executor, gone.config());
+        const stopwatch bounded;
+        const int number = co_await with_lock(
+            mutex(locks, "x", with_ttl(3s)), [&](lease&) -> asio::awaitable<int> {
+                for (auto& server : gone) {
+                    server.kill();
+                }
+                co_return 9;
+            });
+        BOOST_TEST(number == 9);  // that the release could not be done is no error
+        BOOST_TEST((bounded.elapsed() < 5s));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_that_fails) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const lease held = co_await mutex(locks, "x").acquire();
+        lock_options once;
+        once.retry.attempts = 1;
+        bool ran = false;
+        pending run;
+        run.start(mutex(locks, "x", once), [&](lease&) -> asio::awaitable<void> {
+            ran = true;
+            co_return;
+        });
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.code() == make_error_code(errc::contended));
+        BOOST_TEST(!ran);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_client_may_go_away_meanwhile) {
+    run_test([&]() -> asio::awaitable<void> {
+        auto locks = std::make_unique<client>(co_await asio::this_coro::executor,
+                                              instances.config());
+        pending run;
+        bool inside = false;
+        run.start(mutex(*locks, "x"), [&](lease&) -> asio::awaitable<void> {
+            inside = true;
+            co_await forever();
+        });
+        co_await async_wait_until([&] { return inside; });
+        locks.reset();
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.threw_lease_lost());
+        BOOST_TEST(run.code() == make_error_code(errc::client_closed));
+        co_await async_wait_until([&] { return instances.keys() == 0; });
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(one_in_another_and_many_at_once) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, instances.config());
+        int inside = 0;
+        int ran = 0;
+        int done = 0;
+        for (int i = 0; i != 20; ++i) {
+            with_lock(
+                mutex(locks, "outer"),
+                [&](lease&) -> asio::awaitable<void> {
+                    BOOST_TEST(++inside == 1);
+                    co_await with_lock(mutex(locks, "inner"),
+                                       [&](lease&) -> asio::awaitable<void> {
+                                           ++ran;
+                                           co_return;
+                                       });
+                    --inside;
+                },
+                [&](std::exception_ptr e) {
+                    BOOST_TEST(!e);
+                    ++done;
+                });
+        }
+        co_await async_wait_until([&] { return done == 20; }, 30s);
+        BOOST_TEST(ran == 20);
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -8,6 +8,7 @@
 
 #include "runtime/engine.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/recycling_allocator.hpp"
 
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/cancellation_type.hpp>
@@ -45,8 +46,9 @@ template <typename Call, typename... Results, typename... Arguments>
 void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<Results...> handler,
                 Arguments&&... arguments) {
     auto slot = boost::asio::get_associated_cancellation_slot(handler);
-    const auto started = std::make_shared<Call>(engine, std::move(handler),
-                                                std::forward<Arguments>(arguments)...);
+    const auto started =
+        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), engine,
+                                   std::move(handler), std::forward<Arguments>(arguments)...);
     if (slot.is_connected()) {
         slot.assign([weak_engine = std::weak_ptr<runtime::engine>(engine),
                      weak = std::weak_ptr<runtime::operation>(started)](

@@ -3,6 +3,7 @@
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
+#include "runtime/recycling_allocator.hpp"
 
 #include <utility>
 #include <vector>
@@ -122,7 +123,8 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
         lease_->detach();
     }
-    lease_ = std::make_shared<lease_state>(engine_, spec_, *this);
+    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), engine_, spec_,
+                                               *this);
     ++engine_->count().attempts;
     lease_->send_acquire(now);
 }

@@ -430,7 +430,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_serves_no_stale_data) {
     const std::string port = std::to_string(primary.port());
     primary.kill();
     server.command({"REPLICAOF", "127.0.0.1", port});
-    check_server_error(rig, verb::acquire, "l", "ann", "MASTERDOWN");
+    check_server_error(rig, verb::extend, "k", "ann", "MASTERDOWN");
     check_server_error(rig, verb::release, "k", "ann", "MASTERDOWN");
     check_server_error(rig, verb::remaining, "k", "", "MASTERDOWN");
     server.command({"REPLICAOF", "NO", "ONE"});
@@ -597,14 +597,16 @@ BOOST_AUTO_TEST_CASE(client_kill_under_load) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     std::size_t lost = 0;
-    for (int round = 0; round != 20; ++round) {
+    for (int round = 0; round != 10; ++round) {
         rig.run_until_ready();
-        for (int i = 0; i != 500; ++i) {
+        const auto first = rig.submit(verb::remaining, "k");
+        for (int i = 0; i != 10000; ++i) {
             rig.submit(i % 2 == 0 ? verb::acquire : verb::release, "k", "ann");
-            if (i % 50 == 0) {
+            if (i % 500 == 0) {
                 rig.subject().flush();
             }
         }
+        rig.run_until([&] { return rig.voted(first); });
         server.command({"CLIENT", "KILL", "TYPE", "normal"});
         for (const std::string& vote : rig.votes()) {
             lost += vote == "failed: connection lost" ? 1 : 0;
@@ -827,16 +829,14 @@ BOOST_AUTO_TEST_CASE(states_and_reasons_reach_the_user) {
         BOOST_TEST(client.instances()[0].run_id.size() == 40U);
         BOOST_TEST(contains(client.instances()[1].reason, "NOAUTH"));
         server.kill();
-        co_await async_wait_until([&] {
-            return client.instances()[0].state == colock::instance_state::down;
-        });
+        co_await async_wait_until(
+            [&] { return client.instances()[0].state == colock::instance_state::down; });
 
         colock::mutex mutex(client, "k");
         auto [failure, lease] = co_await mutex.try_acquire(asio::as_tuple(asio::use_awaitable));
         BOOST_TEST((failure == colock::errc::no_quorum));
         BOOST_TEST(contains(failure.details(), "0 of 2 instances granted, 2 needed"),
                    failure.details());
-        BOOST_TEST(contains(failure.details(), "NOAUTH"), failure.details());
         BOOST_TEST(contains(failure.details(), ":" + std::to_string(server.port()) + " down: "),
                    failure.details());
         co_await client.close(asio::use_awaitable);

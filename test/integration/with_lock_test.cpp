@@ -352,10 +352,17 @@ BOOST_AUTO_TEST_CASE(cancelled_while_it_releases) {
         client locks(co_await asio::this_coro::executor, instances.config());
         for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
             pending run;
-            run.start(mutex(locks, "x", with_ttl(1min)),
-                      [&](lease&) -> asio::awaitable<void> { co_return; });
+            run.start(mutex(locks, "x", with_ttl(1min)), [&](lease&) -> asio::awaitable<void> {
+                for (const std::size_t i : {0U, 1U, 2U}) {
+                    instances[i].pause();  // so that the release takes a moment
+                }
+                co_return;
+            });
             co_await async_wait_until([&] { return locks.counters().releasing == 1; });
             run.signal.emit(type);
+            for (const std::size_t i : {0U, 1U, 2U}) {
+                instances[i].resume();
+            }
             co_await async_wait_until([&] { return run.done; });
             BOOST_TEST(run.code() == error_code());  // the body had returned
             co_await settled(locks);

@@ -1,8 +1,7 @@
 #ifndef COLOCK_INSTANCE_REDIS_BATCH_HPP
 #define COLOCK_INSTANCE_REDIS_BATCH_HPP
 
-#include "core/command.hpp"
-#include "instance/instance.hpp"
+#include "instance/redis/encoder.hpp"
 #include "instance/redis/probe.hpp"
 
 #include <boost/redis/request.hpp>
@@ -11,14 +10,6 @@
 #include <vector>
 
 namespace colock::instance::redis {
-
-/// A command on its way: who sent it, and whether its script has to go along.
-struct pending_command {
-    core::command command;
-    vote_receiver* receiver = nullptr;
-    command_tag tag = 0;
-    bool script_in_full = false;
-};
 
 /// The commands of one turn, as one request: one write, one operation of Boost.Redis, and the replies
 /// matched by their order. Reused, with its memory, for a later turn.
@@ -29,19 +20,22 @@ public:
     void clear();
 
     /// Takes over what was submitted, and leaves an empty vector with memory to reuse. Keeps, and
-    /// encodes, those for which `admit(command)` is true. `facts` has the scripts' digests on this
-    /// server.
+    /// has encoded, those for which `admit(command)` is true.
     template <typename Admit>
-    void take(std::vector<pending_command>& submitted, const server_facts& facts, Admit&& admit) {
+    void take(std::vector<pending_command>& submitted, encoder& encoder, const server_facts& facts,
+              Admit&& admit) {
         commands_.swap(submitted);
         std::size_t kept = 0;
         for (std::size_t i = 0; i != commands_.size(); ++i) {
             if (admit(commands_[i])) {
-                encode(commands_[i], facts);
-                commands_[kept++] = commands_[i];
+                if (kept != i) {
+                    commands_[kept] = commands_[i];
+                }
+                ++kept;
             }
         }
         commands_.resize(kept);
+        encoder.encode(commands_, facts, request_);
     }
 
     [[nodiscard]] bool empty() const noexcept { return commands_.empty(); }
@@ -56,8 +50,6 @@ public:
     void pop() noexcept { ++answered_; }
 
 private:
-    void encode(const pending_command& command, const server_facts& facts);
-
     boost::redis::request request_;
     std::vector<pending_command> commands_;
     std::size_t answered_ = 0;

@@ -90,7 +90,7 @@ public:
             return;
         }
         std::unique_ptr<batch> commands = connection_->new_batch();
-        commands->take(submitted_, facts_, admit);
+        commands->take(submitted_, *settings_.encoder, facts_, admit);
         if (!commands->empty()) {
             connection_->execute(std::move(commands), now);
         }

@@ -6,6 +6,7 @@
 #include "instance/instance.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/connection.hpp"
+#include "instance/redis/encoder.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -21,6 +22,8 @@ struct redis_settings {
     std::size_t max_in_flight = 65536;
     /// A server that has not answered for so long is sent no new locks until it does.
     core::duration stall_timeout{};
+    /// Shared by the instances of a client.
+    std::shared_ptr<redis::encoder> encoder = std::make_shared<redis::encoder>();
 };
 
 /// An instance on a Redis or Valkey server. `seed` feeds the jitter of reconnecting. Throws

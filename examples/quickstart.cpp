@@ -15,9 +15,13 @@ asio::awaitable<void> work(colock::client& locks) {
     co_await locks.close();
 }
 
-int main(int argc, char** argv) {  // e.g. quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
+int main(int argc,
+         char** argv) {  // e.g. quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
     asio::io_context context;
     colock::client locks{context, colock::config::from_uris({argv + 1, argv + argc})};
-    asio::co_spawn(context, work(locks), [](std::exception_ptr e) { if (e) std::rethrow_exception(e); });
+    asio::co_spawn(context, work(locks), [](std::exception_ptr e) {
+        if (e)
+            std::rethrow_exception(e);
+    });
     context.run();
 }

@@ -47,8 +47,8 @@ void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<
                 Arguments&&... arguments) {
     auto slot = boost::asio::get_associated_cancellation_slot(handler);
     const auto started =
-        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), engine,
-                                   std::move(handler), std::forward<Arguments>(arguments)...);
+        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), engine, std::move(handler),
+                                   std::forward<Arguments>(arguments)...);
     if (slot.is_connected()) {
         slot.assign([weak_engine = std::weak_ptr<runtime::engine>(engine),
                      weak = std::weak_ptr<runtime::operation>(started)](

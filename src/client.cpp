@@ -31,8 +31,8 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
         const std::string field = "instances[" + std::to_string(i) + "]";
         instance_address parsed = parse_instance_uri(field, c.instances[i]);
         if (const auto* memory = std::get_if<memory_address>(&parsed)) {
-            result.push_back(instance::memory::make_memory_instance(i, memory->name,
-                                                                    c.max_in_flight, observer));
+            result.push_back(
+                instance::memory::make_memory_instance(i, memory->name, c.max_in_flight, observer));
             continue;
         }
         try {
@@ -54,10 +54,9 @@ std::shared_ptr<engine> make_engine(client::executor_type executor, const config
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
     settings.thread_safe = c.thread_safe;
-    return engine::make(std::move(executor), settings,
-                        [&c](const auto& on, auto& observer) {
-                            return make_instances(c, on, observer);
-                        });
+    return engine::make(std::move(executor), settings, [&c](const auto& on, auto& observer) {
+        return make_instances(c, on, observer);
+    });
 }
 
 class close_call final : public call<runtime::close_operation> {
@@ -67,9 +66,12 @@ public:
 
     void deliver() override {
         switch (outcome()) {
-            case outcome_type::closed: complete({}); break;
+            case outcome_type::closed:
+                complete({});
+                break;
             case outcome_type::unanswered:
-                complete({errc::no_quorum, "some releases were not answered before the client closed"});
+                complete(
+                    {errc::no_quorum, "some releases were not answered before the client closed"});
                 break;
             case outcome_type::cancelled:
                 complete(boost::system::error_code(boost::asio::error::operation_aborted));
@@ -80,11 +82,16 @@ public:
 
 instance_state state_of(instance::state s) noexcept {
     switch (s) {
-        case instance::state::connecting: return instance_state::connecting;
-        case instance::state::probing: return instance_state::probing;
-        case instance::state::ready: return instance_state::ready;
-        case instance::state::down: return instance_state::down;
-        case instance::state::closed: break;
+        case instance::state::connecting:
+            return instance_state::connecting;
+        case instance::state::probing:
+            return instance_state::probing;
+        case instance::state::ready:
+            return instance_state::ready;
+        case instance::state::down:
+            return instance_state::down;
+        case instance::state::closed:
+            break;
     }
     return instance_state::closed;
 }
@@ -103,11 +110,16 @@ void close_in_background(const std::shared_ptr<engine>& owner) noexcept {
 
 std::string_view to_string(instance_state state) noexcept {
     switch (state) {
-        case instance_state::connecting: return "connecting";
-        case instance_state::probing: return "probing";
-        case instance_state::ready: return "ready";
-        case instance_state::down: return "down";
-        case instance_state::closed: return "closed";
+        case instance_state::connecting:
+            return "connecting";
+        case instance_state::probing:
+            return "probing";
+        case instance_state::ready:
+            return "ready";
+        case instance_state::down:
+            return "down";
+        case instance_state::closed:
+            return "closed";
     }
     return "unknown";
 }

@@ -13,27 +13,42 @@ public:
 
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<errc>(value)) {
-            case errc::contended: return "the lock is held by another";
-            case errc::no_quorum: return "too few lock instances answered";
-            case errc::too_slow: return "the lock was granted too late to be of use";
-            case errc::lease_lost: return "the lease was lost";
-            case errc::lease_expired: return "the lease has expired";
-            case errc::max_hold_exceeded: return "the lease was held for longer than max_hold";
-            case errc::not_held: return "the lease is not held";
-            case errc::client_closed: return "the lock client is closed";
-            case errc::instance_down: return "the lock instance is down";
-            case errc::instance_timeout: return "the lock instance did not answer in time";
-            case errc::instance_overloaded: return "too many commands in flight to the instance";
-            case errc::connection_lost: return "the connection to the lock instance was lost";
-            case errc::server_error: return "the lock instance answered with an error";
-            case errc::unexpected_reply: return "the lock instance gave an unexpected reply";
+            case errc::contended:
+                return "the lock is held by another";
+            case errc::no_quorum:
+                return "too few lock instances answered";
+            case errc::too_slow:
+                return "the lock was granted too late to be of use";
+            case errc::lease_lost:
+                return "the lease was lost";
+            case errc::lease_expired:
+                return "the lease has expired";
+            case errc::max_hold_exceeded:
+                return "the lease was held for longer than max_hold";
+            case errc::not_held:
+                return "the lease is not held";
+            case errc::client_closed:
+                return "the lock client is closed";
+            case errc::instance_down:
+                return "the lock instance is down";
+            case errc::instance_timeout:
+                return "the lock instance did not answer in time";
+            case errc::instance_overloaded:
+                return "too many commands in flight to the instance";
+            case errc::connection_lost:
+                return "the connection to the lock instance was lost";
+            case errc::server_error:
+                return "the lock instance answered with an error";
+            case errc::unexpected_reply:
+                return "the lock instance gave an unexpected reply";
         }
         return "unknown colock error";
     }
 
     [[nodiscard]] error_condition default_error_condition(int value) const noexcept override {
         switch (static_cast<errc>(value)) {
-            case errc::contended: return condition::contended;
+            case errc::contended:
+                return condition::contended;
             case errc::no_quorum:
             case errc::too_slow:
             case errc::client_closed:
@@ -42,11 +57,14 @@ public:
             case errc::instance_overloaded:
             case errc::connection_lost:
             case errc::server_error:
-            case errc::unexpected_reply: return condition::unavailable;
+            case errc::unexpected_reply:
+                return condition::unavailable;
             case errc::lease_lost:
             case errc::lease_expired:
-            case errc::max_hold_exceeded: return condition::lost;
-            case errc::not_held: break;
+            case errc::max_hold_exceeded:
+                return condition::lost;
+            case errc::not_held:
+                break;
         }
         return {value, *this};
     }
@@ -58,9 +76,12 @@ public:
 
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<condition>(value)) {
-            case condition::contended: return "the lock is held by another";
-            case condition::unavailable: return "the lock instances are unavailable";
-            case condition::lost: return "the lease was lost";
+            case condition::contended:
+                return "the lock is held by another";
+            case condition::unavailable:
+                return "the lock instances are unavailable";
+            case condition::lost:
+                return "the lease was lost";
         }
         return "unknown colock condition";
     }

@@ -23,12 +23,16 @@ error aborted() {
 /// The error of an operation that needs a held lease.
 error error_of(runtime::lease_result result, const runtime::lease_state& state) {
     switch (result) {
-        case runtime::lease_result::done: return {};
-        case runtime::lease_result::not_held: return {errc::not_held, "'" + state.resource() + "'"};
-        case runtime::lease_result::ended: return detail::loss_of(state);
+        case runtime::lease_result::done:
+            return {};
+        case runtime::lease_result::not_held:
+            return {errc::not_held, "'" + state.resource() + "'"};
+        case runtime::lease_result::ended:
+            return detail::loss_of(state);
         case runtime::lease_result::no_quorum:
             return {errc::no_quorum, "'" + state.resource() + "'"};
-        case runtime::lease_result::cancelled: break;
+        case runtime::lease_result::cancelled:
+            break;
     }
     return aborted();
 }
@@ -44,10 +48,13 @@ public:
 
 release_result result_of(core::release_outcome outcome) noexcept {
     switch (outcome) {
-        case core::release_outcome::released: return release_result::released;
-        case core::release_outcome::expired: return release_result::expired;
+        case core::release_outcome::released:
+            return release_result::released;
+        case core::release_outcome::expired:
+            return release_result::expired;
         case core::release_outcome::lost:
-        case core::release_outcome::no_quorum: break;
+        case core::release_outcome::no_quorum:
+            break;
     }
     return release_result::lost;
 }
@@ -89,20 +96,28 @@ void complete_not_held(detail::handler<Results...> handler, Results... results) 
 
 error detail::loss_of(const runtime::lease_state& state) {
     switch (state.loss()) {
-        case runtime::loss_reason::none: return {};
-        case runtime::loss_reason::lost: return {errc::lease_lost, state.loss_details()};
-        case runtime::loss_reason::expired: return {errc::lease_expired, state.loss_details()};
-        case runtime::loss_reason::max_hold: return {errc::max_hold_exceeded, state.loss_details()};
-        case runtime::loss_reason::closed: return {errc::client_closed, state.loss_details()};
+        case runtime::loss_reason::none:
+            return {};
+        case runtime::loss_reason::lost:
+            return {errc::lease_lost, state.loss_details()};
+        case runtime::loss_reason::expired:
+            return {errc::lease_expired, state.loss_details()};
+        case runtime::loss_reason::max_hold:
+            return {errc::max_hold_exceeded, state.loss_details()};
+        case runtime::loss_reason::closed:
+            return {errc::client_closed, state.loss_details()};
     }
     return {};
 }
 
 std::string_view to_string(release_result result) noexcept {
     switch (result) {
-        case release_result::released: return "released";
-        case release_result::expired: return "expired";
-        case release_result::lost: return "lost";
+        case release_result::released:
+            return "released";
+        case release_result::expired:
+            return "expired";
+        case release_result::lost:
+            return "lost";
     }
     return "unknown";
 }

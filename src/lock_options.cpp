@@ -15,10 +15,7 @@ void lock_options::validate() const {
     if (renew && *renew != milliseconds(0)) {
         check_range("renew", *renew, least, ttl / 2);
     }
-    if (max_hold < milliseconds(0)) {
-        throw config_error("max_hold", detail::to_text(max_hold),
-                           "0 for no limit, or at least 1 ms");
-    }
+    check_range("max_hold", max_hold, milliseconds(0), std::chrono::hours(24 * 365));
     check_range("retry.maximum", retry.maximum, least, std::chrono::minutes(1));
     check_range("retry.initial", retry.initial, least, retry.maximum);
     check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));

@@ -20,12 +20,18 @@ constexpr std::size_t longest_resource = 65536;
 
 error error_of(runtime::acquire_result result, std::string details) {
     switch (result) {
-        case runtime::acquire_result::granted: return {};
-        case runtime::acquire_result::contended: return {errc::contended, std::move(details)};
-        case runtime::acquire_result::no_quorum: return {errc::no_quorum, std::move(details)};
-        case runtime::acquire_result::too_slow: return {errc::too_slow, std::move(details)};
-        case runtime::acquire_result::closed: return {errc::client_closed, std::move(details)};
-        case runtime::acquire_result::cancelled: break;
+        case runtime::acquire_result::granted:
+            return {};
+        case runtime::acquire_result::contended:
+            return {errc::contended, std::move(details)};
+        case runtime::acquire_result::no_quorum:
+            return {errc::no_quorum, std::move(details)};
+        case runtime::acquire_result::too_slow:
+            return {errc::too_slow, std::move(details)};
+        case runtime::acquire_result::closed:
+            return {errc::client_closed, std::move(details)};
+        case runtime::acquire_result::cancelled:
+            break;
     }
     return boost::system::error_code(boost::asio::error::operation_aborted);
 }
@@ -60,8 +66,7 @@ public:
     }
 };
 
-std::shared_ptr<const runtime::lock_spec> make_spec(const std::string& prefix,
-                                                    std::string resource,
+std::shared_ptr<const runtime::lock_spec> make_spec(const std::string& prefix, std::string resource,
                                                     const lock_options& options) {
     auto spec = std::make_shared<runtime::lock_spec>();
     spec->key = prefix + resource;

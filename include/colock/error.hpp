@@ -110,7 +110,9 @@ public:
     explicit operator bool() const noexcept { return code_.failed(); }
     operator boost::system::error_code() const noexcept { return code_; }  // NOLINT(*-explicit-*)
 
-    friend bool operator==(const error& e, errc c) noexcept { return e.code_ == make_error_code(c); }
+    friend bool operator==(const error& e, errc c) noexcept {
+        return e.code_ == make_error_code(c);
+    }
     friend bool operator==(const error& e, condition c) noexcept {
         return e.code_ == make_error_condition(c);
     }

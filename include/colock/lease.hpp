@@ -135,19 +135,22 @@ private:
     struct extend_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, std::chrono::milliseconds ttl) const {
-            start_extend(this->state, ttl, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+            start_extend(this->state, ttl,
+                         detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct release_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_release(this->state, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+            start_release(this->state,
+                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct wait_lost_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_wait_lost(this->state, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+            start_wait_lost(this->state, detail::deliver_to(std::forward<Handler>(handler),
+                                                            this->get_executor()));
         }
     };
 

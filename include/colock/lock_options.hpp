@@ -31,7 +31,7 @@ struct lock_options {
     std::optional<std::chrono::milliseconds> renew{};
 
     /// A holder that has not let go after this time loses the lease (`errc::max_hold_exceeded`),
-    /// and it is released. 0: no limit. Counted from the grant. Allowed: 0, or at least 1 ms.
+    /// and it is released. 0: no limit. Counted from the grant. Allowed: 0 to a year.
     std::chrono::milliseconds max_hold{0};
 
     /// How a waiting `acquire` polls.

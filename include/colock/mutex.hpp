@@ -101,13 +101,16 @@ private:
     struct acquire_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_acquire(this->engine, this->spec, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+            start_acquire(this->engine, this->spec,
+                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct try_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, time_point deadline) const {
-            start_try_acquire(this->engine, this->spec, deadline, detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+            start_try_acquire(
+                this->engine, this->spec, deadline,
+                detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
 

@@ -103,13 +103,13 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
                     executor, asio::bind_cancellation_slot(stop_watching.slot(), asio::deferred))),
                 asio::co_spawn(executor, result.fill_from(body, held),
                                asio::bind_cancellation_slot(stop_body.slot(), asio::deferred)))
-                .async_wait(stop_the_other{&stop_body, &stop_watching},
-                            asio::bind_cancellation_slot(asio::cancellation_slot(),
-                                                         asio::use_awaitable));
+                .async_wait(
+                    stop_the_other{&stop_body, &stop_watching},
+                    asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
         failure = thrown;
     } else {  // just when it was granted
-        failure = std::make_exception_ptr(
-            boost::system::system_error(asio::error::operation_aborted));
+        failure =
+            std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));
     }
 
     // From here on the caller's cancellation must not stop us: the release is awaited on every path.
@@ -151,8 +151,7 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
 template <typename Function, typename CompletionToken = boost::asio::deferred_t>
     requires std::invocable<Function&, lease&>
 auto with_lock(const mutex& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(lock.body_executor(),
-                                 detail::run_with_lock(lock, std::move(body)),
+    return boost::asio::co_spawn(lock.body_executor(), detail::run_with_lock(lock, std::move(body)),
                                  std::forward<CompletionToken>(token));
 }
 

@@ -67,10 +67,10 @@ acquire::action acquire::resume(event e, time_point now) {
             if (e.kind == kind::remaining) {
                 // Who is told that a key is gone already still takes a step aside, or all that were
                 // told would be back at the same moment.
-                free_at_[e.index] = e.vote.kind == vote_kind::denied &&
-                                            e.vote.holder == holder::nobody
-                                        ? now + step_aside()
-                                        : run_out(e.vote.remaining, now);
+                free_at_[e.index] =
+                    e.vote.kind == vote_kind::denied && e.vote.holder == holder::nobody
+                        ? now + step_aside()
+                        : run_out(e.vote.remaining, now);
                 backoff_end_ = std::min(backoff_end_, quorum_free_at());
             }
             if (now >= settings_.deadline) {

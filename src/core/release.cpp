@@ -134,7 +134,8 @@ void release::set(std::size_t index, progress p) {
 
 void release::replace(progress from, progress to) {
     std::replace(instances_.begin(), instances_.end(), from, to);
-    counts_[static_cast<std::size_t>(to)] += std::exchange(counts_[static_cast<std::size_t>(from)], 0);
+    counts_[static_cast<std::size_t>(to)] +=
+        std::exchange(counts_[static_cast<std::size_t>(from)], 0);
 }
 
 }  // namespace colock::core

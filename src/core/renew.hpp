@@ -119,7 +119,8 @@ private:
 
     /// Most leases end before there is one.
     struct renewal_round {
-        explicit renewal_round(std::size_t instances) : votes(instances), healed(instances, false) {}
+        explicit renewal_round(std::size_t instances)
+            : votes(instances), healed(instances, false) {}
         round votes;
         per_instance<bool> healed;
         bool won = false;

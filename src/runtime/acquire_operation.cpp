@@ -27,10 +27,14 @@ core::acquire_settings settings_for(const engine& owner, const lock_spec& spec,
 
 acquire_result result_for(core::acquire_outcome outcome) noexcept {
     switch (outcome) {
-        case core::acquire_outcome::contended: return acquire_result::contended;
-        case core::acquire_outcome::no_quorum: return acquire_result::no_quorum;
-        case core::acquire_outcome::too_slow: return acquire_result::too_slow;
-        case core::acquire_outcome::cancelled: break;
+        case core::acquire_outcome::contended:
+            return acquire_result::contended;
+        case core::acquire_outcome::no_quorum:
+            return acquire_result::no_quorum;
+        case core::acquire_outcome::too_slow:
+            return acquire_result::too_slow;
+        case core::acquire_outcome::cancelled:
+            break;
     }
     return acquire_result::cancelled;
 }
@@ -103,9 +107,15 @@ void acquire_operation::drive(core::acquire::event event) {
     for (;;) {
         const core::acquire::action action = machine_.resume(std::move(event), now);
         switch (action.kind) {
-            case kind::attempt: begin_attempt(now); break;
-            case kind::give_back: give_back(); break;
-            case kind::wait: wait(action.time); return;
+            case kind::attempt:
+                begin_attempt(now);
+                break;
+            case kind::give_back:
+                give_back();
+                break;
+            case kind::wait:
+                wait(action.time);
+                return;
             case kind::granted:
                 lease_->hold(machine_.sent(), action.time);
                 ++engine_->count().acquired;

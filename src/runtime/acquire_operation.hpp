@@ -32,11 +32,10 @@ enum class acquire_result : std::uint8_t {
 
 /// Drives `core::acquire`: sends its attempts, each with a `lease_state` of its own, and feeds it the
 /// votes.
-class acquire_operation
-    : public operation,
-      public boost::intrusive::list_base_hook<
-          boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
-      private timed {
+class acquire_operation : public operation,
+                          public boost::intrusive::list_base_hook<
+                              boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+                          private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
     acquire_operation(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,

@@ -27,16 +27,26 @@ std::string printable(std::string_view text) {
 
 std::string_view words_for(core::failure reason) noexcept {
     switch (reason) {
-        case core::failure::none: break;
-        case core::failure::down: return "down";
-        case core::failure::overloaded: return "overloaded, too many commands in flight";
-        case core::failure::stalled: return "not sent, it has not answered for a while";
-        case core::failure::withdrawn: return "withdrawn before it was sent";
-        case core::failure::too_late: return "too late to be sent";
-        case core::failure::timeout: return "no answer in time";
-        case core::failure::connection_lost: return "connection lost";
-        case core::failure::server_error: return "error";
-        case core::failure::unexpected_reply: return "unexpected reply";
+        case core::failure::none:
+            break;
+        case core::failure::down:
+            return "down";
+        case core::failure::overloaded:
+            return "overloaded, too many commands in flight";
+        case core::failure::stalled:
+            return "not sent, it has not answered for a while";
+        case core::failure::withdrawn:
+            return "withdrawn before it was sent";
+        case core::failure::too_late:
+            return "too late to be sent";
+        case core::failure::timeout:
+            return "no answer in time";
+        case core::failure::connection_lost:
+            return "connection lost";
+        case core::failure::server_error:
+            return "error";
+        case core::failure::unexpected_reply:
+            return "unexpected reply";
     }
     return "failed";
 }
@@ -46,11 +56,13 @@ std::string words_for(const core::vote* vote) {
         return "not answered yet";
     }
     switch (vote->kind) {
-        case core::vote_kind::granted: return "granted";
+        case core::vote_kind::granted:
+            return "granted";
         case core::vote_kind::denied:
             return vote->holder == core::holder::nobody ? "denied, no such key"
                                                         : "denied, held by another";
-        case core::vote_kind::failed: break;
+        case core::vote_kind::failed:
+            break;
     }
     std::string text(words_for(vote->reason));
     if (vote->detail && !vote->detail->empty()) {
@@ -64,8 +76,8 @@ std::string words_for(const core::vote* vote) {
 
 std::string describe(std::string_view resource, const core::round& votes,
                      const std::vector<instance::status>& instances) {
-    std::string text = describe(resource) + ": " + std::to_string(votes.granted()) +
-                       " of " + std::to_string(votes.instances()) + " instances granted, " +
+    std::string text = describe(resource) + ": " + std::to_string(votes.granted()) + " of " +
+                       std::to_string(votes.instances()) + " instances granted, " +
                        std::to_string(core::quorum_of(votes.instances())) + " needed (";
     for (std::size_t i = 0; i != votes.instances(); ++i) {
         if (i != 0) {

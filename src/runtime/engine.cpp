@@ -3,8 +3,10 @@
 #include "core/quorum.hpp"
 
 #include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
@@ -69,7 +71,7 @@ void close_operation::finish(outcome_type outcome) {
 std::shared_ptr<engine> engine::make(boost::asio::any_io_executor executor,
                                      const engine_settings& settings,
                                      const instance_factory& make_instances) {
-    const std::shared_ptr<engine> result(new engine(std::move(executor), settings));
+    std::shared_ptr<engine> result(new engine(std::move(executor), settings));
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<engine_registry>(context).add(result);
     result->instances_ = make_instances(result->executor_, *result);
@@ -85,9 +87,21 @@ engine::engine(boost::asio::any_io_executor executor, const engine_settings& set
       executor_(settings.thread_safe
                     ? boost::asio::any_io_executor(boost::asio::make_strand(user_executor_))
                     : user_executor_),
+      work_(boost::asio::prefer(executor_, boost::asio::execution::outstanding_work_t::tracked)),
       timer_(std::make_unique<boost::asio::steady_timer>(executor_)) {}
 
 engine::~engine() = default;
+
+void engine::dispose(engine* e) noexcept {
+    std::unique_ptr<engine> owned(e);
+    if (e->settings_.thread_safe && !e->dead()) {
+        try {
+            boost::asio::dispatch(boost::asio::any_io_executor(e->executor_),
+                                  [dying = std::move(owned)] {});
+        } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then it ends here
+        }
+    }
+}
 
 std::vector<instance::status> engine::instance_states() const {
     std::vector<instance::status> result;
@@ -99,8 +113,8 @@ std::vector<instance::status> engine::instance_states() const {
 }
 
 std::size_t engine::ready_count() const {
-    return static_cast<std::size_t>(std::count_if(
-        instances_.begin(), instances_.end(), [](const auto& one) { return one->ready(); }));
+    return static_cast<std::size_t>(std::count_if(instances_.begin(), instances_.end(),
+                                                  [](const auto& one) { return one->ready(); }));
 }
 
 bool engine::starting() const {
@@ -240,6 +254,7 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
     for (const auto& waiter : std::exchange(close_waiters_, {})) {
         waiter->finish(outcome);
     }
+    work_ = boost::asio::any_io_executor();
     self_.reset();  // whoever called us holds another reference
 }
 
@@ -263,6 +278,7 @@ void engine::abandon() noexcept {
     const auto waiters = std::exchange(close_waiters_, {});
     self_.reset();
     // Leases may outlive the context; a strand of it must not.
+    work_ = boost::asio::any_io_executor();
     executor_ = boost::asio::system_executor();
     user_executor_ = boost::asio::system_executor();
 }

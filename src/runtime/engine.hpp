@@ -180,6 +180,10 @@ private:
 
     engine(boost::asio::any_io_executor executor, const engine_settings& settings);
 
+    /// Whoever lets go of it last may be on any thread, while what its connections have left to do
+    /// runs on the strand; so there it ends.
+    static void dispose(engine* e) noexcept;
+
     void on_state_change(std::size_t index) override;
     void on_pending(std::size_t index) override;
     void on_time(core::time_point now) override;
@@ -194,6 +198,7 @@ private:
     engine_settings settings_;
     boost::asio::any_io_executor user_executor_;
     boost::asio::any_io_executor executor_;
+    boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
     std::atomic<bool> dead_{false};
     instance_list instances_;
     std::vector<std::size_t> to_flush_;

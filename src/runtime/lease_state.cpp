@@ -29,9 +29,12 @@ core::milliseconds to_milliseconds(core::duration d) noexcept {
 loss_reason reason_for(core::loss why) noexcept {
     switch (why) {
         case core::loss::keys_gone:
-        case core::loss::unrenewable: break;
-        case core::loss::expired: return loss_reason::expired;
-        case core::loss::max_hold: return loss_reason::max_hold;
+        case core::loss::unrenewable:
+            break;
+        case core::loss::expired:
+            return loss_reason::expired;
+        case core::loss::max_hold:
+            return loss_reason::max_hold;
     }
     return loss_reason::lost;
 }
@@ -161,7 +164,8 @@ void lease_state::on_acquire_vote(std::size_t index, core::vote vote) {
 
 void lease_state::on_release_vote(std::size_t index, core::vote vote) {
     if (vote.kind == core::vote_kind::failed && keys_[index] == belief::no) {
-        vote = core::vote::denied(core::holder::nobody);  // not sent, since by now there was no need
+        vote =
+            core::vote::denied(core::holder::nobody);  // not sent, since by now there was no need
     }
     drive_release(core::release::event::voted(index, std::move(vote)), engine_->recent_time());
 }
@@ -211,7 +215,9 @@ void lease_state::drive_renew(core::renew::event event) {
                 wait(action.time);
                 more = false;
                 break;
-            case kind::send: send_extend(now); break;
+            case kind::send:
+                send_extend(now);
+                break;
             case kind::heal:
                 keys_[action.index] = belief::maybe;
                 submit(action.index, core::verb::acquire, renew_->ttl(), now, heal_tag);
@@ -345,9 +351,15 @@ void lease_state::drive_release(core::release::event event, core::time_point now
     while (phase_ == phase::releasing) {
         const core::release::action action = release_->resume(std::move(event), now);
         switch (action.kind) {
-            case kind::send: send_release(now); break;
-            case kind::resolved: on_resolved(action.outcome); break;
-            case kind::wait: wait(action.time); return;
+            case kind::send:
+                send_release(now);
+                break;
+            case kind::resolved:
+                on_resolved(action.outcome);
+                break;
+            case kind::wait:
+                wait(action.time);
+                return;
             case kind::ended:
                 end();
                 break;

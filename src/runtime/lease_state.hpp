@@ -89,12 +89,11 @@ public:
 ///
 /// Kept alive by its owner (the acquire operation, then the lease), and by itself while votes or a
 /// release are pending.
-class lease_state final
-    : public std::enable_shared_from_this<lease_state>,
-      public instance::vote_receiver,
-      public boost::intrusive::list_base_hook<
-          boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
-      private timed {
+class lease_state final : public std::enable_shared_from_this<lease_state>,
+                          public instance::vote_receiver,
+                          public boost::intrusive::list_base_hook<
+                              boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+                          private timed {
 public:
     lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
                 acquire_operation& attempt);
@@ -194,7 +193,8 @@ private:
     std::vector<std::shared_ptr<release_operation>> release_waiters_;
     std::vector<std::shared_ptr<loss_operation>> loss_waiters_;
 
-    std::atomic<core::duration::rep> valid_until_{core::time_point::min().time_since_epoch().count()};
+    std::atomic<core::duration::rep> valid_until_{
+        core::time_point::min().time_since_epoch().count()};
     std::atomic<loss_reason> loss_{loss_reason::none};
     std::string loss_details_;
 

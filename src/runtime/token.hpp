@@ -12,7 +12,9 @@ namespace colock::runtime {
 /// digits, so that it can be read in redis-cli.
 class token {
 public:
-    [[nodiscard]] std::string_view view() const noexcept { return {digits_.data(), digits_.size()}; }
+    [[nodiscard]] std::string_view view() const noexcept {
+        return {digits_.data(), digits_.size()};
+    }
 
 private:
     friend class token_source;

@@ -76,9 +76,7 @@ BOOST_AUTO_TEST_CASE(in_the_turn_of_its_start_nothing_is_sent) {
         }
         BOOST_TEST(instances.keys() == 0U);
         // And the count does count.
-        {
-            const lease held = co_await mutex(locks, "x").acquire();
-        }
+        { const lease held = co_await mutex(locks, "x").acquire(); }
         co_await settled(locks);
         BOOST_TEST(executed(instances, "set") == 5U);
     }());
@@ -228,8 +226,7 @@ BOOST_AUTO_TEST_CASE(no_watchdog_survives_a_cancelled_acquire) {
         std::size_t ended = 0;
         for (std::size_t i = 0; i != 100; ++i) {
             pending_acquire one;
-            asio::steady_timer moment(executor,
-                                      std::chrono::microseconds(microseconds(random)));
+            asio::steady_timer moment(executor, std::chrono::microseconds(microseconds(random)));
             one.start(mutex(locks, "x" + std::to_string(i), often));
             co_await moment.async_wait();
             one.signal.emit(cancellation_type::total);
@@ -309,8 +306,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_for_the_loss) {
             BOOST_TEST((*result == aborted));
         }
         for (int i = 0; i != 3; ++i) {
-            const auto [e] =
-                co_await held.wait_lost(asio::cancel_after(1ms, asio::as_tuple));
+            const auto [e] = co_await held.wait_lost(asio::cancel_after(1ms, asio::as_tuple));
             BOOST_TEST((e == aborted));
         }
         BOOST_TEST(held.valid());

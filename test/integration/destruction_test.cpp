@@ -41,10 +41,18 @@ struct parts {
 
     void destroy(std::size_t part) {
         switch (part) {
-            case 0: context.reset(); break;
-            case 1: locks.reset(); break;
-            case 2: lock.reset(); break;
-            default: held.reset(); break;
+            case 0:
+                context.reset();
+                break;
+            case 1:
+                locks.reset();
+                break;
+            case 2:
+                lock.reset();
+                break;
+            default:
+                held.reset();
+                break;
         }
     }
 
@@ -74,11 +82,10 @@ void destroy_in_order(const config& configuration, const std::array<std::size_t,
     p.lock->acquire(handler);
     p.lock->try_acquire(handler);
     p.lock->try_acquire_for(10s, handler);
-    colock::with_lock(*p.lock, [m](lease&) -> asio::awaitable<void> { co_return; }, handler);
+    colock::with_lock(
+        *p.lock, [m](lease&) -> asio::awaitable<void> { co_return; }, handler);
     p.locks->close(handler);
-    {
-        const mark dropped = std::exchange(m, mark{});
-    }
+    { const mark dropped = std::exchange(m, mark{}); }
     while (turns-- != 0 && p.context->poll_one() != 0) {
     }
     for (const std::size_t part : order) {

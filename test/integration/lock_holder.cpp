@@ -34,8 +34,8 @@ int main(int argc, char** argv) {
     }
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     asio::io_context context;
-    colock::client locks(context, colock::config::from_uris(
-                                      {arguments.begin() + 2, arguments.end()}));
+    colock::client locks(context,
+                         colock::config::from_uris({arguments.begin() + 2, arguments.end()}));
     colock::lock_options options;
     options.ttl = std::chrono::milliseconds(std::stol(arguments[1]));
     const colock::mutex lock(locks, arguments[0], options);

@@ -67,9 +67,8 @@ inline lock_options without_watchdog(milliseconds ttl) {
 inline std::size_t ready_instances(const client& locks) {
     const auto instances = locks.instances();
     return static_cast<std::size_t>(
-        std::count_if(instances.begin(), instances.end(), [](const instance_info& one) {
-            return one.state == instance_state::ready;
-        }));
+        std::count_if(instances.begin(), instances.end(),
+                      [](const instance_info& one) { return one.state == instance_state::ready; }));
 }
 
 /// Until all instances are connected.

@@ -45,6 +45,16 @@ asio::awaitable<void> measure(client& locks, latencies& times) {
     }
 }
 
+/// Until those who woke have caught up.
+asio::awaitable<void> idle(const client& locks) {
+    co_await settled(locks);
+    co_await async_wait_until([&] {
+        const auto all = locks.instances();
+        return std::all_of(all.begin(), all.end(),
+                           [](const instance_info& one) { return one.in_flight == 0; });
+    });
+}
+
 steady_clock::duration p99(latencies times) {
     BOOST_TEST_REQUIRE(times.size() >= 2000U);
     const auto place = times.begin() + static_cast<std::ptrdiff_t>(times.size() * 99 / 100);
@@ -70,6 +80,7 @@ void compare(Hurt hurt, Heal heal) {
             co_await measure(locks, warming_up);
             for (std::size_t i = 0; i != rounds; ++i) {
                 co_await all_ready(locks);
+                co_await idle(locks);
                 co_await measure(locks, healthy);
                 for (const std::size_t victim : {1U, 4U}) {
                     hurt(five[victim]);
@@ -79,10 +90,11 @@ void compare(Hurt hurt, Heal heal) {
                     heal(five[victim]);
                 }
             }
-            const auto limit = 2 * p99(healthy) + 5ms;
-            BOOST_TEST_MESSAGE("p99 in ms: healthy " << in_ms(p99(healthy)) << ", with two down "
-                                                     << in_ms(p99(hurting)));
-            BOOST_TEST(in_ms(p99(hurting)) <= in_ms(limit));
+            const double usual = in_ms(p99(healthy));
+            const double with_two_down = in_ms(p99(hurting));
+            BOOST_TEST_MESSAGE("p99 in ms: healthy " << usual << ", with two down "
+                                                     << with_two_down);
+            BOOST_TEST(with_two_down <= 2 * usual + 5);
             BOOST_TEST(locks.counters().lost == 0U);
         }(),
         120s);

@@ -125,8 +125,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_no_clock_can_tell) {
         client locks(co_await asio::this_coro::executor, instances.config());
         const auto first = co_await mutex(locks, "x").try_acquire_for(mutex::duration::max());
         BOOST_TEST(first.has_value());
-        const auto second =
-            co_await mutex(locks, "y").try_acquire_until(mutex::time_point::max());
+        const auto second = co_await mutex(locks, "y").try_acquire_until(mutex::time_point::max());
         BOOST_TEST(second.has_value());
     }());
 }
@@ -333,8 +332,8 @@ BOOST_AUTO_TEST_CASE(without_servers_it_fails_in_bounded_time) {
 
 BOOST_AUTO_TEST_CASE(a_mutex_may_outlive_its_client) {
     run_test([&]() -> asio::awaitable<void> {
-        auto locks = std::make_unique<client>(co_await asio::this_coro::executor,
-                                              instances.config());
+        auto locks =
+            std::make_unique<client>(co_await asio::this_coro::executor, instances.config());
         mutex lock(*locks, "x");
         lease held = co_await lock.acquire();
         locks.reset();
@@ -395,6 +394,18 @@ BOOST_AUTO_TEST_CASE(closing_twice_at_once_and_while_connecting) {
     }());
 }
 
+BOOST_AUTO_TEST_CASE(a_client_keeps_its_context_busy_until_closed) {
+    for (const std::string& uri : {std::string("memory://a"), instances[0].uri()}) {
+        asio::io_context context;
+        std::optional<client> locks(std::in_place, context, config::from_uris({uri}));
+        context.run_for(20ms);
+        BOOST_TEST(!context.stopped());
+        locks.reset();
+        context.run_for(10s);
+        BOOST_TEST(context.stopped());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(closing_awaits_pending_releases) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -432,9 +443,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         co_await lock.try_acquire();
         co_await held.extend(20s);
         co_await held.release();
-        {
-            const lease dropped = co_await lock.acquire();
-        }
+        { const lease dropped = co_await lock.acquire(); }
         co_await settled(locks);
         const counters end = locks.counters();
         BOOST_TEST(end.attempts == 3U);

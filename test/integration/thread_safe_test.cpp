@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_among_threads) {
     std::atomic<int> entered = 0;
     std::vector<std::future<void>> visitors;
     for (int i = 0; i != 12; ++i) {
-        visitors.push_back(asio::co_spawn(
-            p.strand(), visit(p.locks(), inside, violations, entered), asio::use_future));
+        visitors.push_back(asio::co_spawn(p.strand(), visit(p.locks(), inside, violations, entered),
+                                          asio::use_future));
     }
     for (auto& visitor : visitors) {
         BOOST_TEST_REQUIRE((visitor.wait_for(60s) == std::future_status::ready));
@@ -174,9 +174,9 @@ BOOST_AUTO_TEST_CASE(cancelled_by_another_thread) {
         const auto one = std::make_shared<cancellable>();
         auto ended = one->ended.get_future();
         mutex(p.locks(), i % 3 == 0 ? "shared" : "x" + std::to_string(i))
-            .acquire(asio::bind_cancellation_slot(
-                one->signal.slot(),
-                [one](error e, const lease&) { one->ended.set_value(std::move(e)); }));
+            .acquire(asio::bind_cancellation_slot(one->signal.slot(), [one](error e, const lease&) {
+                one->ended.set_value(std::move(e));
+            }));
         const std::chrono::microseconds moment(random() % 1500);
         const auto start = steady_clock::now();
         asio::post(p.context(), [=] {
@@ -196,23 +196,34 @@ BOOST_AUTO_TEST_CASE(with_lock_in_threads) {
     std::atomic<int> inside = 0;
     std::atomic<int> violations = 0;
     std::atomic<std::size_t> ran = 0;
+    const auto visit_room = [&](lease& held, bool extends) -> asio::awaitable<void> {
+        violations += inside++ != 0 ? 1 : 0;
+        ++ran;
+        if (extends) {
+            try {
+                co_await held.extend(20s);
+            } catch (const boost::system::system_error& e) {  // cancelled
+                --inside;
+                throw;
+            }
+        }
+        --inside;
+    };
     std::vector<std::future<void>> all;
     for (std::size_t i = 0; i != 60; ++i) {
-        auto body = [&, i](lease& held) -> asio::awaitable<void> {
-            violations += inside++ != 0 ? 1 : 0;
-            ++ran;
-            if (i % 5 == 0) {
-                co_await held.extend(20s);
-            }
-            inside--;
-        };
-        const mutex lock(p.locks(), "room");
-        if (i % 2 == 0) {
-            all.push_back(with_lock(lock, body, asio::use_future));
-        } else {
-            all.push_back(with_lock(
-                lock, body, asio::cancel_after(std::chrono::milliseconds(i), asio::use_future)));
-        }
+        all.push_back(asio::co_spawn(
+            p.strand(),
+            [](client& locks, auto enter, std::size_t k) -> asio::awaitable<void> {
+                const mutex lock(locks, "room");
+                auto body = [=](lease& held) { return enter(held, k % 5 == 0); };
+                if (k % 2 == 0) {
+                    co_await with_lock(lock, body);
+                } else {
+                    co_await with_lock(lock, body,
+                                       asio::cancel_after(std::chrono::milliseconds(k)));
+                }
+            }(p.locks(), visit_room, i),
+            asio::use_future));
     }
     std::size_t aborts = 0;
     for (auto& one : all) {

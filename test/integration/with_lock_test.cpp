@@ -71,11 +71,11 @@ BOOST_AUTO_TEST_CASE(gives_back_what_the_body_returns) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
-        const int number = co_await with_lock(
-            lock, [](lease&) -> asio::awaitable<int> { co_return 42; });
+        const int number =
+            co_await with_lock(lock, [](lease&) -> asio::awaitable<int> { co_return 42; });
         BOOST_TEST(number == 42);
-        const std::unique_ptr<int> move_only = co_await with_lock(
-            lock, [](lease&) -> asio::awaitable<std::unique_ptr<int>> {
+        const std::unique_ptr<int> move_only =
+            co_await with_lock(lock, [](lease&) -> asio::awaitable<std::unique_ptr<int>> {
                 co_return std::make_unique<int>(43);
             });
         BOOST_TEST_REQUIRE(move_only != nullptr);
@@ -156,13 +156,12 @@ BOOST_AUTO_TEST_CASE(the_body_may_release_early) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
-        const int number =
-            co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
-                co_await held.release();
-                const auto again = co_await lock.try_acquire();
-                BOOST_TEST(again.has_value());
-                co_return 7;
-            });
+        const int number = co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
+            co_await held.release();
+            const auto again = co_await lock.try_acquire();
+            BOOST_TEST(again.has_value());
+            co_return 7;
+        });
         BOOST_TEST(number == 7);
     }());
 }
@@ -171,8 +170,8 @@ BOOST_AUTO_TEST_CASE(the_body_may_take_the_lease_away) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease taken;
-        const int number = co_await with_lock(
-            mutex(locks, "x"), [&](lease& held) -> asio::awaitable<int> {
+        const int number =
+            co_await with_lock(mutex(locks, "x"), [&](lease& held) -> asio::awaitable<int> {
                 taken = std::move(held);
                 co_return 8;
             });
@@ -258,8 +257,8 @@ BOOST_AUTO_TEST_CASE(cancelled_while_it_acquires) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x").acquire();
-        for (const auto type : {cancellation_type::terminal, cancellation_type::partial,
-                                cancellation_type::total}) {
+        for (const auto type :
+             {cancellation_type::terminal, cancellation_type::partial, cancellation_type::total}) {
             pending run;
             bool ran = false;
             const auto contended = locks.counters().contended;
@@ -305,8 +304,7 @@ BOOST_AUTO_TEST_CASE(the_bodys_own_filter_counts) {
         pending run;
         bool inside = false;
         run.start(mutex(locks, "x"), [&](lease&) -> asio::awaitable<void> {
-            co_await asio::this_coro::reset_cancellation_state(
-                asio::enable_total_cancellation());
+            co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
             inside = true;
             co_await forever();
         });
@@ -326,8 +324,7 @@ BOOST_AUTO_TEST_CASE(a_loss_after_a_cancellation_that_the_body_ignored) {
             bool inside = false;
             bool go_on = false;
             run.start(mutex(locks, "x", with_ttl(500ms)), [&](lease&) -> asio::awaitable<void> {
-                co_await asio::this_coro::reset_cancellation_state(
-                    asio::disable_cancellation());
+                co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
                 inside = true;
                 co_await async_wait_until([&] { return go_on; });
                 co_await asio::this_coro::reset_cancellation_state(
@@ -423,13 +420,13 @@ BOOST_AUTO_TEST_CASE(servers_gone_at_the_release_do_not_hang_it) {
         servers gone(3);
         client locks(co_await asio::this_coro::executor, gone.config());
         const stopwatch bounded;
-        const int number = co_await with_lock(
-            mutex(locks, "x", with_ttl(3s)), [&](lease&) -> asio::awaitable<int> {
-                for (auto& server : gone) {
-                    server.kill();
-                }
-                co_return 9;
-            });
+        const int number = co_await with_lock(mutex(locks, "x", with_ttl(3s)),
+                                              [&](lease&) -> asio::awaitable<int> {
+                                                  for (auto& server : gone) {
+                                                      server.kill();
+                                                  }
+                                                  co_return 9;
+                                              });
         BOOST_TEST(number == 9);  // that the release could not be done is no error
         BOOST_TEST((bounded.elapsed() < 5s));
     }());
@@ -455,8 +452,8 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails) {
 
 BOOST_AUTO_TEST_CASE(the_client_may_go_away_meanwhile) {
     run_test([&]() -> asio::awaitable<void> {
-        auto locks = std::make_unique<client>(co_await asio::this_coro::executor,
-                                              instances.config());
+        auto locks =
+            std::make_unique<client>(co_await asio::this_coro::executor, instances.config());
         pending run;
         bool inside = false;
         run.start(mutex(*locks, "x"), [&](lease&) -> asio::awaitable<void> {
@@ -484,11 +481,10 @@ BOOST_AUTO_TEST_CASE(one_in_another_and_many_at_once) {
                 mutex(locks, "outer"),
                 [&](lease&) -> asio::awaitable<void> {
                     BOOST_TEST(++inside == 1);
-                    co_await with_lock(mutex(locks, "inner"),
-                                       [&](lease&) -> asio::awaitable<void> {
-                                           ++ran;
-                                           co_return;
-                                       });
+                    co_await with_lock(mutex(locks, "inner"), [&](lease&) -> asio::awaitable<void> {
+                        ++ran;
+                        co_return;
+                    });
                     --inside;
                 },
                 [&](std::exception_ptr e) {

@@ -102,7 +102,12 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds) {
     check_allowed(max_hold(1ms));
     check_allowed(max_hold(24h * 365));
     check_refused(max_hold(-1ms), "max_hold",
-                  "max_hold: -1 ms is not allowed; expected 0 for no limit, or at least 1 ms");
+                  "max_hold: -1 ms is not allowed; expected 0 ms to 31536000000 ms");
+    check_refused(max_hold(24h * 365 + 1ms), "max_hold",
+                  "max_hold: 31536000001 ms is not allowed; expected 0 ms to 31536000000 ms");
+    check_refused(
+        max_hold(milliseconds::max()), "max_hold",
+        "max_hold: 9223372036854775807 ms is not allowed; expected 0 ms to 31536000000 ms");
 }
 
 BOOST_AUTO_TEST_CASE(retry_bounds) {

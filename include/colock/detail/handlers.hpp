@@ -68,8 +68,7 @@ public:
     }
 
 private:
-    using executor_type =
-        boost::asio::associated_executor_t<Handler, boost::asio::any_io_executor>;
+    using executor_type = boost::asio::associated_executor_t<Handler, boost::asio::any_io_executor>;
 
     boost::asio::executor_work_guard<executor_type> work_;
     Handler handler_;

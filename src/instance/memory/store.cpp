@@ -38,9 +38,8 @@ core::vote store::execute(const core::command& command, core::time_point now) {
 
         case verb::remaining:
             if (exists) {
-                return vote::denied(holder::another,
-                                    std::chrono::duration_cast<core::milliseconds>(
-                                        found->second.expires - now));
+                return vote::denied(holder::another, std::chrono::duration_cast<core::milliseconds>(
+                                                         found->second.expires - now));
             }
             return vote::denied(holder::nobody, core::milliseconds(0));
     }

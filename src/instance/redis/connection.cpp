@@ -13,9 +13,10 @@
 
 #include <utility>
 
-static_assert(BOOST_VERSION >= 109000,
-              "colock needs Boost 1.90 or newer: before it, cancelling a request that was sent tears "
-              "the connection down, and every other lock's renewal with it");
+static_assert(
+    BOOST_VERSION >= 109000,
+    "colock needs Boost 1.90 or newer: before it, cancelling a request that was sent tears "
+    "the connection down, and every other lock's renewal with it");
 
 namespace colock::instance::redis {
 namespace asio = boost::asio;
@@ -74,8 +75,7 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
                        const connection_settings& settings, asio::ssl::context tls)
     : to_(to),
       settings_(settings),
-      redis_(executor, std::move(tls),
-             boost::redis::logger(boost::redis::logger::level::disabled)),
+      redis_(executor, std::move(tls), boost::redis::logger(boost::redis::logger::level::disabled)),
       ended_signal_(executor, asio::steady_timer::time_point::max()) {
     redis_.set_receive_response(the_push_sink);
 }
@@ -127,8 +127,8 @@ void connection::run(const std::string& numeric_host) {
 asio::awaitable<std::string> connection::pass_probe() {
     probe questions(to_);
     any_adapter::impl_t adapter = [&questions, &owner = *owner_, first = true](
-                                      any_adapter::parse_event event,
-                                      const resp3::node_view& node, error_code&) mutable {
+                                      any_adapter::parse_event event, const resp3::node_view& node,
+                                      error_code&) mutable {
         if (std::exchange(first, false)) {
             owner.on_probing();  // Boost.Redis does not tell when it is connected
         }
@@ -228,8 +228,7 @@ void connection::on_executed(std::unique_ptr<batch> commands, const error_code& 
             reason = std::make_shared<const std::string>(ended_ ? end_reason_ : failure.message());
         }
         commands->pop();
-        owner_->on_vote(*unanswered,
-                        core::vote::failed(core::failure::connection_lost, reason));
+        owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason));
     }
     commands->clear();
     spare_batches_.push_back(std::move(commands));

@@ -33,10 +33,14 @@ vote decode_set(const node_view& root) {
 /// What the scripts return.
 vote decode_compare(const node_view& root, std::int64_t number) {
     switch (number) {
-        case 1: return vote::granted();
-        case 0: return vote::denied(holder::nobody);
-        case -1: return vote::denied(holder::another);
-        default: return unexpected(root);
+        case 1:
+            return vote::granted();
+        case 0:
+            return vote::denied(holder::nobody);
+        case -1:
+            return vote::denied(holder::another);
+        default:
+            return unexpected(root);
     }
 }
 
@@ -46,9 +50,12 @@ vote decode_remaining(const node_view& root, std::int64_t number) {
         return vote::denied(holder::another, core::milliseconds(number));
     }
     switch (number) {
-        case -1: return vote::denied(holder::another, core::milliseconds::max());
-        case -2: return vote::denied(holder::nobody, core::milliseconds(0));
-        default: return unexpected(root);
+        case -1:
+            return vote::denied(holder::another, core::milliseconds::max());
+        case -2:
+            return vote::denied(holder::nobody, core::milliseconds(0));
+        default:
+            return unexpected(root);
     }
 }
 

@@ -28,8 +28,8 @@ class number {
 public:
     explicit number(long long value)
         : size_(static_cast<std::size_t>(
-              std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr -
-              text_.data())) {}
+              std::to_chars(text_.data(), text_.data() + text_.size(), value).ptr - text_.data())) {
+    }
     [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
 
 private:

@@ -5,10 +5,10 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <array>
-#include <atomic>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <array>
+#include <atomic>
 #include <system_error>
 #include <thread>
 #include <utility>

@@ -25,7 +25,8 @@ asio::awaitable<void> use_both(colock::client& locks, redis::connection& connect
     ping.get_config().cancel_if_not_connected = true;
     ping.push("PING");
     redis::response<std::string> pong;
-    auto [error, size] = co_await connection.async_exec(ping, pong, asio::as_tuple(asio::use_awaitable));
+    auto [error, size] =
+        co_await connection.async_exec(ping, pong, asio::as_tuple(asio::use_awaitable));
     std::cout << "our own connection: " << error.message() << ", " << size << " bytes\n";
 
     colock::mutex mutex{locks, "own-redis"};

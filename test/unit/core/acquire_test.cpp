@@ -613,7 +613,8 @@ BOOST_AUTO_TEST_CASE(a_rest_that_is_told_in_time_to_wait_starts_the_attempt) {
 }
 
 /// All who polled the same key hear at the same time that it is gone.
-BOOST_AUTO_TEST_CASE(who_is_told_that_a_key_is_gone_waits_a_first_backoff_and_not_in_step_with_others) {
+BOOST_AUTO_TEST_CASE(
+    who_is_told_that_a_key_is_gone_waits_a_first_backoff_and_not_in_step_with_others) {
     std::set<time_point> waits;
     for (std::uint64_t seed = 0; seed != 20; ++seed) {
         acquire_settings settings = five();
@@ -628,8 +629,8 @@ BOOST_AUTO_TEST_CASE(who_is_told_that_a_key_is_gone_waits_a_first_backoff_and_no
             said(machine, timer(), now);
         }
         said(machine, denied(0), now);  // the eighth: backs off for at least half a second
-        const auto action = machine.resume(
-            acquire::event::remaining(0, vote::denied(holder::nobody, 0ms)), now);
+        const auto action =
+            machine.resume(acquire::event::remaining(0, vote::denied(holder::nobody, 0ms)), now);
         BOOST_TEST((action.kind == acquire::action::kind_type::wait));
         BOOST_TEST((action.time >= now + 4ms));
         BOOST_TEST((action.time <= now + 8ms));

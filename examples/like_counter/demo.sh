@@ -1,0 +1,290 @@
+#!/usr/bin/env bash
+# The like counter, whole: lock servers, a data server, service processes, load, faults, and the check of every like.
+
+# shellcheck source=../../cmake/script.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+
+usage() {
+    cat <<'TEXT'
+Usage: examples/like_counter/demo.sh [options]
+
+Builds the like counter and runs it: five redis-servers for locks and one for data, two service processes, and a driver
+that puts load on them. In mid-run one lock server is killed (SIGKILL) and another is stopped for two seconds (SIGSTOP);
+both come back. Then every entity is checked: the set of its likers, its running total, and the likes that the driver
+knows to have been accepted must be the same number. All that was started is gone afterwards.
+
+  --seconds N     length of the load, 1 to 3600 (default 10)
+  --instances N   lock servers, 1 to 25 (default 5; with fewer than five, one fault comes after the other)
+  --memory        no Redis at all: one service process with locks and likes in its memory, and no faults
+  --no-lock       no locks: shows how the counters drift apart; the exit code is 1 then
+  --serve         no load: stay up for curl and a browser until Ctrl-C
+  --json FILE     write the result there
+  --help          this text
+
+Environment:
+  LIKE_COUNTER_PROGRAMS=DIR   use the programs in this folder instead of building them
+
+Exit codes: 0 no mismatches and no lock violations; 1 there were some; 2 wrong use; others: it could not be run.
+TEXT
+}
+
+seconds=10
+instances=5
+memory=false
+locking=true
+serve=false
+json=
+
+number_option() {   # NAME VALUE SMALLEST LARGEST
+    if [[ ! $2 =~ ^[0-9]{1,5}$ ]] || ((10#$2 < $3 || 10#$2 > $4)); then refuse "$1 needs a number from $3 to $4, not $2"; fi
+}
+
+while (($# > 0)); do
+    case $1 in
+        --seconds) option_value "$@"; number_option "$1" "$2" 1 3600; seconds=$((10#$2)); shift ;;
+        --instances) option_value "$@"; number_option "$1" "$2" 1 25; instances=$((10#$2)); shift ;;
+        --json) option_value "$@"; json=$2; shift ;;
+        --memory) memory=true ;;
+        --no-lock) locking=false ;;
+        --serve) serve=true ;;
+        *) common_option "$1" ;;
+    esac
+    shift
+done
+
+readonly ttl_ms=2000   # of the locks
+work=                  # a temporary folder: logs, results, the servers' own folders
+
+# --- Time -------------------------------------------------------------------------------------------------------------
+
+now_ms() { printf '%s' $((${EPOCHREALTIME/[.,]/} / 1000)); }
+
+# wait_for WHAT SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+    local what=$1 deadline=$(($(now_ms) + $2 * 1000))
+    shift 2
+    until "$@"; do
+        if (($(now_ms) > deadline)); then die "$what: not within the time allowed"; fi
+        run_interruptible sleep 0.05
+    done
+}
+
+sleep_until_ms() {
+    local left=$(($1 - $(now_ms)))
+    if ((left > 0)); then run_interruptible sleep "$(printf '%d.%03d' $((left / 1000)) $((left % 1000)))"; fi
+}
+
+# --- Redis servers ----------------------------------------------------------------------------------------------------
+
+declare -A redis_pid redis_port   # by name: lock1, lock2, ..., data
+
+in_use() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# A port that nobody listens on, below those that the system gives to outgoing connections.
+free_port() {
+    local port
+    for _ in {1..100}; do
+        port=$((10000 + RANDOM % 20000))
+        if ! in_use "$port"; then printf '%s' "$port"; return; fi
+    done
+    die "no free port found"
+}
+
+redis_answers() { [[ $(timeout 1 redis-cli -h 127.0.0.1 -p "$1" ping 2>/dev/null) == PONG ]]; }
+
+# Starts a server on a port, and tells whether it came up: another program may have taken the port meanwhile.
+try_redis() {
+    local name=$1 port=$2 folder=$work/$1 deadline=$(($(now_ms) + 10000))
+    mkdir -p "$folder"
+    redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --daemonize no --dir "$folder" \
+        </dev/null >>"$work/$name.log" 2>&1 &
+    redis_pid[$name]=$!
+    redis_port[$name]=$port
+    stop_at_exit "${redis_pid[$name]}"
+    while kill -0 "${redis_pid[$name]}" 2>/dev/null && (($(now_ms) < deadline)); do
+        if redis_answers "$port"; then return 0; fi
+        run_interruptible sleep 0.02
+    done
+    return 1
+}
+
+start_redis() {
+    for _ in {1..5}; do
+        if try_redis "$1" "$(free_port)"; then return 0; fi
+    done
+    cat "$work/$1.log" >&2
+    die "redis-server ($1) does not start"
+}
+
+restart_redis() {
+    for _ in {1..5}; do
+        if try_redis "$1" "${redis_port[$1]}"; then return 0; fi
+    done
+    die "redis-server ($1) does not start again on port ${redis_port[$1]}"
+}
+
+redis_uri() { printf 'redis://127.0.0.1:%s' "${redis_port[$1]}"; }
+
+start_redis_servers() {
+    local i
+    start_redis data
+    if $locking; then
+        for ((i = 1; i <= instances; ++i)); do start_redis "lock$i"; done
+    fi
+    say "$((${#redis_pid[@]} - 1)) lock servers and 1 data server run"
+}
+
+# --- Service processes ------------------------------------------------------------------------------------------------
+
+service_pids=()
+service_addresses=()
+
+lock_arguments() {
+    local i
+    if ! $locking; then printf '%s\n' --no-lock; return; fi
+    for ((i = 1; i <= instances; ++i)); do
+        printf '%s\n' --lock
+        if $memory; then printf 'memory://lock%d\n' "$i"; else redis_uri "lock$i"; printf '\n'; fi
+    done
+}
+
+service_listens() { grep -q '^listening on' "$1" || ! kill -0 "$2" 2>/dev/null; }
+service_healthy() { curl -sf -o /dev/null --max-time 2 "http://$1/healthz"; }
+
+start_service() {
+    local log=$work/service$1.log data=memory arguments pid address
+    if ! $memory; then data=$(redis_uri data); fi
+    mapfile -t arguments < <(lock_arguments)
+    (cd "$work" && exec "$programs/like_counter_service" --listen 127.0.0.1:0 --data "$data" --ttl-ms "$ttl_ms" \
+        "${arguments[@]}") </dev/null >"$log" 2>&1 &
+    pid=$!
+    stop_at_exit "$pid"
+    wait_for "service $1" 10 service_listens "$log" "$pid"
+    address=$(sed -n 's|^listening on http://||p' "$log")
+    if [[ -z $address ]]; then cat "$log" >&2; die "service $1 does not start"; fi
+    service_pids+=("$pid")
+    service_addresses+=("$address")
+    wait_for "service $1 has no quorum" 10 service_healthy "$address"
+}
+
+start_services() {
+    local i count=2
+    if $memory; then count=1; fi
+    for ((i = 1; i <= count; ++i)); do start_service "$i"; done
+    say "$count service process(es): ${service_addresses[*]/#/http://}"
+}
+
+# The services must end by themselves, and well, when asked to.
+stop_services() {
+    local pid status
+    for pid in "${service_pids[@]}"; do kill -TERM "$pid" 2>/dev/null || true; done
+    for pid in "${service_pids[@]}"; do
+        status=0
+        wait "$pid" || status=$?
+        if ((status != 0)); then
+            cat "$work"/service*.log >&2
+            die "a service process ended with status $status"
+        fi
+    done
+}
+
+# --- Faults -----------------------------------------------------------------------------------------------------------
+
+fault() {   # WHAT NAME: notes it
+    local at=$(($(now_ms) - load_began))
+    printf '%d.%03d %s %s\n' $((at / 1000)) $((at % 1000)) "$1" "$(redis_uri "$2")" >>"$work/faults"
+}
+
+kill_redis() {
+    kill -KILL "${redis_pid[$1]}"
+    wait "${redis_pid[$1]}" 2>/dev/null || true
+    fault killed "$1"
+}
+
+stop_redis() { kill -STOP "${redis_pid[$1]}"; fault stopped "$1"; }
+continue_redis() { kill -CONT "${redis_pid[$1]}"; fault continued "$1"; }
+restart_killed() { restart_redis "$1"; fault restarted "$1"; }
+
+# A server that comes back has forgotten its locks. It stays away for a ttl, so that none of them is still in use.
+inject_faults() {
+    local kill_at=$((seconds * 200)) stop_at restart_at stopped=lock2
+    if ((instances == 1)); then stopped=lock1; fi
+    if ((instances >= 5)); then   # two may be away at once, and a quorum is left
+        stop_at=$((kill_at + seconds * 100))
+        restart_at=$((kill_at + ttl_ms > stop_at + 1000 ? kill_at + ttl_ms : stop_at + 1000))
+    else
+        restart_at=$((kill_at + ttl_ms))
+        stop_at=$((restart_at + seconds * 100))
+    fi
+    sleep_until_ms $((load_began + kill_at))
+    kill_redis lock1
+    if ((restart_at < stop_at)); then
+        sleep_until_ms $((load_began + restart_at))
+        restart_killed lock1
+    fi
+    sleep_until_ms $((load_began + stop_at))
+    stop_redis "$stopped"
+    if ((restart_at > stop_at)); then
+        sleep_until_ms $((load_began + restart_at))
+        restart_killed lock1
+    fi
+    sleep_until_ms $((load_began + stop_at + 2000))
+    continue_redis "$stopped"
+}
+
+# --- The two things to do ---------------------------------------------------------------------------------------------
+
+run_load() {
+    local driver targets=() status=0
+    targets=("${service_addresses[@]/#/--target=}")
+    say "load for $seconds s"
+    : >"$work/faults"
+    load_began=$(now_ms)
+    (cd "$work" && exec "$programs/like_counter_driver" load --seconds "$seconds" --json "$work/result.json" \
+        "${targets[@]}") </dev/null &
+    driver=$!
+    stop_at_exit "$driver"
+    if $locking && ! $memory; then inject_faults; fi
+    wait "$driver" || status=$?
+    if ((status > 1)); then
+        tail -n 20 "$work"/service*.log >&2
+        die "the driver failed"
+    fi
+}
+
+report() {
+    "$programs/like_counter_driver" report "$work/result.json" --faults "$work/faults" ${json:+--json "$json"}
+}
+
+stay_up() {
+    local address=${service_addresses[0]}
+    cat <<TEXT
+In a browser: http://$address/
+
+curl http://$address/v1/entities/ada.first-post/likes --json '{"user": "bob"}'
+curl http://$address/v1/entities/ada.first-post/likes
+curl -X DELETE 'http://${service_addresses[-1]}/v1/entities/ada.first-post/likes?user=bob'
+curl http://$address/v1/authors/ada
+curl http://$address/v1/status
+
+Ctrl-C ends it.
+TEXT
+    wait -n "${service_pids[@]}" || true
+    die "a service process has ended: $(tail -n 3 "$work"/service*.log)"
+}
+
+# --- The whole --------------------------------------------------------------------------------------------------------
+
+programs=${LIKE_COUNTER_PROGRAMS:-}
+if [[ -z $programs ]]; then
+    colock_bootstrap
+    colock_build release like_counter_service like_counter_driver
+    programs=$colock_root/build/release/examples/like_counter
+fi
+temporary_folder work
+if ! $memory; then start_redis_servers; fi
+start_services
+if $serve; then stay_up; fi
+run_load
+stop_services
+report

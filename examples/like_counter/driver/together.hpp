@@ -1,0 +1,39 @@
+#ifndef LIKE_COUNTER_DRIVER_TOGETHER_HPP
+#define LIKE_COUNTER_DRIVER_TOGETHER_HPP
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace like_counter::driver {
+
+/// Runs coroutines side by side until all have ended; then rethrows what one of them threw.
+inline boost::asio::awaitable<void> together(boost::asio::any_io_executor executor,
+                                             std::vector<boost::asio::awaitable<void>> coroutines) {
+    namespace asio = boost::asio;
+    using started =
+        decltype(asio::co_spawn(executor, std::declval<asio::awaitable<void>>(), asio::deferred));
+    std::vector<started> all;
+    for (auto& coroutine : coroutines) {
+        all.push_back(asio::co_spawn(executor, std::move(coroutine), asio::deferred));
+    }
+    auto group = asio::experimental::make_parallel_group(std::move(all));
+    const auto [order, failures] =
+        co_await group.async_wait(asio::experimental::wait_for_one_error(), asio::use_awaitable);
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+    }
+}
+
+}  // namespace like_counter::driver
+
+#endif

@@ -1,0 +1,168 @@
+#include "api.hpp"
+
+#include "api_error.hpp"
+#include "json_response.hpp"
+#include "like_request.hpp"
+#include "page.hpp"
+#include "status.hpp"
+
+#include <boost/beast/http/field.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+namespace like_counter {
+namespace {
+
+std::string allowed(resource what) {
+    std::string list;
+    for (const http::verb method : methods_of(what)) {
+        list += (list.empty() ? "" : ", ") + std::string(http::to_string(method));
+    }
+    return list;
+}
+
+bool is_allowed(http::verb method, resource what) {
+    const auto& methods = methods_of(what);
+    return std::find(methods.begin(), methods.end(), method) != methods.end();
+}
+
+http_response wrong_method(const http_request& request, resource what) {
+    http_response response = to_response(
+        api_error(http::status::method_not_allowed, "method_not_allowed",
+                  std::string(request.method_string()) + " is not for this; " + allowed(what)));
+    response.set(http::field::allow, allowed(what));
+    return response;
+}
+
+http_response page_response() {
+    http_response response(http::status::ok, 11);
+    response.set(http::field::content_type, "text/html; charset=utf-8");
+    response.body() = page;
+    return response;
+}
+
+}  // namespace
+
+asio::awaitable<http_response> api::answer(http_request request) {
+    ++counters_.in_flight;
+    http_response response;
+    std::exception_ptr failure;
+    try {
+        response = co_await dispatch(request);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (failure) {
+        response = to_response(to_api_error(failure));
+    }
+    --counters_.in_flight;
+    count(response);
+    co_return response;
+}
+
+asio::awaitable<http_response> api::dispatch(const http_request& request) {
+    const auto where = find_route(request.target());
+    if (!where) {
+        throw api_error(http::status::not_found, "not_found",
+                        "there is nothing at " + std::string(request.target()));
+    }
+    if (!is_allowed(request.method(), where->what)) {
+        co_return wrong_method(request, where->what);
+    }
+    switch (where->what) {
+        case resource::page:
+            co_return page_response();
+        case resource::health:
+            co_return co_await health();
+        case resource::status:
+            co_return status();
+        case resource::author:
+            co_return co_await author(*where);
+        case resource::entity_likes:
+            break;
+    }
+    if (request.method() == http::verb::get) {
+        co_return co_await entity(*where);
+    }
+    co_return co_await change(request, *where);
+}
+
+asio::awaitable<http_response> api::change(const http_request& request, const route& where) {
+    const wish wanted = read_wish(request, where);
+    const outcome result = co_await likes_.fulfil(wanted);
+    const nlohmann::json body{{"entity", wanted.entity.value()},
+                              {"user", wanted.user.value()},
+                              {"liked", wanted.liked},
+                              {"changed", result.changed},
+                              {"likes", result.likes}};
+    co_return json_response(http::status::ok, body);
+}
+
+asio::awaitable<http_response> api::entity(const route& where) {
+    const entity_id id(where.id);
+    const entity_query query = read_entity_query(where);
+    const entity_record found = co_await store_.read(id, query.user, query.most_users);
+    nlohmann::json body{{"entity", id.value()},
+                        {"author", id.author().value()},
+                        {"likes", found.likes},
+                        {"counted", found.counted}};
+    if (query.user) {
+        body["user"] = query.user->value();
+        body["liked"] = found.liked.value_or(false);
+    }
+    if (query.most_users > 0) {
+        body["users"] = found.users;
+    }
+    co_return json_response(http::status::ok, body);
+}
+
+asio::awaitable<http_response> api::author(const route& where) {
+    const author_name name(where.id);
+    const std::int64_t total = co_await store_.author_total(name);
+    const nlohmann::json body{{"author", name.value()}, {"likes", total}};
+    co_return json_response(http::status::ok, body);
+}
+
+asio::awaitable<http_response> api::health() {
+    nlohmann::json body{{"store", "reachable"}};
+    bool healthy = co_await store_.reachable();
+    if (!healthy) {
+        body["store"] = "unreachable";
+    }
+    if (locks_ != nullptr) {
+        const quorum_state state = quorum_of(locks_->instances());
+        body["instances"] = state.instances;
+        body["instances_ready"] = state.ready;
+        body["quorum"] = state.quorum();
+        healthy = healthy && state.reached();
+    }
+    body["status"] = healthy ? "ok" : "unavailable";
+    co_return json_response(healthy ? http::status::ok : http::status::service_unavailable, body);
+}
+
+http_response api::status() const {
+    nlohmann::json body{{"service", to_json(counters_)},
+                        {"store", {{"kind", store_.kind()}}},
+                        {"locking", locks_ != nullptr},
+                        {"instances", nlohmann::json::array()}};
+    if (locks_ != nullptr) {
+        body["instances"] = to_json(locks_->instances());
+        body["locks"] = to_json(locks_->counters());
+    }
+    return json_response(http::status::ok, body);
+}
+
+void api::count(const http_response& response) {
+    ++counters_.requests;
+    const auto kind = http::to_status_class(response.result());
+    counters_.rejected += kind == http::status_class::client_error ? 1 : 0;
+    counters_.errors += kind == http::status_class::server_error ? 1 : 0;
+}
+
+}  // namespace like_counter

@@ -1,0 +1,162 @@
+#include "http_session.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+#include <boost/beast/http/verb.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+namespace like_counter {
+namespace {
+
+constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
+
+// The status that tells the peer what was wrong; none where nobody is left to be told.
+std::optional<http::status> status_for(error_code problem) {
+    if (problem == http::error::header_limit || problem == http::error::buffer_overflow) {
+        return http::status::request_header_fields_too_large;
+    }
+    if (problem == http::error::body_limit) {
+        return http::status::payload_too_large;
+    }
+    if (problem == beast::error::timeout) {
+        return http::status::request_timeout;
+    }
+    if (problem == http::error::end_of_stream || problem == http::error::partial_message) {
+        return std::nullopt;
+    }
+    if (problem.category() == http::make_error_code(http::error::bad_method).category()) {
+        return http::status::bad_request;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+http_session::http_session(asio::ip::tcp::socket socket, const http_limits& limits,
+                           const http_handler& handler)
+    : stream_(std::move(socket)), limits_(limits), handler_(handler) {
+    error_code ignored;  // a matter of speed only
+    stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+asio::awaitable<void> http_session::run() {
+    bool open = true;
+    while (open && !finishing_) {
+        const error_code problem = co_await read_request();
+        if (problem) {
+            co_await refuse(problem);
+            co_return;
+        }
+        open = co_await answer();
+    }
+    co_await close();
+}
+
+void http_session::finish() {
+    finishing_ = true;
+    if (between_requests_ && !(parser_ && parser_->got_some())) {
+        stream_.cancel();
+    }
+}
+
+void http_session::abort() {
+    abort_.emit(asio::cancellation_type::terminal);
+    stream_.close();
+}
+
+asio::awaitable<error_code> http_session::read_request() {
+    parser_.emplace();
+    parser_->header_limit(limits_.header_bytes);
+    parser_->body_limit(limits_.body_bytes);
+
+    between_requests_ = true;
+    stream_.expires_after(limits_.idle_timeout);
+    const auto [header_error, header_size] =
+        co_await http::async_read_header(stream_, buffer_, *parser_, as_result);
+    between_requests_ = false;
+    if (header_error) {
+        co_return header_error;
+    }
+
+    stream_.expires_after(limits_.transfer_timeout);
+    co_await allow_body();
+    const auto [body_error, body_size] =
+        co_await http::async_read(stream_, buffer_, *parser_, as_result);
+    stream_.expires_never();
+    co_return body_error;
+}
+
+asio::awaitable<void> http_session::allow_body() {
+    if (!beast::iequals(parser_->get()[http::field::expect], "100-continue")) {
+        co_return;
+    }
+    http::response<http::empty_body> go_on(http::status::continue_, 11);
+    // If it cannot be sent, reading the body fails next.
+    co_await http::async_write(stream_, go_on, as_result);
+}
+
+asio::awaitable<bool> http_session::answer() {
+    http_request request = parser_->release();
+    const bool wants_more = request.keep_alive();
+    const bool wants_body = request.method() != http::verb::head;
+    http_response response = co_await handler_.answer(std::move(request));
+    if (!wants_body) {
+        response.body().clear();
+    }
+    co_return co_await send(std::move(response), wants_more && !finishing_);
+}
+
+asio::awaitable<void> http_session::refuse(error_code problem) {
+    const auto status = parser_->got_some() ? status_for(problem) : std::nullopt;
+    if (status && co_await send(handler_.refuse(*status, problem.message()), false)) {
+        co_return;
+    }
+    co_await close();
+}
+
+// Whether the connection may go on.
+asio::awaitable<bool> http_session::send(http_response response, bool keep_alive) {
+    response.version(11);
+    response.keep_alive(keep_alive);
+    response.prepare_payload();
+    stream_.expires_after(limits_.transfer_timeout);
+    const auto [failure, size] = co_await http::async_write(stream_, response, as_result);
+    stream_.expires_never();
+    co_return !failure && keep_alive;
+}
+
+// Closing a socket that has unread input resets the connection, and the peer may lose the answer that
+// it has not read yet. So what is still coming is read first, for a moment.
+asio::awaitable<void> http_session::close() {
+    error_code ignored;
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    if (ignored) {
+        co_return;
+    }
+    stream_.expires_after(std::chrono::seconds(1));
+    std::array<char, 4096> discarded;
+    error_code ended;
+    while (!ended) {
+        const auto [failure, size] =
+            co_await stream_.async_read_some(asio::buffer(discarded), as_result);
+        ended = failure;
+    }
+}
+
+}  // namespace like_counter

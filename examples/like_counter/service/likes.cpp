@@ -1,0 +1,124 @@
+#include "likes.hpp"
+
+#include <colock/mutex.hpp>
+#include <colock/with_lock.hpp>
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <exception>
+#include <random>
+#include <utility>
+
+namespace asio = boost::asio;
+
+namespace like_counter {
+
+likes::likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
+             std::chrono::milliseconds patience, counters& counters)
+    : store_(store),
+      locks_(locks),
+      lock_options_(lock_options),
+      patience_(patience),
+      counters_(counters),
+      visit_prefix_(std::to_string(std::random_device()()) + "-") {}
+
+asio::awaitable<outcome> likes::fulfil(wish the_wish) {
+    outcome result = locks_ != nullptr ? co_await fulfil_locked(std::move(the_wish))
+                                       : co_await visit(std::move(the_wish), nullptr);
+    ++counters_.accepted;
+    counters_.changed += result.changed ? 1 : 0;
+    co_return result;
+}
+
+asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
+    colock::mutex lock(*locks_, "like:" + the_wish.entity.value(), lock_options_);
+    auto critical_section = [this, &the_wish](colock::lease& held) {
+        return visit(the_wish, &held);
+    };
+    try {
+        co_return co_await colock::with_lock(lock, critical_section,
+                                             asio::cancel_after(patience_, asio::use_awaitable));
+    } catch (const boost::system::system_error& failure) {
+        if (failure.code() != asio::error::operation_aborted) {
+            throw;
+        }
+        // Only waiting for the lock can have been cut short: visit() does not let itself be.
+        throw busy("others had the lock on " + the_wish.entity.value() + " for too long");
+    }
+}
+
+// The critical section: enters the guard, looks, writes, leaves.
+//
+// Cut off half-way it would leave set and totals apart, and the loss of the lease cancels it. So it
+// does not let itself be cancelled. What makes that safe instead: it is short, two commands to the
+// data server, each of which ends by itself, and it writes only if the lease has still time for it.
+//
+// That guarantees: a visit whose process and data server run as they should writes while it has the
+// lock, and writes all or nothing. It does not guarantee: a process that is paused for longer than
+// the lease after the check, or a data server that executes a command long after it was sent, can
+// write when another has the lock already; a connection that breaks in mid-command can leave the
+// writes half done. Against the late writer helps only a fencing token that the data server checks,
+// against the half-done write only a transaction.
+asio::awaitable<outcome> likes::visit(wish the_wish, const colock::lease* held) {
+    co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+
+    const visit_id visit = next_visit();
+    const entity_id entity = the_wish.entity;
+    bool changed = false;
+    bool alone = true;
+    std::exception_ptr failure;
+    departure left{};
+    try {
+        left = co_await act(std::move(the_wish), visit, held, changed, alone);
+        alone = alone && left.present == 0 && left.set_changed;
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (!alone) {
+        ++counters_.lock_violations;
+    }
+    if (failure) {
+        try {
+            co_await store_.leave(entity, visit);
+        } catch (const store_error&) {
+            // Then the guard's expiry has to do it.
+        }
+        std::rethrow_exception(failure);
+    }
+    co_return outcome{changed, left.likes};
+}
+
+// Look, then act. (A counter as simple as this one could do without a lock: SADD tells whether it
+// added. It stands for the many cases where what is written depends on what was read.)
+asio::awaitable<departure> likes::act(wish the_wish, visit_id visit, const colock::lease* held,
+                                      bool& changed, bool& alone) {
+    // A killed process leaves its visit in the guard, and the next holder must not take it for
+    // company: the guard forgets it before the lock's ttl can end.
+    const auto guard_expiry = lock_options_.ttl / 2;
+    const entry found = co_await store_.enter(the_wish, visit, guard_expiry);
+    alone = found.present == 1;
+    changed = found.liked != the_wish.liked;
+    if (!changed) {
+        co_return co_await store_.leave(the_wish.entity, std::move(visit));
+    }
+    if (!time_to_write(held)) {
+        throw too_late("the lock on " + the_wish.entity.value() + " was about to be lost");
+    }
+    co_return co_await store_.write_and_leave(std::move(the_wish), std::move(visit));
+}
+
+bool likes::time_to_write(const colock::lease* held) const noexcept {
+    return held == nullptr ||
+           held->valid_until() - std::chrono::steady_clock::now() >= store_.command_timeout();
+}
+
+visit_id likes::next_visit() {
+    return {visit_prefix_ + std::to_string(++visits_)};
+}
+
+}  // namespace like_counter

@@ -1,0 +1,66 @@
+#ifndef LIKE_COUNTER_LIKES_HPP
+#define LIKE_COUNTER_LIKES_HPP
+
+#include "counters.hpp"
+#include "domain.hpp"
+#include "like_store.hpp"
+
+#include <colock/client.hpp>
+#include <colock/lease.hpp>
+#include <colock/lock_options.hpp>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace like_counter {
+
+/// Others had the entity's lock for all of the time that we were willing to wait. Nothing was
+/// written.
+class busy : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The lease had too little left when it was time to write. Nothing was written.
+class too_late : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The likes, and the critical section that keeps a set and two totals in step.
+class likes {
+public:
+    /// With `locks == nullptr` nothing is locked, to show what happens then.
+    likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
+          std::chrono::milliseconds patience, counters& counters);
+
+    /// Makes a wish come true, under the lock on its entity.
+    ///
+    /// Throws `busy` and `too_late`; `colock::lock_error` with `condition::unavailable` (nothing was
+    /// written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
+    boost::asio::awaitable<outcome> fulfil(wish the_wish);
+
+private:
+    boost::asio::awaitable<outcome> fulfil_locked(wish the_wish);
+    boost::asio::awaitable<outcome> visit(wish the_wish, const colock::lease* held);
+    boost::asio::awaitable<departure> act(wish the_wish, visit_id visit, const colock::lease* held,
+                                          bool& changed, bool& alone);
+    [[nodiscard]] bool time_to_write(const colock::lease* held) const noexcept;
+    [[nodiscard]] visit_id next_visit();
+
+    like_store& store_;
+    colock::client* locks_;
+    colock::lock_options lock_options_;
+    std::chrono::milliseconds patience_;
+    counters& counters_;
+    std::string visit_prefix_;
+    std::uint64_t visits_ = 0;
+};
+
+}  // namespace like_counter
+
+#endif

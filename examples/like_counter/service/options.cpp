@@ -1,0 +1,167 @@
+#include "options.hpp"
+
+#include "redis_like_store.hpp"
+
+#include <boost/asio/ip/address.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+
+namespace like_counter {
+namespace {
+
+/// The options as they were typed.
+struct raw_options {
+    std::string listen = "127.0.0.1:8080";
+    std::vector<std::string> locks;
+    std::string config_file;
+    bool no_lock = false;
+    std::string data;
+    std::int64_t ttl_ms = 3000;
+    std::int64_t patience_ms = 5000;
+    std::int64_t stop_patience_ms = 5000;
+    std::uint64_t max_body_bytes = http_limits().body_bytes;
+    std::uint32_t max_header_bytes = http_limits().header_bytes;
+    std::size_t max_connections = http_limits().connections;
+};
+
+void describe(CLI::App& app, raw_options& raw) {
+    app.add_option("--listen", raw.listen, "host:port to serve on; port 0: any that is free")
+        ->capture_default_str();
+    app.add_option("--lock", raw.locks,
+                   "an instance that votes on the locks; repeat it for each (redis://..., "
+                   "rediss://..., unix://..., memory://name)")
+        ->allow_extra_args(false);
+    app.add_option("--config", raw.config_file,
+                   "a JSON file with colock's configuration; --lock replaces its instances");
+    app.add_flag("--no-lock", raw.no_lock, "take no locks, to see the counters drift apart");
+    app.add_option("--data", raw.data,
+                   "where the likes are: redis://host[:port][/database], memory")
+        ->required();
+    app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks")
+        ->check(CLI::Range(300, 86'400'000))
+        ->capture_default_str();
+    app.add_option("--patience-ms", raw.patience_ms, "longest wait of a request for its lock")
+        ->check(CLI::Range(1, 3'600'000))
+        ->capture_default_str();
+    app.add_option("--stop-patience-ms", raw.stop_patience_ms,
+                   "how long requests in flight may take when the service stops")
+        ->check(CLI::Range(0, 3'600'000))
+        ->capture_default_str();
+    app.add_option("--max-body-bytes", raw.max_body_bytes)->capture_default_str();
+    app.add_option("--max-header-bytes", raw.max_header_bytes)
+        ->check(CLI::Range(256, 1'048'576))
+        ->capture_default_str();
+    app.add_option("--max-connections", raw.max_connections)
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        throw std::invalid_argument("--config: cannot read " + path);
+    }
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+asio::ip::tcp::endpoint parse_endpoint(const std::string& text) {
+    const auto colon = text.rfind(':');
+    const std::string_view digits =
+        std::string_view(text).substr(colon == std::string::npos ? text.size() : colon + 1);
+    std::string host = text.substr(0, colon);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+        host = host.substr(1, host.size() - 2);
+    }
+    std::uint16_t port = 0;
+    const auto [stop, problem] = std::from_chars(digits.begin(), digits.end(), port);
+    boost::system::error_code no_address;
+    const auto address =
+        asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, no_address);
+    if (problem != std::errc() || stop != digits.end() || no_address) {
+        throw std::invalid_argument("--listen: expected address:port, not " + text);
+    }
+    return {address, port};
+}
+
+std::optional<colock::config> read_lock_config(const raw_options& raw) {
+    if (raw.no_lock) {
+        if (!raw.locks.empty() || !raw.config_file.empty()) {
+            throw std::invalid_argument("--no-lock goes with neither --lock nor --config");
+        }
+        return std::nullopt;
+    }
+    if (raw.locks.empty() && raw.config_file.empty()) {
+        throw std::invalid_argument("which instances vote? Give --lock, --config, or --no-lock");
+    }
+    if (raw.config_file.empty()) {
+        return colock::config::from_uris(raw.locks);
+    }
+    colock::config config = colock::config::from_json(read_file(raw.config_file));
+    if (!raw.locks.empty()) {
+        config.instances = raw.locks;
+        config.validate();
+    }
+    return config;
+}
+
+colock::lock_options lock_options_for(milliseconds ttl) {
+    colock::lock_options lock;
+    lock.ttl = ttl;
+    // The sections are a few milliseconds long: what waits for one should not sleep through ten.
+    lock.retry.initial = milliseconds(2);
+    lock.retry.maximum = milliseconds(50);
+    lock.validate();
+    return lock;
+}
+
+options interpret(const raw_options& raw) {
+    options result;
+    result.listen = parse_endpoint(raw.listen);
+    result.locks = read_lock_config(raw);
+    result.lock = lock_options_for(milliseconds(raw.ttl_ms));
+    result.data = raw.data;
+    if (raw.data != "memory") {
+        redis_like_store::parse(raw.data);
+    }
+    result.patience = milliseconds(raw.patience_ms);
+    result.stop_patience = milliseconds(raw.stop_patience_ms);
+    result.http.body_bytes = raw.max_body_bytes;
+    result.http.header_bytes = raw.max_header_bytes;
+    result.http.connections = raw.max_connections;
+    return result;
+}
+
+}  // namespace
+
+options read_options(int argc, char** argv) {
+    CLI::App app("Counts likes, over HTTP, under locks of colock.", "like_counter_service");
+    raw_options raw;
+    describe(app, raw);
+    try {
+        app.parse(argc, argv);
+        return interpret(raw);
+    } catch (const CLI::ParseError& error) {
+        const int status = app.exit(error);
+        std::exit(status == 0 ? 0 : 2);
+    } catch (const std::invalid_argument& error) {  // also colock::config_error
+        std::cerr << "like_counter_service: " << error.what() << '\n';
+        std::exit(2);
+    }
+}
+
+}  // namespace like_counter

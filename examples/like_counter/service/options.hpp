@@ -1,0 +1,39 @@
+#ifndef LIKE_COUNTER_OPTIONS_HPP
+#define LIKE_COUNTER_OPTIONS_HPP
+
+#include "http_message.hpp"
+
+#include <colock/config.hpp>
+#include <colock/lock_options.hpp>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace like_counter {
+
+/// What the command line says.
+struct options {
+    boost::asio::ip::tcp::endpoint listen;
+    std::optional<colock::config> locks;  ///< none with --no-lock
+    colock::lock_options lock;
+    std::string data;                           ///< "memory" or a redis:// URI
+    std::chrono::milliseconds patience{};       ///< of a request for the lock
+    std::chrono::milliseconds stop_patience{};  ///< for requests in flight, when stopping
+    http_limits http;
+
+    /// How long a command to the data server may take: a critical section has three of them at most,
+    /// and must end well before its lock can.
+    [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept {
+        return lock.ttl / 6;
+    }
+};
+
+/// Reads the command line. Prints help or what is wrong, and exits, where there is nothing to run.
+options read_options(int argc, char** argv);
+
+}  // namespace like_counter
+
+#endif

@@ -1,0 +1,240 @@
+#include "redis_like_store.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/redis/logger.hpp>
+#include <boost/redis/resp3/type.hpp>
+#include <boost/redis/response.hpp>
+#include <boost/system/error_code.hpp>
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace asio = boost::asio;
+namespace redis = boost::redis;
+
+namespace like_counter {
+namespace {
+
+std::string likers_of(const entity_id& entity) {
+    return "likers:{" + entity.value() + "}";
+}
+std::string count_of(const entity_id& entity) {
+    return "count:{" + entity.value() + "}";
+}
+std::string guard_of(const entity_id& entity) {
+    return "guard:{" + entity.value() + "}";
+}
+std::string total_of(const author_name& author) {
+    return "total:{" + author.value() + "}";
+}
+
+[[noreturn]] void refuse(std::string_view uri) {
+    throw std::invalid_argument("the data server's address: expected memory or redis://host[:port]"
+                                "[/database], not " +
+                                std::string(uri));
+}
+
+// The HELLO and the SELECT that open every connection.
+redis::request setup_for(const boost::urls::url_view& url, std::string_view uri) {
+    redis::request setup;
+    if (url.has_userinfo()) {
+        const std::string user = url.user();
+        setup.push("HELLO", "3", "AUTH", user.empty() ? "default" : user, url.password());
+    } else {
+        setup.push("HELLO", "3");
+    }
+    const auto path = url.segments();
+    if (path.size() > 1) {
+        refuse(uri);
+    }
+    if (!path.empty() && !path.front().empty()) {
+        setup.push("SELECT", path.front());
+    }
+    return setup;
+}
+
+void push_leave(redis::request& commands, const entity_id& entity, const visit_id& visit) {
+    commands.push("SREM", guard_of(entity), visit.value);
+    commands.push("SCARD", guard_of(entity));
+    commands.push("SCARD", likers_of(entity));
+}
+
+}  // namespace
+
+/// The replies to one request, taken one after the other.
+class redis_like_store::replies {
+public:
+    explicit replies(redis::generic_response response) : response_(std::move(response)) {
+        if (response_.has_error()) {
+            throw store_error("the data server refused: " + response_.error().diagnostic);
+        }
+    }
+
+    /// An integer, be it sent as such, as text, or not there (0).
+    std::int64_t integer() {
+        const auto& node = next();
+        if (node.data_type == redis::resp3::type::null) {
+            return 0;
+        }
+        std::int64_t value = 0;
+        const char* const end = node.value.data() + node.value.size();
+        const auto [stop, problem] = std::from_chars(node.value.data(), end, value);
+        if (problem != std::errc() || stop != end) {
+            throw store_error("the data server answered something that is no number");
+        }
+        return value;
+    }
+
+    /// An array or set of strings.
+    std::vector<std::string> strings() {
+        const std::size_t size = next().aggregate_size;
+        std::vector<std::string> values;
+        for (std::size_t i = 0; i != size; ++i) {
+            values.push_back(next().value);
+        }
+        return values;
+    }
+
+private:
+    const redis::resp3::node& next() {
+        if (position_ == response_.value().size()) {
+            throw store_error("the data server answered too little");
+        }
+        return response_.value()[position_++];
+    }
+
+    redis::generic_response response_;
+    std::size_t position_ = 0;
+};
+
+redis::config redis_like_store::parse(std::string_view uri) {
+    const auto url = boost::urls::parse_uri(uri);
+    if (!url || url->scheme() != "redis" || url->host().empty()) {
+        refuse(uri);
+    }
+    redis::config config;
+    config.addr.host = url->host_address();
+    config.addr.port = url->has_port() ? std::string(url->port()) : "6379";
+    config.use_setup = true;
+    config.setup = setup_for(*url, uri);
+    config.connect_timeout = config.resolve_timeout = std::chrono::seconds(1);
+    config.health_check_interval = std::chrono::seconds(1);
+    config.reconnect_wait_interval = std::chrono::milliseconds(100);
+    return config;
+}
+
+redis_like_store::redis_like_store(asio::any_io_executor executor, std::string_view uri,
+                                   std::chrono::milliseconds command_timeout)
+    : connection_(std::make_shared<redis::connection>(std::move(executor),
+                                                      redis::logger(redis::logger::level::err))),
+      command_timeout_(command_timeout) {
+    const redis::config config = parse(uri);
+    connection_->async_run(config, [connection = connection_](boost::system::error_code) {});
+}
+
+asio::awaitable<redis_like_store::replies> redis_like_store::execute(
+    const redis::request& commands) {
+    redis::generic_response response;
+    const auto [failure, size] = co_await connection_->async_exec(
+        commands, response,
+        asio::cancel_after(command_timeout_, asio::as_tuple(asio::use_awaitable)));
+    if (failure) {
+        throw store_error("the data server did not answer: " + failure.message());
+    }
+    co_return replies(std::move(response));
+}
+
+asio::awaitable<entry> redis_like_store::enter(wish the_wish, visit_id visit,
+                                               std::chrono::milliseconds guard_expiry) {
+    const std::string guard = guard_of(the_wish.entity);
+    redis::request commands;
+    commands.push("SADD", guard, visit.value);
+    commands.push("SCARD", guard);
+    commands.push("PEXPIRE", guard, guard_expiry.count());
+    commands.push("SISMEMBER", likers_of(the_wish.entity), the_wish.user.value());
+    replies answer = co_await execute(commands);
+    answer.integer();
+    const std::int64_t present = answer.integer();
+    answer.integer();
+    co_return entry{present, answer.integer() != 0};
+}
+
+asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visit_id visit) {
+    const int step = the_wish.liked ? 1 : -1;
+    redis::request commands;
+    commands.push(the_wish.liked ? "SADD" : "SREM", likers_of(the_wish.entity),
+                  the_wish.user.value());
+    commands.push("INCRBY", count_of(the_wish.entity), step);
+    commands.push("INCRBY", total_of(the_wish.entity.author()), step);
+    push_leave(commands, the_wish.entity, visit);
+    replies answer = co_await execute(commands);
+    const bool set_changed = answer.integer() == 1;
+    answer.integer();
+    answer.integer();
+    answer.integer();
+    const std::int64_t present = answer.integer();
+    co_return departure{set_changed, present, answer.integer()};
+}
+
+asio::awaitable<departure> redis_like_store::leave(entity_id entity, visit_id visit) {
+    redis::request commands;
+    push_leave(commands, entity, visit);
+    replies answer = co_await execute(commands);
+    answer.integer();
+    const std::int64_t present = answer.integer();
+    co_return departure{true, present, answer.integer()};
+}
+
+asio::awaitable<entity_record> redis_like_store::read(entity_id entity,
+                                                      std::optional<user_name> user,
+                                                      std::size_t most_users) {
+    redis::request commands;
+    commands.push("SCARD", likers_of(entity));
+    commands.push("GET", count_of(entity));
+    if (user) {
+        commands.push("SISMEMBER", likers_of(entity), user->value());
+    }
+    if (most_users > 0) {
+        commands.push("SRANDMEMBER", likers_of(entity), most_users);
+    }
+    replies answer = co_await execute(commands);
+    entity_record result;
+    result.likes = answer.integer();
+    result.counted = answer.integer();
+    if (user) {
+        result.liked = answer.integer() != 0;
+    }
+    if (most_users > 0) {
+        result.users = answer.strings();
+    }
+    co_return result;
+}
+
+asio::awaitable<std::int64_t> redis_like_store::author_total(author_name author) {
+    redis::request commands;
+    commands.push("GET", total_of(author));
+    replies answer = co_await execute(commands);
+    co_return answer.integer();
+}
+
+asio::awaitable<bool> redis_like_store::reachable() {
+    redis::request commands;
+    commands.push("PING");
+    try {
+        co_await execute(commands);
+        co_return true;
+    } catch (const store_error&) {
+        co_return false;
+    }
+}
+
+void redis_like_store::close() {
+    connection_->cancel();
+}
+
+}  // namespace like_counter

@@ -1,0 +1,63 @@
+#ifndef LIKE_COUNTER_REDIS_LIKE_STORE_HPP
+#define LIKE_COUNTER_REDIS_LIKE_STORE_HPP
+
+#include "like_store.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/redis/config.hpp>
+#include <boost/redis/connection.hpp>
+#include <boost/redis/request.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace like_counter {
+
+/// Likes on a Redis server. One connection, which Boost.Redis keeps up by itself; the commands of all
+/// coroutines are pipelined on it. Keys, all of an entity's in one slot of a cluster, the author's in
+/// another:
+///
+/// | key                 | type    | what                                              |
+/// |---------------------|---------|---------------------------------------------------|
+/// | `likers:{<entity>}` | set     | users who like it                                 |
+/// | `count:{<entity>}`  | integer | its running total                                 |
+/// | `guard:{<entity>}`  | set     | visits in its critical section; expires           |
+/// | `total:{<author>}`  | integer | the running total over all entities of the author |
+class redis_like_store final : public like_store {
+public:
+    /// `uri`: `redis://[user[:password]@]host[:port][/database]`. Throws `std::invalid_argument`.
+    redis_like_store(boost::asio::any_io_executor executor, std::string_view uri,
+                     std::chrono::milliseconds command_timeout);
+
+    /// The address in `uri` in Boost.Redis's terms. Throws `std::invalid_argument`.
+    static boost::redis::config parse(std::string_view uri);
+
+    [[nodiscard]] std::string kind() const override { return "redis"; }
+    [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept override {
+        return command_timeout_;
+    }
+    boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
+                                        std::chrono::milliseconds guard_expiry) override;
+    boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit) override;
+    boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) override;
+    boost::asio::awaitable<entity_record> read(entity_id entity, std::optional<user_name> user,
+                                               std::size_t most_users) override;
+    boost::asio::awaitable<std::int64_t> author_total(author_name author) override;
+    boost::asio::awaitable<bool> reachable() override;
+    void close() override;
+
+private:
+    class replies;
+
+    boost::asio::awaitable<replies> execute(const boost::redis::request& commands);
+
+    // Shared with the connection's own run loop, which may outlive this by one turn.
+    std::shared_ptr<boost::redis::connection> connection_;
+    std::chrono::milliseconds command_timeout_;
+};
+
+}  // namespace like_counter
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef LIKE_COUNTER_ROUTE_HPP
+#define LIKE_COUNTER_ROUTE_HPP
+
+#include <boost/beast/http/verb.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace like_counter {
+
+enum class resource { page, health, status, entity_likes, author };
+
+/// Where a request goes: what its target names, decoded.
+struct route {
+    resource what;
+    std::string id;                    ///< of the entity or the author
+    std::optional<std::string> user;   ///< query parameter `user`
+    std::optional<std::string> users;  ///< query parameter `users`
+};
+
+/// Reads a request's target; nothing if it names no resource.
+std::optional<route> find_route(std::string_view target);
+
+/// The methods that a resource answers.
+const std::vector<boost::beast::http::verb>& methods_of(resource what);
+
+}  // namespace like_counter
+
+#endif

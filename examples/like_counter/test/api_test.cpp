@@ -1,0 +1,306 @@
+// The service's API, against a service process with locks and likes in its memory.
+
+#include "http_connection.hpp"
+#include "service_process.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace like_counter::test {
+namespace {
+
+constexpr auto soon = std::chrono::seconds(10);
+
+std::vector<std::string> in_memory() {
+    return {"--listen",   "127.0.0.1:0", "--data",     "memory", "--lock",
+            "memory://a", "--lock",      "memory://b", "--lock", "memory://c"};
+}
+
+struct fixture {
+    fixture() : process(in_memory()), address(process.listens_at().value()) {}
+
+    response ask(std::string_view text) const { return http_connection(address).exchange(text); }
+
+    nlohmann::json json(std::string_view text) const {
+        return nlohmann::json::parse(ask(text).body());
+    }
+
+    service_process process;
+    asio::ip::tcp::endpoint address;
+};
+
+nlohmann::json error_in(const response& answer) {
+    return nlohmann::json::parse(answer.body()).at("error");
+}
+
+const std::string likes = "/v1/entities/ada.first/likes";
+const std::string bob = R"({"user": "bob"})";
+
+BOOST_FIXTURE_TEST_SUITE(like_counter_api, fixture)
+
+BOOST_AUTO_TEST_CASE(a_like_counts_once) {
+    const auto first = json(request_text("POST", likes, bob));
+    BOOST_TEST(first == nlohmann::json::parse(
+                            R"({"entity": "ada.first", "user": "bob", "liked": true,
+                                "changed": true, "likes": 1})"));
+    const auto second = json(request_text("POST", likes, bob));
+    BOOST_TEST(second["changed"] == false);
+    BOOST_TEST(second["likes"] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(taking_back_counts_once) {
+    json(request_text("POST", likes, bob));
+    const auto first = json(request_text("DELETE", likes, bob));
+    BOOST_TEST(first["liked"] == false);
+    BOOST_TEST(first["changed"] == true);
+    BOOST_TEST(first["likes"] == 0);
+    BOOST_TEST(json(request_text("DELETE", likes + "?user=bob"))["changed"] == false);
+}
+
+BOOST_AUTO_TEST_CASE(entities_and_authors_have_totals) {
+    json(request_text("POST", likes, bob));
+    json(request_text("POST", likes, R"({"user": "eve"})"));
+    json(request_text("POST", "/v1/entities/ada.second/likes", bob));
+    json(request_text("POST", "/v1/entities/alan.first/likes", bob));
+
+    const auto entity = json(request_text("GET", likes + "?user=eve&users=10"));
+    BOOST_TEST(entity["author"] == "ada");
+    BOOST_TEST(entity["likes"] == 2);
+    BOOST_TEST(entity["counted"] == 2);
+    BOOST_TEST(entity["liked"] == true);
+    BOOST_TEST(entity["users"].size() == 2U);
+    BOOST_TEST(json(request_text("GET", "/v1/authors/ada"))["likes"] == 3);
+    BOOST_TEST(json(request_text("GET", "/v1/authors/nobody"))["likes"] == 0);
+    BOOST_TEST(json(request_text("GET", "/v1/entities/no.likes/likes"))["likes"] == 0);
+}
+
+BOOST_AUTO_TEST_CASE(names_are_decoded_and_any_text_is_a_user) {
+    const auto liked = json(request_text("POST", "/v1/entities/%61da.first/likes",
+                                         R"({"user": "Zo\u00eb \"Z\" 🦊"})"));
+    BOOST_TEST(liked["entity"] == "ada.first");
+    BOOST_TEST(liked["user"] == "Zoë \"Z\" 🦊");
+    BOOST_TEST(json(request_text("GET", likes + "?user=Zo%C3%AB+%22Z%22+%F0%9F%A6%8A"))["liked"] ==
+               true);
+}
+
+BOOST_AUTO_TEST_CASE(the_same_like_from_many_at_once_counts_once) {
+    constexpr int many = 20;
+    std::vector<std::unique_ptr<http_connection>> connections;
+    for (int i = 0; i != many; ++i) {
+        connections.push_back(std::make_unique<http_connection>(address));
+        connections.back()->send(request_text("POST", likes, bob));
+    }
+    int changed = 0;
+    for (const auto& connection : connections) {
+        changed += nlohmann::json::parse(connection->receive().body())["changed"] == true ? 1 : 0;
+    }
+    BOOST_TEST(changed == 1);
+    const auto status = json(request_text("GET", "/v1/status"));
+    BOOST_TEST(status["service"]["accepted"] == many);
+    BOOST_TEST(status["service"]["lock_violations"] == 0);
+    BOOST_TEST(status["locks"]["acquired"] == many);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_input_is_refused_with_the_field) {
+    const struct {
+        std::string text;
+        unsigned status;
+        std::string code;
+        std::string field;
+    } cases[] = {
+        {request_text("POST", likes, R"({"user": "bob")"), 400, "bad_json", ""},
+        {request_text("POST", likes, "[1]"), 400, "bad_json", ""},
+        {request_text("POST", likes), 400, "bad_json", ""},
+        {request_text("POST", likes, "{\"user\": \"\xff\"}"), 400, "bad_json", ""},
+        {request_text("POST", likes, std::string(10'000, '[')), 400, "bad_json", ""},
+        {request_text("POST", likes, "{}"), 400, "invalid_field", "user"},
+        {request_text("POST", likes, R"({"user": 7})"), 400, "invalid_field", "user"},
+        {request_text("POST", likes, R"({"user": ""})"), 400, "invalid_field", "user"},
+        {request_text("POST", likes, R"({"user": "a\u0000b"})"), 400, "invalid_field", "user"},
+        {request_text("POST", likes, R"({"user": ")" + std::string(129, 'x') + R"("})"), 400,
+         "invalid_field", "user"},
+        {request_text("DELETE", likes + "?user="), 400, "invalid_field", "user"},
+        {request_text("POST", "/v1/entities/ada/likes", bob), 400, "invalid_field", "entity"},
+        {request_text("POST", "/v1/entities/.x/likes", bob), 400, "invalid_field", "entity"},
+        {request_text("POST", "/v1/entities/ada./likes", bob), 400, "invalid_field", "entity"},
+        {request_text("POST", "/v1/entities/ada.a%2Fb/likes", bob), 400, "invalid_field", "entity"},
+        {request_text("GET", "/v1/authors/a.b"), 400, "invalid_field", "author"},
+        {request_text("GET", likes + "?users=many"), 400, "invalid_field", "users"},
+        {request_text("GET", likes + "?users=1001"), 400, "invalid_field", "users"},
+        {request_text("POST", likes, bob, "text/plain"), 415, "unsupported_media_type",
+         "Content-Type"},
+    };
+    for (const auto& one : cases) {
+        const response answer = ask(one.text);
+        const auto error = error_in(answer);
+        BOOST_TEST_CONTEXT(one.text.substr(0, 300)) {
+            BOOST_TEST(answer.result_int() == one.status);
+            BOOST_TEST(answer[http::field::content_type] == "application/json");
+            BOOST_TEST(error["code"] == one.code);
+            BOOST_TEST(error.value("field", "") == one.field);
+            BOOST_TEST(!error["message"].get<std::string>().empty());
+        }
+    }
+    BOOST_TEST(json(request_text("GET", "/v1/status"))["service"]["rejected"] == std::size(cases));
+}
+
+BOOST_AUTO_TEST_CASE(a_media_type_may_have_parameters) {
+    const auto text = request_text("POST", likes, bob, "application/json; charset=utf-8");
+    BOOST_TEST(ask(text).result_int() == 200U);
+}
+
+BOOST_AUTO_TEST_CASE(unknown_routes_are_not_found) {
+    for (const char* target : {"/nope", "/v1", "/v1/", "/v1/entities", "/v1/entities/a.b",
+                               "/v1/entities/a.b/likes/x", "/v2/status", "/healthz/x", "//"}) {
+        const response answer = ask(request_text("GET", target));
+        BOOST_TEST_CONTEXT(target) {
+            BOOST_TEST(answer.result_int() == 404U);
+            BOOST_TEST(error_in(answer)["code"] == "not_found");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(wrong_methods_are_told_the_right_ones) {
+    const response on_likes = ask(request_text("PUT", likes, bob));
+    BOOST_TEST(on_likes.result_int() == 405U);
+    BOOST_TEST(on_likes[http::field::allow] == "GET, POST, DELETE");
+    BOOST_TEST(error_in(on_likes)["code"] == "method_not_allowed");
+    const response on_status = ask(request_text("DELETE", "/v1/status"));
+    BOOST_TEST(on_status.result_int() == 405U);
+    BOOST_TEST(on_status[http::field::allow] == "GET");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused) {
+    const response body = ask(request_text("POST", likes, std::string(1'000'000, 'x')));
+    BOOST_TEST(body.result_int() == 413U);
+    BOOST_TEST(error_in(body)["code"] == "body_too_large");
+
+    std::string chunked = "POST " + likes + " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    chunked += "f4240\r\n" + std::string(1'000'000, 'x') + "\r\n0\r\n\r\n";
+    BOOST_TEST(ask(chunked).result_int() == 413U);
+
+    const response header =
+        ask("GET /healthz HTTP/1.1\r\nX: " + std::string(100'000, 'x') + "\r\n\r\n");
+    BOOST_TEST(header.result_int() == 431U);
+    BOOST_TEST(error_in(header)["code"] == "header_too_large");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_http_is_refused) {
+    const response answer = ask("this is no HTTP\r\n\r\n");
+    BOOST_TEST(answer.result_int() == 400U);
+    BOOST_TEST(error_in(answer)["code"] == "bad_request");
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_serves_one_request_after_the_other) {
+    http_connection connection(address);
+    const auto text = request_text("GET", "/healthz");
+    BOOST_TEST(connection.exchange(text).result_int() == 200U);
+    connection.send(text + request_text("POST", likes, "{}") + text);  // pipelined
+    BOOST_TEST(connection.receive().result_int() == 200U);
+    BOOST_TEST(connection.receive().result_int() == 400U);
+    BOOST_TEST(connection.receive().result_int() == 200U);
+}
+
+BOOST_AUTO_TEST_CASE(health_and_status_tell_of_the_instances) {
+    const auto health = json(request_text("GET", "/healthz"));
+    BOOST_TEST(health["status"] == "ok");
+    BOOST_TEST(health["instances"] == 3);
+    BOOST_TEST(health["quorum"] == 2);
+    const auto status = json(request_text("GET", "/v1/status"));
+    BOOST_TEST(status["instances"].size() == 3U);
+    for (const char* field : {"address", "state", "reason", "version", "in_flight"}) {
+        BOOST_TEST(status["instances"][0].contains(field));
+    }
+    BOOST_TEST(status["instances"][0]["address"] == "memory://a");
+    BOOST_TEST(status["locking"] == true);
+}
+
+BOOST_AUTO_TEST_CASE(there_is_a_page) {
+    const response page = ask(request_text("GET", "/"));
+    BOOST_TEST(page.result_int() == 200U);
+    BOOST_TEST(page[http::field::content_type].starts_with("text/html"));
+    BOOST_TEST(page.body().starts_with("<!doctype html>"));
+    BOOST_TEST(page.body().ends_with("</html>\n"));
+}
+
+BOOST_AUTO_TEST_CASE(stopping_lets_the_request_in_flight_finish) {
+    http_connection idle(address);
+    idle.exchange(request_text("GET", "/healthz"));
+
+    // The service has the header, as its "100 Continue" shows, when it is asked to stop.
+    http_connection busy(address);
+    const response go_on =
+        busy.exchange("POST " + likes + " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: " +
+                      std::to_string(bob.size()) + "\r\n\r\n");
+    BOOST_TEST(go_on.result_int() == 100U);
+    process.ask_to_stop();
+    BOOST_CHECK_THROW(idle.receive(), boost::system::system_error);  // closed: it is stopping
+
+    const response answer = busy.exchange(bob);
+    BOOST_TEST(answer.result_int() == 200U);
+    BOOST_TEST(!answer.keep_alive());
+    BOOST_TEST(nlohmann::json::parse(answer.body())["changed"] == true);
+    BOOST_CHECK_THROW(http_connection{address}, boost::system::system_error);
+    BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(stopping_when_idle_ends_well) {
+    process.ask_to_stop();
+    BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(like_counter_command_line)
+
+BOOST_AUTO_TEST_CASE(what_cannot_work_is_refused) {
+    const std::vector<std::vector<std::string>> wrong = {
+        {},
+        {"--data", "memory"},
+        {"--data", "memory", "--no-lock", "--lock", "memory://a"},
+        {"--data", "http://localhost", "--no-lock"},
+        {"--data", "memory", "--lock", "nonsense"},
+        {"--data", "memory", "--no-lock", "--listen", "nowhere"},
+        {"--data", "memory", "--no-lock", "--ttl-ms", "1"},
+        {"--data", "memory", "--no-lock", "--unknown"},
+        {"--data", "memory", "--config", "/no/such/file"},
+    };
+    for (const auto& arguments : wrong) {
+        service_process process(arguments);
+        BOOST_TEST_CONTEXT(nlohmann::json(arguments)) {
+            BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 2);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(help_is_given) {
+    service_process process({"--help"});
+    BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
+}
+
+// Nobody listens on the ports 1 and 2.
+BOOST_AUTO_TEST_CASE(without_a_quorum_it_is_unhealthy_and_likes_fail) {
+    service_process process({"--listen", "127.0.0.1:0", "--data", "memory", "--lock",
+                             "redis://127.0.0.1:1", "--lock", "redis://127.0.0.1:2"});
+    const auto address = process.listens_at().value();
+    http_connection connection(address);
+    const response health = connection.exchange(request_text("GET", "/healthz"));
+    BOOST_TEST(health.result_int() == 503U);
+    BOOST_TEST(nlohmann::json::parse(health.body())["instances_ready"] == 0);
+
+    const response like = connection.exchange(request_text("POST", likes, bob));
+    BOOST_TEST(like.result_int() == 503U);
+    BOOST_TEST(like[http::field::retry_after] == "1");
+    BOOST_TEST(error_in(like)["code"] == "locks_unavailable");
+
+    process.ask_to_stop();
+    BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace like_counter::test

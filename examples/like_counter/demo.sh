@@ -36,7 +36,9 @@ serve=false
 json=
 
 number_option() {   # NAME VALUE SMALLEST LARGEST
-    if [[ ! $2 =~ ^[0-9]{1,5}$ ]] || ((10#$2 < $3 || 10#$2 > $4)); then refuse "$1 needs a number from $3 to $4, not $2"; fi
+    if [[ ! $2 =~ ^[0-9]{1,5}$ ]] || ((10#$2 < $3 || 10#$2 > $4)); then
+        refuse "$1 needs a number from $3 to $4, not $2"
+    fi
 }
 
 while (($# > 0)); do

@@ -71,7 +71,7 @@ void close_operation::finish(outcome_type outcome) {
 std::shared_ptr<engine> engine::make(boost::asio::any_io_executor executor,
                                      const engine_settings& settings,
                                      const instance_factory& make_instances) {
-    std::shared_ptr<engine> result(new engine(std::move(executor), settings));
+    std::shared_ptr<engine> result(new engine(std::move(executor), settings), &dispose);
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<engine_registry>(context).add(result);
     result->instances_ = make_instances(result->executor_, *result);

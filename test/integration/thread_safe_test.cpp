@@ -17,6 +17,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,10 @@ using namespace colock;
 using namespace colock::test;
 
 constexpr std::size_t thread_count = 4;
+
+/// A future without exceptions: the thread sanitizer does not see how the standard library hands them
+/// from thread to thread.
+constexpr auto as_future = asio::as_tuple(asio::use_future);
 
 /// A context that four threads run, and a client on it.
 class pool {
@@ -90,14 +95,9 @@ BOOST_AUTO_TEST_CASE(every_operation_from_any_thread) {
         held.extend(20s, asio::use_future).get();
         const bool valid = held.valid();
         const bool ready = p.locks().instances().size() == 5;
-        auto loss = held.wait_lost(asio::use_future);
+        auto loss = held.wait_lost(as_future);
         const auto result = held.release(asio::use_future).get();
-        bool told = false;
-        try {
-            loss.get();
-        } catch (const lock_error& e) {
-            told = e.code() == errc::not_held;
-        }
+        const bool told = std::get<0>(loss.get()) == errc::not_held;
         if (!refused || !refused_for || !valid || !ready || !told || held.loss() ||
             result != release_result::released) {
             throw std::logic_error("something went wrong");  // ends the test program
@@ -265,17 +265,14 @@ BOOST_AUTO_TEST_CASE(closed_by_another_thread) {
     for (int i = 0; i != 5; ++i) {
         pool p(instances.config());
         std::atomic<bool> stop = false;
+        std::atomic<int> failures = 0;
         std::vector<std::jthread> users;
         for (std::size_t t = 0; t != thread_count; ++t) {
             users.emplace_back([&, t] {
+                const mutex lock(p.locks(), "x" + std::to_string(t));
                 while (!stop) {
-                    try {
-                        mutex(p.locks(), "x" + std::to_string(t)).acquire(asio::use_future).get();
-                    } catch (const lock_error& e) {
-                        if (e.code() != errc::client_closed) {
-                            throw;
-                        }
-                    }
+                    const auto [e, held] = lock.acquire(as_future).get();
+                    failures += e && e != errc::client_closed ? 1 : 0;
                 }
             });
         }
@@ -283,6 +280,7 @@ BOOST_AUTO_TEST_CASE(closed_by_another_thread) {
         p.locks().close(asio::use_future).get();
         stop = true;
         users.clear();
+        BOOST_TEST(failures == 0);
         BOOST_TEST(instances.keys() == 0U);
     }
 }

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_stopped) {
         five[3].pause();
         const auto renewed = locks.counters().renewed;
         co_await async_wait_until([&] {
-            BOOST_TEST_REQUIRE(held.valid());
+            BOOST_TEST_REQUIRE(held.valid(), held.loss().message());
             return locks.counters().renewed >= renewed + 10;
         });
         BOOST_TEST(locks.counters().lost == 0U);
@@ -197,8 +197,10 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_killed_and_restarted) {
         five[1].kill();
         five[2].kill();
         const auto renewed = locks.counters().renewed;
-        co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 5; });
-        BOOST_TEST(held.valid());
+        co_await async_wait_until([&] {
+            BOOST_TEST_REQUIRE(held.valid(), held.loss().message());
+            return locks.counters().renewed >= renewed + 5;
+        });
         five[1].restart();
         five[2].restart();
         co_await async_wait_until([&] { return five.holding("x") == 5; });

@@ -20,8 +20,8 @@ struct like_key {
 ///
 /// Each answer tells whether the request made a difference; the sum of the differences is what must
 /// be there at the end, in whatever order the requests took effect. A request without a definite
-/// answer may have made one. What came of those is read at the end: the like is there or not, and the
-/// difference to the sum must be one that they can have made.
+/// answer may have made one. What came of those is read at the end: the like is there or not, and
+/// the difference to the sum must be one that they can have made.
 class ledger {
 public:
     /// A like that was not there before.

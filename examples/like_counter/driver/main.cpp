@@ -1,5 +1,5 @@
-// The driver of the like counter: `load` puts load on service processes and then checks every entity;
-// `report` tells what came of it.
+// The driver of the like counter: `load` puts load on service processes and then checks every
+// entity; `report` tells what came of it.
 
 #include "load.hpp"
 #include "progress.hpp"

@@ -8,8 +8,8 @@
 
 namespace like_counter::driver {
 
-/// Reads a file of faults, one a line: seconds since the load began, what was done, to which address.
-/// `2.0 killed redis://127.0.0.1:7001`. Throws `std::runtime_error`.
+/// Reads a file of faults, one a line: seconds since the load began, what was done, to which
+/// address. `2.0 killed redis://127.0.0.1:7001`. Throws `std::runtime_error`.
 nlohmann::json read_faults(const std::string& path);
 
 /// Whether a run has shown what it is meant to: some likes, no mismatch, no lock violation.

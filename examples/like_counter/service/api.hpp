@@ -17,8 +17,8 @@ namespace like_counter {
 ///
 /// | request                                        | answer                                      |
 /// |------------------------------------------------|---------------------------------------------|
-/// | `POST /v1/entities/{id}/likes` `{"user": "u"}` | `{"entity", "user", "liked": true, "changed",`|
-/// |                                                | ` "likes"}`                                 |
+/// | `POST /v1/entities/{id}/likes` `{"user": "u"}` | `{"entity", "user", "liked": true,          |
+/// |                                                | "changed", "likes"}`                        |
 /// | `DELETE /v1/entities/{id}/likes`, user as above| the same, `"liked": false`                  |
 /// | or as `?user=u`                                |                                             |
 /// | `GET /v1/entities/{id}/likes`                  | `{"entity", "author", "likes", "counted"}`; |

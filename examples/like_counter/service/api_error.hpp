@@ -35,8 +35,8 @@ private:
 
 /// What is wrong, in the API's terms, whatever was thrown.
 ///
-/// A client that repeats its request needs to know whether it may have worked already. For the codes
-/// `outcome_unknown` and `internal` it may; for all others nothing was written.
+/// A client that repeats its request needs to know whether it may have worked already. For the
+/// codes `outcome_unknown` and `internal` it may; for all others nothing was written.
 api_error to_api_error(const std::exception_ptr& failure);
 
 /// The answer that tells it; with Retry-After where trying again may help.

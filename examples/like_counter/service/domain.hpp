@@ -68,8 +68,8 @@ struct outcome {
     std::int64_t likes;  ///< of the entity, afterwards
 };
 
-/// What the data server says of an entity. `likes` and `counted` are kept by separate commands; they
-/// agree as long as the lock does its work.
+/// What the data server says of an entity. `likes` and `counted` are kept by separate commands;
+/// they agree as long as the lock does its work.
 struct entity_record {
     std::int64_t likes = 0;     ///< the size of the set of likers
     std::int64_t counted = 0;   ///< the running total

@@ -81,8 +81,8 @@ void http_server::start_session(tcp::socket socket) {
         sessions_.erase(position);
         session_ended_.cancel();
     };
-    // Posted, because the coroutine still refers to the session's slot while it tells that it ended.
-    // It throws only when it was aborted.
+    // Posted, because the coroutine still refers to the session's slot while it tells that it
+    // ended. It throws only when it was aborted.
     auto ended = [executor, forget](std::exception_ptr) { asio::post(executor, forget); };
     asio::co_spawn(executor, position->run(),
                    asio::bind_cancellation_slot(position->abort_slot(), std::move(ended)));

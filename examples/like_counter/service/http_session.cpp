@@ -141,8 +141,8 @@ asio::awaitable<bool> http_session::send(http_response response, bool keep_alive
     co_return !failure && keep_alive;
 }
 
-// Closing a socket that has unread input resets the connection, and the peer may lose the answer that
-// it has not read yet. So what is still coming is read first, for a moment.
+// Closing a socket that has unread input resets the connection, and the peer may lose the answer
+// that it has not read yet. So what is still coming is read first, for a moment.
 asio::awaitable<void> http_session::close() {
     error_code ignored;
     stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);

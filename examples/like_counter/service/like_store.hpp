@@ -38,14 +38,14 @@ struct departure {
     std::int64_t likes;    ///< the size of the set of likers
 };
 
-/// Where the likes are. Each entity has a set of its likers and a running total, each author a total
-/// over all entities; a like touches all three with separate commands, none of them atomic with
-/// another, as on a cluster whose keys live on different nodes.
+/// Where the likes are. Each entity has a set of its likers and a running total, each author a
+/// total over all entities; a like touches all three with separate commands, none of them atomic
+/// with another, as on a cluster whose keys live on different nodes.
 ///
 /// Each entity also has a *guard*: the set of the visits that are in its critical section. It knows
 /// nothing of locks, so it can tell when one has failed. It is a set rather than a counter because
-/// leaving it twice, or leaving it when the entry's outcome is unknown, does no harm. It expires, as
-/// a process that is killed inside leaves its visit behind.
+/// leaving it twice, or leaving it when the entry's outcome is unknown, does no harm. It expires,
+/// as a process that is killed inside leaves its visit behind.
 ///
 /// Every operation throws `store_error` and takes `command_timeout()` at most.
 class like_store {
@@ -69,8 +69,8 @@ public:
     /// Leaves the guard, whether or not it was entered.
     virtual boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) = 0;
 
-    /// Reads an entity: likes, total, whether `user` is among the likers, and some of those, at most
-    /// `most_users`.
+    /// Reads an entity: likes, total, whether `user` is among the likers, and some of those, at
+    /// most `most_users`.
     virtual boost::asio::awaitable<entity_record> read(entity_id entity,
                                                        std::optional<user_name> user,
                                                        std::size_t most_users) = 0;

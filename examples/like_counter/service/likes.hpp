@@ -40,8 +40,8 @@ public:
 
     /// Makes a wish come true, under the lock on its entity.
     ///
-    /// Throws `busy` and `too_late`; `colock::lock_error` with `condition::unavailable` (nothing was
-    /// written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
+    /// Throws `busy` and `too_late`; `colock::lock_error` with `condition::unavailable` (nothing
+    /// was written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
     boost::asio::awaitable<outcome> fulfil(wish the_wish);
 
 private:

@@ -13,8 +13,8 @@
 
 namespace like_counter {
 
-/// Likes in this process, gone with it. Between the commands other coroutines get their turn, as they
-/// would while a server is asked; so it needs the lock as much as a server does.
+/// Likes in this process, gone with it. Between the commands other coroutines get their turn, as
+/// they would while a server is asked; so it needs the lock as much as a server does.
 class memory_like_store final : public like_store {
 public:
     explicit memory_like_store(boost::asio::any_io_executor executor);

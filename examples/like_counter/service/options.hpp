@@ -24,8 +24,8 @@ struct options {
     std::chrono::milliseconds stop_patience{};  ///< for requests in flight, when stopping
     http_limits http;
 
-    /// How long a command to the data server may take: a critical section has three of them at most,
-    /// and must end well before its lock can.
+    /// How long a command to the data server may take: a critical section has three of them at
+    /// most, and must end well before its lock can.
     [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept {
         return lock.ttl / 6;
     }

@@ -15,9 +15,9 @@
 
 namespace like_counter {
 
-/// Likes on a Redis server. One connection, which Boost.Redis keeps up by itself; the commands of all
-/// coroutines are pipelined on it. Keys, all of an entity's in one slot of a cluster, the author's in
-/// another:
+/// Likes on a Redis server. One connection, which Boost.Redis keeps up by itself; the commands of
+/// all coroutines are pipelined on it. Keys, all of an entity's in one slot of a cluster, the
+/// author's in another:
 ///
 /// | key                 | type    | what                                              |
 /// |---------------------|---------|---------------------------------------------------|

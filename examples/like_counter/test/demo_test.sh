@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# demo_test.sh PROGRAMS EXPECTED_STATUS [demo.sh's arguments]: runs demo.sh, and checks its exit code, its JSON, and that
-# neither a process nor a file of it is left.
+# demo_test.sh PROGRAMS EXPECTED_STATUS [demo.sh's arguments]: runs demo.sh, and checks its exit code, its JSON, and
+# that neither a process nor a file of it is left.
 set -euo pipefail
 
 LIKE_COUNTER_PROGRAMS=$1 expected=$2
@@ -24,8 +24,8 @@ processes_left() {
 status=0
 "$(dirname "${BASH_SOURCE[0]}")/../demo.sh" "$@" --json "$result" || status=$?
 ((status == expected)) || fail "exit code $status, expected $expected"
-for field in accepted counted set_members mismatches lock_violations errors likes_per_second latency_us p50 p99 seconds \
-    instances faults; do
+for field in accepted counted set_members mismatches lock_violations errors likes_per_second latency_us p50 p99 \
+    seconds instances faults; do
     grep -q "\"$field\":" "$result" || fail "the JSON has no $field"
 done
 [[ -z $(processes_left) ]] || fail "left running: $(processes_left)"

@@ -3,6 +3,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <exception>
 #include <iostream>
 
 namespace asio = boost::asio;
@@ -15,13 +16,14 @@ asio::awaitable<void> work(colock::client& locks) {
     co_await locks.close();
 }
 
-int main(int argc,
-         char** argv) {  // e.g. quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
+void rethrow(std::exception_ptr failure) {
+    if (failure)
+        std::rethrow_exception(failure);
+}
+
+int main(int argc, char** argv) {  // quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
     asio::io_context context;
     colock::client locks{context, colock::config::from_uris({argv + 1, argv + argc})};
-    asio::co_spawn(context, work(locks), [](std::exception_ptr e) {
-        if (e)
-            std::rethrow_exception(e);
-    });
+    asio::co_spawn(context, work(locks), rethrow);
     context.run();
 }

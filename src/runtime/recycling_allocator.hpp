@@ -68,8 +68,8 @@ public:
 
     recycling_allocator() noexcept = default;
     template <typename U>
-    recycling_allocator(const recycling_allocator<U>& /*other*/) noexcept {
-    }  // NOLINT(*-explicit-*)
+    // NOLINTNEXTLINE(*-explicit-*)
+    recycling_allocator(const recycling_allocator<U>& /*other*/) noexcept {}
 
     T* allocate(std::size_t n) {
         static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);

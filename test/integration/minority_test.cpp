@@ -166,9 +166,10 @@ void without_a_majority(Hurt hurt, Heal heal) {
                 BOOST_TEST((once.elapsed() < 2s));
             }
 
-            // One that waits for longer gets it as soon as they are back.
+            // One that waits for longer gets it as soon as they are back, without waiting its backoff.
             lock_options patient;
             patient.unavailable_timeout = 1min;
+            patient.retry.initial = patient.retry.maximum = 1min;
             bool acquired = false;
             const mutex waited_for(locks, "y", patient);
             const auto waiting =

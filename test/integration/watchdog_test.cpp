@@ -102,6 +102,33 @@ std::optional<milliseconds> quorum_pttl(servers& instances, const std::string& k
     return of_quorum < 0ms ? std::nullopt : std::optional(of_quorum);
 }
 
+/// Many renewals, and time to spare for a machine that is busy with other things.
+lock_options renewed_often() {
+    lock_options options = with_ttl(3s);
+    options.renew = 100ms;
+    return options;
+}
+
+/// To be asked in short intervals whether the lease is held still. When it is not, it tells for how
+/// long this process itself stood still: who does not run cannot renew.
+class held_still {
+public:
+    explicit held_still(const lease& held) : held_(held) {}
+
+    void operator()() {
+        const auto now = steady_clock::now();
+        longest_pause_ = std::max(longest_pause_, now - last_);
+        last_ = now;
+        BOOST_TEST_REQUIRE(held_.valid(), held_.loss().message() << "; the test stood still for "
+                                                                 << longest_pause_ / 1ms << " ms");
+    }
+
+private:
+    const lease& held_;
+    steady_clock::time_point last_ = steady_clock::now();
+    steady_clock::duration longest_pause_{};
+};
+
 BOOST_FIXTURE_TEST_SUITE(watchdog_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(a_lease_of_one_second_held_for_five) {
@@ -171,13 +198,14 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_stopped) {
         servers five(5);
         client locks(co_await asio::this_coro::executor, five.config());
         co_await all_ready(locks);
-        const lease held = co_await mutex(locks, "x", with_ttl(1s)).acquire();
+        const lease held = co_await mutex(locks, "x", renewed_often()).acquire();
+        held_still still(held);
         five[0].pause();
         five[3].pause();
         const auto renewed = locks.counters().renewed;
-        co_await async_wait_until([&] {
-            BOOST_TEST_REQUIRE(held.valid(), held.loss().message());
-            return locks.counters().renewed >= renewed + 10;
+        co_await async_wait_until([&] {  // past the silence timeout
+            still();
+            return locks.counters().renewed >= renewed + 30;
         });
         BOOST_TEST(locks.counters().lost == 0U);
         // Back again, they get their keys again.
@@ -193,13 +221,14 @@ BOOST_AUTO_TEST_CASE(renewals_go_on_with_a_minority_killed_and_restarted) {
         servers five(5);
         client locks(co_await asio::this_coro::executor, five.config());
         co_await all_ready(locks);
-        const lease held = co_await mutex(locks, "x", with_ttl(1s)).acquire();
+        const lease held = co_await mutex(locks, "x", renewed_often()).acquire();
+        held_still still(held);
         five[1].kill();
         five[2].kill();
         const auto renewed = locks.counters().renewed;
         co_await async_wait_until([&] {
-            BOOST_TEST_REQUIRE(held.valid(), held.loss().message());
-            return locks.counters().renewed >= renewed + 5;
+            still();
+            return locks.counters().renewed >= renewed + 20;
         });
         five[1].restart();
         five[2].restart();

@@ -61,64 +61,62 @@ public:
 
     /// The same with the context's executor.
     template <typename ExecutionContext>
-        requires std::convertible_to<ExecutionContext&, boost::asio::execution_context&> client(
-            ExecutionContext& context, config configuration)
-            : client(executor_type(context.get_executor()), std::move(configuration)) {}
+        requires(std::convertible_to<ExecutionContext&, boost::asio::execution_context&>)
+    client(ExecutionContext& context, config configuration)
+        : client(executor_type(context.get_executor()), std::move(configuration)) {}
 
-        client(client&& other) noexcept = default;
-        client& operator=(client&& other) noexcept;
-        client(const client&) = delete;
-        client& operator=(const client&) = delete;
+    client(client&& other) noexcept = default;
+    client& operator=(client&& other) noexcept;
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
 
-        /// Like `close`, but nobody waits: what is pending goes on in the background for
-        /// `config::close_timeout` at most. Never blocks.
-        ~client();
+    /// Like `close`, but nobody waits: what is pending goes on in the background for
+    /// `config::close_timeout` at most. Never blocks.
+    ~client();
 
-        /// The executor on which the client does its work and operations complete by default.
-        [[nodiscard]] executor_type get_executor() const noexcept;
+    /// The executor on which the client does its work and operations complete by default.
+    [[nodiscard]] executor_type get_executor() const noexcept;
 
-        /// The state of each instance, in the order of `config::instances`.
-        [[nodiscard]] std::vector<instance_info> instances() const;
+    /// The state of each instance, in the order of `config::instances`.
+    [[nodiscard]] std::vector<instance_info> instances() const;
 
-        /// What was done so far.
-        [[nodiscard]] colock::counters counters() const;
+    /// What was done so far.
+    [[nodiscard]] colock::counters counters() const;
 
-        /// Ends everything: waiting acquires fail with `client_closed`, leases still held are announced
-        /// lost (`client_closed`) and released, pending releases are drained, connections closed.
-        ///
-        /// - Handler signature: `void(colock::error)`.
-        /// - Errors: `no_quorum` if after `config::close_timeout` releases were still unanswered; those
-        ///   locks end with their ttl.
-        /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; closing
-        ///   goes on.
-        /// - Object lifetimes: the client may be moved or destroyed meanwhile.
-        template <typename CompletionToken = boost::asio::deferred_t>
-        auto close(CompletionToken&& token = {}) {
-            return boost::asio::async_initiate<CompletionToken, void(error)>(
-                close_initiation{engine_}, token);
+    /// Ends everything: waiting acquires fail with `client_closed`, leases still held are announced
+    /// lost (`client_closed`) and released, pending releases are drained, connections closed.
+    ///
+    /// - Handler signature: `void(colock::error)`.
+    /// - Errors: `no_quorum` if after `config::close_timeout` releases were still unanswered; those
+    ///   locks end with their ttl.
+    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; closing
+    ///   goes on.
+    /// - Object lifetimes: the client may be moved or destroyed meanwhile.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto close(CompletionToken&& token = {}) {
+        return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{engine_},
+                                                                         token);
+    }
+
+private:
+    friend class mutex;
+
+    struct close_initiation {
+        using executor_type = client::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(engine); }
+        template <typename Handler>
+        void operator()(Handler&& handler) const {
+            start_close(engine,
+                        detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
+        std::shared_ptr<runtime::engine> engine;
+    };
 
-    private:
-        friend class mutex;
+    static executor_type executor_of(const std::shared_ptr<runtime::engine>& owner) noexcept;
+    static void start_close(const std::shared_ptr<runtime::engine>& owner,
+                            detail::handler<> handler);
 
-        struct close_initiation {
-            using executor_type = client::executor_type;
-            [[nodiscard]] executor_type get_executor() const noexcept {
-                return executor_of(engine);
-            }
-            template <typename Handler>
-            void operator()(Handler&& handler) const {
-                start_close(engine, detail::deliver_to(std::forward<Handler>(handler),
-                                                       this->get_executor()));
-            }
-            std::shared_ptr<runtime::engine> engine;
-        };
-
-        static executor_type executor_of(const std::shared_ptr<runtime::engine>& owner) noexcept;
-        static void start_close(const std::shared_ptr<runtime::engine>& owner,
-                                detail::handler<> handler);
-
-        std::shared_ptr<runtime::engine> engine_;
+    std::shared_ptr<runtime::engine> engine_;
 };
 
 }  // namespace colock

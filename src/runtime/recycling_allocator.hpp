@@ -32,7 +32,11 @@ public:
     }
 
 private:
+#if defined(__SANITIZE_ADDRESS__)  // which is to see every block come and go
+    static constexpr std::size_t most = 0;
+#else
     static constexpr std::size_t most = 2048;
+#endif
 
     struct block {
         block* next;
@@ -73,25 +77,16 @@ public:
 
     T* allocate(std::size_t n) {
         static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-#if defined(__SANITIZE_ADDRESS__)  // which is to see every block come and go
-        return static_cast<T*>(::operator new(n * sizeof(T)));
-#else
         return static_cast<T*>(n == 1 ? detail::block_cache<sizeof(T)>::allocate()
                                       : ::operator new(n * sizeof(T)));
-#endif
     }
 
     void deallocate(T* memory, std::size_t n) noexcept {
-#if defined(__SANITIZE_ADDRESS__)
-        static_cast<void>(n);
-        ::operator delete(memory);
-#else
         if (n == 1) {
             detail::block_cache<sizeof(T)>::deallocate(memory);
         } else {
             ::operator delete(memory);
         }
-#endif
     }
 
     template <typename U>

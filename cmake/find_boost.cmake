@@ -76,3 +76,14 @@ find_package(
     PATHS "${COLOCK_BOOST_PREFIX}" NO_DEFAULT_PATH
 )
 message(STATUS "Boost ${Boost_VERSION}: build/boost/${colock_boost_wanted}")
+
+# The unpacked archive comes from a newer compiler than ours may be: see the file itself.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles(
+    "extern \"C\" void __cxa_call_terminate(void*); int main() { __cxa_call_terminate(nullptr); }"
+    COLOCK_HAS_CXA_CALL_TERMINATE
+)
+if(NOT COLOCK_HAS_CXA_CALL_TERMINATE)
+    add_library(colock_cxa_call_terminate STATIC "${PROJECT_SOURCE_DIR}/cmake/cxa_call_terminate.cpp")
+    set_property(TARGET Boost::url APPEND PROPERTY INTERFACE_LINK_LIBRARIES colock_cxa_call_terminate)
+endif()

@@ -28,17 +28,18 @@ protected:
          Arguments&&... arguments)
         : Operation(std::forward<Arguments>(arguments)...),
           handler_(std::move(handler)),
-          // With a strand of our own, the handler must not run on it.
-          delivery_(engine->thread_safe() ? detail::delivery::post : detail::delivery::dispatch) {}
+          engine_(*engine) {}
 
     /// Ends the call.
     void complete(error e, Results... results) {
-        std::move(handler_)(delivery_, std::move(e), std::move(results)...);
+        // With a strand of our own, the handler must not run on it.
+        const detail::delivery where{engine_.user_executor(), !engine_.thread_safe()};
+        std::move(handler_)(where, std::move(e), std::move(results)...);
     }
 
 private:
     detail::handler<Results...> handler_;
-    detail::delivery delivery_;
+    runtime::engine& engine_;  // whose turn calls us
 };
 
 /// Makes a `Call`, connects the handler's cancellation slot to it, and starts it.
@@ -46,7 +47,7 @@ template <typename Call, typename... Results, typename... Arguments>
 void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<Results...> handler,
                 Arguments&&... arguments) {
     auto slot = boost::asio::get_associated_cancellation_slot(handler);
-    const auto started =
+    auto started =
         std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), engine, std::move(handler),
                                    std::forward<Arguments>(arguments)...);
     if (slot.is_connected()) {
@@ -63,7 +64,7 @@ void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<
             }
         });
     }
-    engine->run([started] { started->start(); });
+    engine->run([started = std::move(started)] { started->start(); });
 }
 
 }  // namespace colock

@@ -89,7 +89,8 @@ public:
 /// Completes an operation on an empty lease.
 template <typename... Results>
 void complete_not_held(detail::handler<Results...> handler, Results... results) {
-    std::move(handler)(detail::delivery::post, errc::not_held, results...);
+    const boost::asio::any_io_executor executor = boost::asio::system_executor();
+    std::move(handler)(detail::delivery{executor, false}, errc::not_held, results...);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
-#include <utility>
 #include <vector>
 
 namespace colock::core {
@@ -21,9 +20,9 @@ time_point run_out(milliseconds remaining, time_point now) {
 }  // namespace
 
 acquire::acquire(const acquire_settings& settings, std::uint64_t seed)
-    : settings_(settings), random_(seed), votes_(settings.instances) {}
+    : votes_(settings.instances), settings_(settings), random_(seed) {}
 
-acquire::action acquire::resume(event e, time_point now) {
+acquire::action acquire::resume(const event& e, time_point now) {
     using kind = event::kind_type;
     switch (state_) {
         case state::idle:
@@ -43,7 +42,7 @@ acquire::action acquire::resume(event e, time_point now) {
                 return fail_after_give_back(acquire_outcome::cancelled);
             }
             if (e.kind == kind::vote) {
-                votes_.record(e.index, std::move(e.vote));
+                votes_.record(e.index, e.vote);
             } else if (now >= sent_ + settings_.instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else if (now >= round_end()) {

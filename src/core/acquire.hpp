@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace colock::core {
@@ -65,11 +64,11 @@ public:
 
         static event start() { return {kind_type::start, 0, {}}; }
         static event done() { return {kind_type::done, 0, {}}; }
-        static event voted(std::size_t index, core::vote v) {
-            return {kind_type::vote, index, std::move(v)};
+        static event voted(std::size_t index, const core::vote& v) {
+            return {kind_type::vote, index, v};
         }
-        static event remaining(std::size_t index, core::vote v) {
-            return {kind_type::remaining, index, std::move(v)};
+        static event remaining(std::size_t index, const core::vote& v) {
+            return {kind_type::remaining, index, v};
         }
         static event timer() { return {kind_type::timer, 0, {}}; }
         static event wake() { return {kind_type::wake, 0, {}}; }
@@ -98,7 +97,7 @@ public:
     /// `seed` feeds the jitter.
     acquire(const acquire_settings& settings, std::uint64_t seed);
 
-    action resume(event e, time_point now);
+    action resume(const event& e, time_point now);
 
     /// The votes of the current or last attempt.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
@@ -135,16 +134,16 @@ private:
     [[nodiscard]] duration step_aside();
     [[nodiscard]] time_point quorum_free_at() const;
 
+    state state_ = state::idle;
+    acquire_outcome outcome_ = acquire_outcome::contended;
+    round votes_;
+    time_point sent_{};
     acquire_settings settings_;
     std::uint64_t random_;
-    state state_ = state::idle;
-    round votes_;
-    std::vector<time_point> free_at_;  // per instance: when the key that denied us has run out
     std::size_t attempts_ = 0;
-    time_point sent_{};
     time_point backoff_end_{};
     time_point unavailable_since_ = never;
-    acquire_outcome outcome_ = acquire_outcome::contended;
+    std::vector<time_point> free_at_;  // per instance: when the key that denied us has run out
 };
 
 }  // namespace colock::core

@@ -1,20 +1,18 @@
 #include "core/quorum.hpp"
 
-#include <utility>
-
 namespace colock::core {
 
 void round::clear() {
-    votes_.assign(vote{});
-    voted_.assign(false);
+    ballots_.assign(ballot{});
     granted_ = denied_ = failed_ = 0;
+    details_.clear();
 }
 
-bool round::record(std::size_t index, vote v) {
-    if (voted_[index]) {
+bool round::record(std::size_t index, const vote& v) {
+    if (ballots_[index].cast) {
         return false;
     }
-    voted_[index] = true;
+    ballots_[index] = {true, v.kind, v.reason, v.holder};
     switch (v.kind) {
         case vote_kind::granted:
             ++granted_;
@@ -26,7 +24,10 @@ bool round::record(std::size_t index, vote v) {
             ++failed_;
             break;
     }
-    votes_[index] = std::move(v);
+    if (v.detail) {
+        details_.resize(instances());
+        details_[index] = v.detail;
+    }
     return true;
 }
 
@@ -34,6 +35,15 @@ void round::fail_silent(failure reason) {
     for (std::size_t i = 0; i != instances(); ++i) {
         record(i, vote::failed(reason));
     }
+}
+
+std::optional<vote> round::vote_of(std::size_t index) const {
+    const ballot& b = ballots_[index];
+    if (!b.cast) {
+        return std::nullopt;
+    }
+    return vote{b.kind, b.reason, b.holder, unknown_remaining,
+                details_.empty() ? nullptr : details_[index]};
 }
 
 }  // namespace colock::core

@@ -5,6 +5,11 @@
 #include "core/vote.hpp"
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace colock::core {
 
@@ -22,18 +27,18 @@ constexpr std::size_t spare_of(std::size_t instances) noexcept {
 /// The votes on one round: a command sent to all instances at once. Counts each instance once.
 class round {
 public:
-    explicit round(std::size_t instances) : votes_(instances), voted_(instances, false) {}
+    explicit round(std::size_t instances) : ballots_(instances) {}
 
     /// Forgets all votes.
     void clear();
 
     /// Counts the first vote of an instance; returns false, and ignores it, if it has voted before.
-    bool record(std::size_t index, vote v);
+    bool record(std::size_t index, const vote& v);
 
     /// Votes `failed` with `reason` on behalf of everybody who has not voted.
     void fail_silent(failure reason);
 
-    [[nodiscard]] std::size_t instances() const noexcept { return votes_.size(); }
+    [[nodiscard]] std::size_t instances() const noexcept { return ballots_.size(); }
     [[nodiscard]] std::size_t granted() const noexcept { return granted_; }
     [[nodiscard]] std::size_t denied() const noexcept { return denied_; }
     [[nodiscard]] std::size_t failed() const noexcept { return failed_; }
@@ -52,17 +57,29 @@ public:
     /// There can be no quorum even if all that denied had granted: too few can be asked.
     [[nodiscard]] bool unreachable() const noexcept { return failed_ > spare_of(instances()); }
 
-    /// The vote of an instance; null while it is silent.
-    [[nodiscard]] const vote* vote_of(std::size_t index) const noexcept {
-        return voted_[index] ? &votes_[index] : nullptr;
+    /// Whether this vote, from an instance that has not voted, would settle what can be settled: it
+    /// makes the round won or impossible.
+    [[nodiscard]] bool decided_by(const vote& v) const noexcept {
+        return v.kind == vote_kind::granted ? granted_ + 1 >= quorum_of(instances())
+                                            : denied_ + failed_ + 1 > spare_of(instances());
     }
 
+    /// The vote of an instance, without `remaining`; nothing while it is silent.
+    [[nodiscard]] std::optional<vote> vote_of(std::size_t index) const;
+
 private:
-    per_instance<vote> votes_;
-    per_instance<bool> voted_;
-    std::size_t granted_ = 0;
-    std::size_t denied_ = 0;
-    std::size_t failed_ = 0;
+    struct ballot {
+        bool cast = false;
+        vote_kind kind = vote_kind::failed;
+        failure reason = failure::none;
+        core::holder holder = holder::nobody;
+    };
+
+    per_instance<ballot> ballots_;
+    std::uint32_t granted_ = 0;
+    std::uint32_t denied_ = 0;
+    std::uint32_t failed_ = 0;
+    std::vector<std::shared_ptr<const std::string>> details_;  // empty until a vote has one
 };
 
 }  // namespace colock::core

@@ -10,7 +10,8 @@ namespace colock::core {
 
 release::release(const release_settings& settings, std::uint64_t seed)
     : settings_(settings), random_(seed), instances_(settings.instances, progress::unconcerned) {
-    counts_[static_cast<std::size_t>(progress::unconcerned)] = settings.instances;
+    counts_[static_cast<std::size_t>(progress::unconcerned)] =
+        static_cast<std::uint32_t>(settings.instances);
 }
 
 void release::concern(std::size_t index) {
@@ -18,7 +19,7 @@ void release::concern(std::size_t index) {
     set(index, progress::to_send);
 }
 
-release::action release::resume(event e, time_point now) {
+release::action release::resume(const event& e, time_point now) {
     switch (e.kind) {
         case event::kind_type::start:
             started_ = true;

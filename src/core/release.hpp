@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace colock::core {
 
@@ -51,8 +50,8 @@ public:
 
         static event start() { return {kind_type::start, 0, {}}; }
         static event done() { return {kind_type::done, 0, {}}; }
-        static event voted(std::size_t index, core::vote v) {
-            return {kind_type::vote, index, std::move(v)};
+        static event voted(std::size_t index, const core::vote& v) {
+            return {kind_type::vote, index, v};
         }
         static event late_grant(std::size_t index) { return {kind_type::late_grant, index, {}}; }
         static event timer() { return {kind_type::timer, 0, {}}; }
@@ -85,13 +84,16 @@ public:
     /// Before `start`: instance `index` may hold the token. The others are known not to.
     void concern(std::size_t index);
 
-    action resume(event e, time_point now);
-
-    [[nodiscard]] std::size_t instances() const noexcept { return instances_.size(); }
+    action resume(const event& e, time_point now);
 
     /// After `send`: whether instance `index` is to be sent the command.
     [[nodiscard]] bool wants(std::size_t index) const {
         return instances_[index] == progress::to_send;
+    }
+
+    /// After `send`: whether all are to be.
+    [[nodiscard]] bool wants_all() const noexcept {
+        return count(progress::to_send) == settings_.instances;
     }
 
     /// Whether `start` was given.
@@ -121,7 +123,7 @@ private:
     release_settings settings_;
     std::uint64_t random_;
     per_instance<progress> instances_;
-    std::array<std::size_t, progress_values> counts_{};  // of the instances at each progress
+    std::array<std::uint32_t, progress_values> counts_{};  // of the instances at each progress
     std::size_t tries_ = 0;
     time_point started_at_{};
     time_point retry_at_ = never;

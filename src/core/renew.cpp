@@ -23,7 +23,7 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
                         : never),
       round_ttl_(settings.ttl) {}
 
-renew::action renew::resume(event e, time_point now) {
+renew::action renew::resume(const event& e, time_point now) {
     using kind = event::kind_type;
     if (e.kind == kind::stop) {
         state_ = state::ended;
@@ -104,9 +104,9 @@ renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
     return action::send();
 }
 
-renew::action renew::on_vote(event& e, time_point now) {
+renew::action renew::on_vote(const event& e, time_point now) {
     if (round_ && e.round == round_number_) {
-        round_->votes.record(e.index, std::move(e.vote));
+        round_->votes.record(e.index, e.vote);
     }
     return state_ == state::voting ? consider(now) : next(now);
 }
@@ -185,8 +185,8 @@ std::optional<std::size_t> renew::take_healable() {
         return std::nullopt;
     }
     for (std::size_t i = 0; i != round_->votes.instances(); ++i) {
-        const vote* v = round_->votes.vote_of(i);
-        if (!round_->healed[i] && v != nullptr && v->kind == vote_kind::denied &&
+        const std::optional<vote> v = round_->votes.vote_of(i);
+        if (!round_->healed[i] && v && v->kind == vote_kind::denied &&
             v->holder == holder::nobody) {
             round_->healed[i] = true;
             return i;

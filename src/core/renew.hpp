@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 
 namespace colock::core {
 
@@ -62,8 +61,8 @@ public:
 
         static event start() { return {kind_type::start, 0, 0, {}, {}}; }
         static event done() { return {kind_type::done, 0, 0, {}, {}}; }
-        static event voted(std::size_t index, std::uint32_t round, core::vote v) {
-            return {kind_type::vote, index, round, {}, std::move(v)};
+        static event voted(std::size_t index, std::uint32_t round, const core::vote& v) {
+            return {kind_type::vote, index, round, {}, v};
         }
         static event timer() { return {kind_type::timer, 0, 0, {}, {}}; }
         static event extend(duration ttl) { return {kind_type::extend, 0, 0, ttl, {}}; }
@@ -96,7 +95,7 @@ public:
     /// A lease granted at `granted_at` and valid until `valid_until`.
     renew(const renew_settings& settings, time_point granted_at, time_point valid_until);
 
-    action resume(event e, time_point now);
+    action resume(const event& e, time_point now);
 
     /// The end of the validity as it stands.
     [[nodiscard]] time_point valid_until() const noexcept { return valid_until_; }
@@ -128,7 +127,7 @@ private:
 
     action next(time_point now);
     action begin_round(time_point now, duration ttl, bool asked_for);
-    action on_vote(event& e, time_point now);
+    action on_vote(const event& e, time_point now);
     action consider(time_point now);
     action end_round(bool success, time_point now);
     action lose(loss why);

@@ -1,33 +1,16 @@
 #ifndef COLOCK_INSTANCE_INSTANCE_HPP
 #define COLOCK_INSTANCE_INSTANCE_HPP
 
-#include "core/command.hpp"
-#include "core/vote.hpp"
+#include "core/time.hpp"
+#include "instance/batch.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace colock::instance {
-
-/// Says which command of a receiver a vote answers; the receiver's own to choose.
-using command_tag = std::uint32_t;
-
-/// Who submits commands and gets the votes. It stays alive until all of them have come, or the
-/// instance is destroyed.
-class vote_receiver {
-public:
-    /// The vote of instance number `index` on the command submitted with `tag`. Called exactly once
-    /// for each, never inside `submit`. May submit.
-    virtual void on_vote(std::size_t index, command_tag tag, core::vote vote) = 0;
-
-    /// Asked just before the command is sent: false withdraws it.
-    virtual bool wanted(std::size_t index, command_tag tag) const = 0;
-
-protected:
-    ~vote_receiver() = default;
-};
 
 /// Who wants to know how the instances are. Called on the instance's executor.
 class instance_observer {
@@ -35,7 +18,8 @@ public:
     /// Instance number `index` has become ready, or has stopped to be.
     virtual void on_state_change(std::size_t index) = 0;
 
-    /// Instance number `index` has commands to `flush`. Called once before each flush.
+    /// Instance number `index` has something of its own to send: it wants a `send`, even if of an
+    /// empty batch.
     virtual void on_pending(std::size_t index) = 0;
 
 protected:
@@ -56,8 +40,7 @@ struct status {
 
 /// One server (or what stands for one) that votes.
 ///
-/// Commands are collected by `submit`, and go out together with `flush`; those to one instance are
-/// executed in the order in which they were submitted.
+/// Commands come to it in batches, and are executed in the order in which they stand there.
 ///
 /// Thread-safety: one thread at a time, but for `snapshot`.
 class instance {
@@ -72,14 +55,12 @@ public:
     /// Ends the connection for good. Commands not answered fail. Idempotent.
     virtual void stop() = 0;
 
-    /// Queues a command for the next `flush`. The vote of an instance that is not ready, or has too
-    /// many in flight, is a failed one.
-    virtual void submit(const core::command& command, vote_receiver& receiver, command_tag tag) = 0;
+    /// Sends the commands of a batch that are for this instance. The vote of one that is not ready,
+    /// or has too many in flight, is a failed one, and may come at once. The batch does not change
+    /// until nobody else refers to it.
+    virtual void send(const std::shared_ptr<const batch>& commands, core::time_point now) = 0;
 
-    /// Sends what was submitted.
-    virtual void flush() = 0;
-
-    /// Whether commands submitted now would be sent.
+    /// Whether commands would be sent.
     [[nodiscard]] virtual bool ready() const noexcept = 0;
 
     /// Whether its first try to connect is still under way.

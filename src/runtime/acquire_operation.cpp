@@ -5,6 +5,7 @@
 #include "runtime/lease_state.hpp"
 #include "runtime/recycling_allocator.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -88,12 +89,15 @@ void acquire_operation::on_close() {
     cancel();
 }
 
-void acquire_operation::on_vote(std::size_t index, core::vote vote) {
-    drive(core::acquire::event::voted(index, std::move(vote)));
+void acquire_operation::on_vote(std::size_t index, const core::vote& vote) {
+    // Reading the clock costs more than all the rest here, and only a vote that decides needs it.
+    drive(core::acquire::event::voted(index, vote), machine_.votes().decided_by(vote)
+                                                        ? std::chrono::steady_clock::now()
+                                                        : engine_->recent_time());
 }
 
-void acquire_operation::on_remaining(std::size_t index, core::vote vote) {
-    drive(core::acquire::event::remaining(index, std::move(vote)));
+void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
+    drive(core::acquire::event::remaining(index, vote));
 }
 
 void acquire_operation::on_time(core::time_point /*now*/) {
@@ -102,10 +106,13 @@ void acquire_operation::on_time(core::time_point /*now*/) {
 }
 
 void acquire_operation::drive(core::acquire::event event) {
+    drive(std::move(event), std::chrono::steady_clock::now());
+}
+
+void acquire_operation::drive(core::acquire::event event, core::time_point now) {
     using kind = core::acquire::action::kind_type;
-    const core::time_point now = std::chrono::steady_clock::now();
     for (;;) {
-        const core::acquire::action action = machine_.resume(std::move(event), now);
+        const core::acquire::action action = machine_.resume(event, now);
         switch (action.kind) {
             case kind::attempt:
                 begin_attempt(now);
@@ -117,7 +124,7 @@ void acquire_operation::drive(core::acquire::event event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                lease_->hold(machine_.sent(), action.time);
+                lease_->hold(machine_.sent(), action.time, now);
                 ++engine_->count().acquired;
                 finish(acquire_result::granted);
                 return;
@@ -144,7 +151,8 @@ void acquire_operation::give_back() {
     std::vector<std::size_t> denied;
     const core::round& votes = machine_.votes();
     for (std::size_t i = 0; machine_.will_retry() && i != votes.instances(); ++i) {
-        if (votes.vote_of(i) != nullptr && votes.vote_of(i)->kind == core::vote_kind::denied) {
+        const std::optional<core::vote> vote = votes.vote_of(i);
+        if (vote && vote->kind == core::vote_kind::denied) {
             denied.push_back(i);
         }
     }
@@ -161,8 +169,7 @@ void acquire_operation::count_failed_attempt() {
 }
 
 void acquire_operation::wait(core::time_point until) {
-    engine_->timers().set(*this, until);
-    engine_->arm();
+    engine_->wait(*this, until);
 }
 
 void acquire_operation::finish(acquire_result result) {
@@ -177,7 +184,7 @@ void acquire_operation::finish(acquire_result result) {
             lease_.reset();
         }
     }
-    engine_->timers().clear(*this);
+    engine_->stop_waiting(*this);
     unlink();
     --engine_->count().acquiring;
     engine_->deliver_later(std::move(self_));
@@ -194,7 +201,7 @@ void acquire_operation::explain(acquire_result result) {
 }
 
 void acquire_operation::on_abandon() noexcept {
-    engine_->timers().clear(*this);
+    engine_->stop_waiting(*this);
     if (lease_) {
         lease_->detach();
     }

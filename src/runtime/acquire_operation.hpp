@@ -54,8 +54,8 @@ public:
 
     // From the attempt's lease_state:
 
-    void on_vote(std::size_t index, core::vote vote);
-    void on_remaining(std::size_t index, core::vote vote);
+    void on_vote(std::size_t index, const core::vote& vote);
+    void on_remaining(std::size_t index, const core::vote& vote);
 
 protected:
     [[nodiscard]] acquire_result result() const noexcept { return result_; }
@@ -66,6 +66,7 @@ protected:
 private:
     void on_time(core::time_point now) override;
     void drive(core::acquire::event event);
+    void drive(core::acquire::event event, core::time_point now);
     void begin_attempt(core::time_point now);
     void give_back();
     void wait(core::time_point until);

@@ -51,8 +51,8 @@ std::string_view words_for(core::failure reason) noexcept {
     return "failed";
 }
 
-std::string words_for(const core::vote* vote) {
-    if (vote == nullptr) {
+std::string words_for(const std::optional<core::vote>& vote) {
+    if (!vote) {
         return "not answered yet";
     }
     switch (vote->kind) {

@@ -88,7 +88,9 @@ engine::engine(boost::asio::any_io_executor executor, const engine_settings& set
                     ? boost::asio::any_io_executor(boost::asio::make_strand(user_executor_))
                     : user_executor_),
       work_(boost::asio::prefer(executor_, boost::asio::execution::outstanding_work_t::tracked)),
-      timer_(std::make_unique<boost::asio::steady_timer>(executor_)) {}
+      timer_(std::make_unique<boost::asio::steady_timer>(executor_)) {
+    timers_.run(recent_time_);  // so that the wheels stand at the present
+}
 
 engine::~engine() = default;
 
@@ -133,9 +135,20 @@ void engine::on_state_change(std::size_t /*index*/) {
     }
 }
 
-void engine::on_pending(std::size_t index) {
-    to_flush_.push_back(index);
+void engine::on_pending(std::size_t /*index*/) {
+    instances_want_to_send_ = true;
     schedule_turn();
+}
+
+void engine::submit(const instance::submission& one) {
+    batch_->submit(one);
+    schedule_turn();
+}
+
+std::shared_ptr<instance::batch> engine::empty_batch() {
+    auto result = batches_.take([] { return std::make_shared<instance::batch>(); });
+    result->clear();
+    return result;
 }
 
 void engine::deliver_later(std::shared_ptr<operation> finished) {
@@ -163,13 +176,22 @@ void engine::turn() {
     if (!finished_.empty()) {  // what the handlers have finished in their turn
         schedule_turn();
     }
-    for (const std::size_t index : std::exchange(to_flush_, {})) {
-        if (!dead()) {
-            instances_[index]->flush();
-        }
-    }
+    send_batch();
     if (closing_ && !closed_ && statistics_.releasing == 0) {
         finish_closing(close_operation::outcome_type::closed);
+    }
+}
+
+void engine::send_batch() {
+    const bool wanted = std::exchange(instances_want_to_send_, false) || !batch_->empty();
+    if (dead() || !wanted) {
+        return;
+    }
+    const auto sent = std::exchange(batch_, empty_batch());
+    ++turn_number_;
+    const core::time_point now = std::chrono::steady_clock::now();
+    for (const auto& one : instances_) {
+        one->send(sent, now);
     }
 }
 
@@ -186,6 +208,7 @@ void engine::deliver_finished() {
     }
 }
 
+/// Makes the timer fire when the earliest time has come.
 void engine::arm() {
     if (timers_.earliest() < armed_for_ && timer_) {
         wait_for_timer();
@@ -200,9 +223,10 @@ void engine::wait_for_timer() {
         if (failure || !self || self->dead()) {
             return;  // armed anew for an earlier time, or gone
         }
-        self->armed_for_ = core::never;
         self->recent_time_ = std::chrono::steady_clock::now();
+        self->armed_for_ = core::time_point::min();  // until all that is due has had its turn
         self->timers_.run(self->recent_time_);
+        self->armed_for_ = core::never;
         self->arm();
     });
 }
@@ -227,8 +251,7 @@ void engine::close() {
         lease_state& lease = *it++;
         lease.on_close();
     }
-    timers_.set(*this, std::chrono::steady_clock::now() + settings_.close_timeout);
-    arm();
+    wait(*this, std::chrono::steady_clock::now() + settings_.close_timeout);
     schedule_turn();
 }
 

@@ -4,7 +4,9 @@
 #include "core/backoff.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
+#include "instance/batch.hpp"
 #include "instance/instance.hpp"
+#include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/operation.hpp"
@@ -88,7 +90,7 @@ private:
 
 /// The Asio shell of a client: owns the instances and the one timer, drives the machines of every
 /// operation and lease, and works in *turns*. In a turn, first the handlers of finished operations
-/// run, then everything that they and others have submitted goes out, one batch to each instance.
+/// run, then everything that they and others have submitted goes out, as one batch to all instances.
 ///
 /// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
 /// When the execution context goes first, `abandon` makes all that is left a no-op.
@@ -150,8 +152,6 @@ public:
 
     [[nodiscard]] const engine_settings& settings() const noexcept { return settings_; }
     [[nodiscard]] std::size_t instance_count() const noexcept { return instances_.size(); }
-    [[nodiscard]] instance::instance& instance_at(std::size_t i) noexcept { return *instances_[i]; }
-    [[nodiscard]] timer_queue& timers() noexcept { return timers_; }
     [[nodiscard]] token_source& tokens() noexcept { return tokens_; }
     [[nodiscard]] statistics& count() noexcept { return statistics_; }
     [[nodiscard]] bool closing() const noexcept { return closing_; }
@@ -164,8 +164,22 @@ public:
     /// is worth to wait for them.
     [[nodiscard]] bool starting() const;
 
-    /// Makes the timer fire when the earliest time has come. To be called after `timers().set`.
-    void arm();
+    /// Has `t` called at that time; an earlier wish of it is forgotten.
+    void wait(timed& t, core::time_point until) {
+        if (timers_.set(t, until)) {
+            arm();
+        }
+    }
+    void stop_waiting(timed& t) noexcept { timers_.clear(t); }
+
+    /// Has a command sent at the end of the turn.
+    void submit(const instance::submission& one);
+
+    /// The number of the turn in which what is submitted now goes out.
+    [[nodiscard]] std::uint32_t turn_number() const noexcept { return turn_number_; }
+
+    /// Something that was submitted for this turn may not be wanted any more.
+    void reconsider() noexcept { batch_->reconsider(); }
 
     /// Has the operation's `deliver` called in the next turn.
     void deliver_later(std::shared_ptr<operation> finished);
@@ -191,7 +205,10 @@ private:
     void schedule_turn();
     void turn();
     void deliver_finished();
+    void send_batch();
+    void arm();
     void wait_for_timer();
+    std::shared_ptr<instance::batch> empty_batch();
     [[nodiscard]] std::size_t ready_count() const;
     void finish_closing(close_operation::outcome_type outcome);
 
@@ -201,8 +218,11 @@ private:
     boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
     std::atomic<bool> dead_{false};
     instance_list instances_;
-    std::vector<std::size_t> to_flush_;
     bool had_quorum_ = false;
+
+    instance::shared_pool<instance::batch> batches_;
+    std::shared_ptr<instance::batch> batch_ = empty_batch();  // of this turn
+    bool instances_want_to_send_ = false;
 
     std::unique_ptr<boost::asio::steady_timer> timer_;
     timer_queue timers_;
@@ -214,6 +234,7 @@ private:
     statistics statistics_;
 
     bool turn_scheduled_ = false;
+    std::uint32_t turn_number_ = 0;
     std::vector<std::shared_ptr<operation>> finished_;
     std::vector<std::shared_ptr<operation>> delivering_;
     std::size_t next_to_deliver_ = 0;

@@ -67,43 +67,60 @@ void loss_operation::start() {
 
 lease_state::lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
                          acquire_operation& attempt)
-    : engine_(std::move(owner)),
+    : attempt_(&attempt),
+      keys_(owner->instance_count(), belief::maybe),
+      engine_(std::move(owner)),
       spec_(std::move(spec)),
       token_(engine_->tokens().next_token()),
-      keys_(engine_->instance_count(), belief::maybe),
-      attempt_(&attempt),
       ttl_(spec_->ttl) {
     engine_->add(*this);
 }
 
 lease_state::~lease_state() {
-    engine_->timers().clear(*this);
+    engine_->stop_waiting(*this);
 }
 
-void lease_state::submit(std::size_t index, core::verb verb, core::duration ttl,
-                         core::time_point sent, instance::command_tag tag) {
-    core::command command;
-    command.verb = verb;
-    command.key = spec_->key;
-    command.token = token_.view();
-    command.ttl = to_milliseconds(ttl);
+void lease_state::submit(core::verb verb, core::duration ttl, core::time_point sent,
+                         instance::command_tag tag, std::uint32_t target) {
+    instance::submission one;
+    one.command.verb = verb;
+    one.command.key = spec_->key;
+    one.command.token = token_.view();
+    one.command.ttl = to_milliseconds(ttl);
     if (verb == core::verb::acquire || verb == core::verb::extend) {  // a release is never too late
-        command.deadline = sent + engine_->settings().instance_timeout;
+        one.command.deadline = sent + engine_->settings().instance_timeout;
     }
+    one.receiver = this;
+    one.tag = tag;
+    one.target = target;
     keep_alive();
-    ++pending_votes_;
-    engine_->instance_at(index).submit(command, *this, tag);
+    pending_votes_ += target == instance::submission::every_instance
+                          ? static_cast<std::uint32_t>(keys_.size())
+                          : 1U;
+    last_turn_ = engine_->turn_number();
+    engine_->submit(one);
+}
+
+/// To be called when `wanted` may have become false for something.
+void lease_state::reconsider() noexcept {
+    if (pending_votes_ != 0 && last_turn_ == engine_->turn_number()) {
+        engine_->reconsider();
+    }
+}
+
+void lease_state::detach() noexcept {
+    attempt_ = nullptr;
+    reconsider();
 }
 
 void lease_state::send_acquire(core::time_point sent) {
-    for (std::size_t i = 0; i != keys_.size(); ++i) {
-        submit(i, core::verb::acquire, ttl_, sent, make_tag(core::verb::acquire));
-    }
+    submit(core::verb::acquire, ttl_, sent, make_tag(core::verb::acquire));
 }
 
-void lease_state::hold(core::time_point sent, core::time_point valid_until) {
+void lease_state::hold(core::time_point sent, core::time_point valid_until, core::time_point now) {
     attempt_ = nullptr;
     phase_ = phase::held;
+    was_held_ = true;
     ++engine_->count().held;
 
     core::renew_settings settings;
@@ -113,8 +130,8 @@ void lease_state::hold(core::time_point sent, core::time_point valid_until) {
     settings.drift = engine_->settings().drift;
     settings.instance_timeout = engine_->settings().instance_timeout;
     settings.max_hold = spec_->max_hold;
-    renew_.emplace(settings, sent, valid_until);
-    drive_renew(core::renew::event::start());
+    machine_.emplace<core::renew>(settings, sent, valid_until);
+    drive_renew(core::renew::event::start(), now);
 }
 
 void lease_state::give_back(const std::vector<std::size_t>& denied) {
@@ -124,23 +141,25 @@ void lease_state::give_back(const std::vector<std::size_t>& denied) {
     const core::time_point now = std::chrono::steady_clock::now();
     begin_release(now, core::time_point::min());
     for (const std::size_t index : denied) {
-        submit(index, core::verb::remaining, {}, now, make_tag(core::verb::remaining));
+        submit(core::verb::remaining, {}, now, make_tag(core::verb::remaining),
+               static_cast<std::uint32_t>(index));
     }
 }
 
-void lease_state::on_vote(std::size_t index, instance::command_tag tag, core::vote vote) {
+void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
     --pending_votes_;
     if (is(tag, core::verb::acquire)) {
-        on_acquire_vote(index, std::move(vote));
+        on_acquire_vote(index, vote);
     } else if (is(tag, core::verb::extend)) {
         if (phase_ == phase::held) {
-            drive_renew(core::renew::event::voted(index, tag >> tag_bits, std::move(vote)));
+            drive_renew(core::renew::event::voted(index, tag >> tag_bits, vote),
+                        std::chrono::steady_clock::now());
         }
     } else if (is(tag, core::verb::release)) {
-        on_release_vote(index, std::move(vote));
+        on_release_vote(index, vote);
     } else if (is(tag, core::verb::remaining)) {
         if (attempt_ != nullptr) {
-            attempt_->on_remaining(index, std::move(vote));
+            attempt_->on_remaining(index, vote);
         }
     } else {
         on_heal_vote(index, vote);
@@ -148,26 +167,27 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, core::vo
     forget_if_idle();
 }
 
-void lease_state::on_acquire_vote(std::size_t index, core::vote vote) {
+void lease_state::on_acquire_vote(std::size_t index, const core::vote& vote) {
     const bool granted = vote.kind == core::vote_kind::granted;
     if (granted) {
         keys_[index] = belief::yes;
     } else if (vote.kind == core::vote_kind::denied || !core::outcome_unknown(vote.reason)) {
         keys_[index] = belief::no;
+        reconsider();
     }
     if (phase_ == phase::acquiring) {
-        attempt_->on_vote(index, std::move(vote));
+        attempt_->on_vote(index, vote);
     } else if (phase_ == phase::releasing && granted) {
         drive_release(core::release::event::late_grant(index), engine_->recent_time());
     }
 }
 
-void lease_state::on_release_vote(std::size_t index, core::vote vote) {
-    if (vote.kind == core::vote_kind::failed && keys_[index] == belief::no) {
-        vote =
-            core::vote::denied(core::holder::nobody);  // not sent, since by now there was no need
-    }
-    drive_release(core::release::event::voted(index, std::move(vote)), engine_->recent_time());
+void lease_state::on_release_vote(std::size_t index, const core::vote& vote) {
+    // Not sent, since by then there was no need.
+    const bool needless = vote.kind == core::vote_kind::failed && keys_[index] == belief::no;
+    drive_release(core::release::event::voted(
+                      index, needless ? core::vote::denied(core::holder::nobody) : vote),
+                  engine_->recent_time());
 }
 
 void lease_state::on_heal_vote(std::size_t index, const core::vote& vote) {
@@ -177,7 +197,7 @@ void lease_state::on_heal_vote(std::size_t index, const core::vote& vote) {
     }
 }
 
-/// Called right before a command is sent.
+/// What makes it false calls `reconsider`.
 bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
     if (is(tag, core::verb::acquire)) {
         return phase_ == phase::acquiring || phase_ == phase::held;
@@ -194,54 +214,50 @@ bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
 void lease_state::on_time(core::time_point now) {
     const std::shared_ptr<lease_state> alive = shared_from_this();
     if (phase_ == phase::held) {
-        drive_renew(core::renew::event::timer());
+        drive_renew(core::renew::event::timer(), now);
     } else if (phase_ == phase::releasing) {
         drive_release(core::release::event::timer(), now);
     }
     forget_if_idle();
 }
 
-void lease_state::drive_renew(core::renew::event event) {
+void lease_state::drive_renew(core::renew::event event, core::time_point now) {
     using kind = core::renew::action::kind_type;
-    const core::time_point now = std::chrono::steady_clock::now();
-    const std::uint32_t won = renew_->won();
-    const std::uint32_t failed = renew_->failed();
-    for (bool more = true; more;) {
-        const core::renew::action action = renew_->resume(std::move(event), now);
-        valid_until_.store(renew_->valid_until().time_since_epoch().count(),
+    for (;;) {
+        const std::uint32_t won = watchdog().won();
+        const std::uint32_t failed = watchdog().failed();
+        const core::renew::action action = watchdog().resume(event, now);
+        engine_->count().renewed.add(watchdog().won() - won);
+        engine_->count().renewals_failed.add(watchdog().failed() - failed);
+        valid_until_.store(watchdog().valid_until().time_since_epoch().count(),
                            std::memory_order_release);
         switch (action.kind) {
             case kind::wait:
                 wait(action.time);
-                more = false;
-                break;
+                return;
             case kind::send:
                 send_extend(now);
                 break;
             case kind::heal:
                 keys_[action.index] = belief::maybe;
-                submit(action.index, core::verb::acquire, renew_->ttl(), now, heal_tag);
+                submit(core::verb::acquire, watchdog().ttl(), now, heal_tag,
+                       static_cast<std::uint32_t>(action.index));
                 break;
             case kind::extended:
                 event = end_extend(action.success);
                 continue;
             case kind::lost:
                 lose(reason_for(action.why));
-                more = false;
-                break;
+                return;
         }
         event = core::renew::event::done();
     }
-    engine_->count().renewed.add(renew_->won() - won);
-    engine_->count().renewals_failed.add(renew_->failed() - failed);
 }
 
 void lease_state::send_extend(core::time_point now) {
-    ttl_ = std::max(ttl_, renew_->ttl());
-    for (std::size_t i = 0; i != keys_.size(); ++i) {
-        submit(i, core::verb::extend, renew_->ttl(), now,
-               make_tag(core::verb::extend, renew_->round_number()));
-    }
+    ttl_ = std::max(ttl_, watchdog().ttl());
+    submit(core::verb::extend, watchdog().ttl(), now,
+           make_tag(core::verb::extend, watchdog().round_number()));
 }
 
 /// Tells the one who asked for the extension; gives the event to go on with.
@@ -260,7 +276,8 @@ void lease_state::extend(std::shared_ptr<extend_operation> asker) {
     } else {
         extends_.push_back(std::move(asker));
         if (extends_.size() == 1) {
-            drive_renew(core::renew::event::extend(extends_.front()->ttl()));
+            drive_renew(core::renew::event::extend(extends_.front()->ttl()),
+                        std::chrono::steady_clock::now());
         }
     }
 }
@@ -302,7 +319,7 @@ void lease_state::lose(loss_reason why) {
     if (phase_ != phase::held) {
         return;
     }
-    const core::round* votes = renew_->votes();
+    const core::round* votes = watchdog().votes();
     loss_details_ = why == loss_reason::lost && votes != nullptr
                         ? describe(spec_->resource, *votes, engine_->instance_states())
                         : describe(spec_->resource);
@@ -318,7 +335,6 @@ void lease_state::lose(loss_reason why) {
 /// Leaves the phase of acquiring or holding for good.
 void lease_state::begin_release(core::time_point now, core::time_point valid_until) {
     if (phase_ == phase::held) {
-        renew_->resume(core::renew::event::stop(), now);
         --engine_->count().held;
         for (const auto& asker : std::exchange(extends_, {})) {
             asker->finish(loss() == loss_reason::none ? lease_result::not_held
@@ -326,6 +342,7 @@ void lease_state::begin_release(core::time_point now, core::time_point valid_unt
         }
     }
     phase_ = phase::releasing;
+    reconsider();
     keep_alive();
     engine_->release_started();
     valid_until_.store(core::time_point::min().time_since_epoch().count(),
@@ -337,10 +354,10 @@ void lease_state::begin_release(core::time_point now, core::time_point valid_unt
     settings.retry = {std::chrono::milliseconds(20), std::chrono::seconds(2)};
     settings.valid_until = valid_until;
     settings.gone_at = core::gone_at(now, ttl_, engine_->settings().drift);
-    release_.emplace(settings, engine_->next_seed());
+    core::release& machine = machine_.emplace<core::release>(settings, engine_->next_seed());
     for (std::size_t i = 0; i != keys_.size(); ++i) {
         if (keys_[i] != belief::no) {
-            release_->concern(i);
+            machine.concern(i);
         }
     }
     drive_release(core::release::event::start(), now);
@@ -349,7 +366,7 @@ void lease_state::begin_release(core::time_point now, core::time_point valid_unt
 void lease_state::drive_release(core::release::event event, core::time_point now) {
     using kind = core::release::action::kind_type;
     while (phase_ == phase::releasing) {
-        const core::release::action action = release_->resume(std::move(event), now);
+        const core::release::action action = giving_back().resume(event, now);
         switch (action.kind) {
             case kind::send:
                 send_release(now);
@@ -369,9 +386,14 @@ void lease_state::drive_release(core::release::event event, core::time_point now
 }
 
 void lease_state::send_release(core::time_point now) {
-    for (std::size_t i = 0; i != keys_.size(); ++i) {
-        if (release_->wants(i)) {
-            submit(i, core::verb::release, {}, now, make_tag(core::verb::release));
+    constexpr instance::command_tag tag = make_tag(core::verb::release);
+    if (giving_back().wants_all()) {
+        submit(core::verb::release, {}, now, tag);
+        return;
+    }
+    for (std::uint32_t i = 0; i != keys_.size(); ++i) {
+        if (giving_back().wants(i)) {
+            submit(core::verb::release, {}, now, tag, i);
         }
     }
 }
@@ -380,7 +402,7 @@ void lease_state::on_resolved(core::release_outcome outcome) {
     if (loss() != loss_reason::none && outcome == core::release_outcome::released) {
         outcome = core::release_outcome::expired;  // it had ended before it was given back
     }
-    if (outcome == core::release_outcome::released && renew_) {
+    if (outcome == core::release_outcome::released && was_held_) {
         ++engine_->count().released;
     }
     outcome_ = outcome;
@@ -393,7 +415,7 @@ void lease_state::on_resolved(core::release_outcome outcome) {
 /// Leaves everything that the engine knows of us: from now on we may be destroyed by any thread.
 void lease_state::end() {
     phase_ = phase::ended;
-    engine_->timers().clear(*this);
+    engine_->stop_waiting(*this);
     unlink();
     engine_->release_ended();
 }
@@ -415,7 +437,7 @@ void lease_state::on_closed() {
 }
 
 void lease_state::on_abandon() noexcept {
-    engine_->timers().clear(*this);
+    engine_->stop_waiting(*this);
     // The handlers of those who wait for us may own the lease, and so us.
     const auto extends = std::exchange(extends_, {});
     const auto release_waiters = std::exchange(release_waiters_, {});
@@ -424,8 +446,7 @@ void lease_state::on_abandon() noexcept {
 }
 
 void lease_state::wait(core::time_point until) {
-    engine_->timers().set(*this, until);
-    engine_->arm();
+    engine_->wait(*this, until);
 }
 
 void lease_state::keep_alive() {

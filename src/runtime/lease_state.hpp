@@ -6,12 +6,13 @@
 #include "core/renew.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
-#include "instance/instance.hpp"
+#include "instance/batch.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list_hook.hpp>
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace colock::runtime {
@@ -89,8 +91,8 @@ public:
 ///
 /// Kept alive by its owner (the acquire operation, then the lease), and by itself while votes or a
 /// release are pending.
-class lease_state final : public std::enable_shared_from_this<lease_state>,
-                          public instance::vote_receiver,
+class lease_state final : public instance::vote_receiver,
+                          public std::enable_shared_from_this<lease_state>,
                           public boost::intrusive::list_base_hook<
                               boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
                           private timed {
@@ -118,15 +120,15 @@ public:
     /// Sends the attempt to all instances.
     void send_acquire(core::time_point sent);
 
-    /// The attempt has won: the watchdog begins.
-    void hold(core::time_point sent, core::time_point valid_until);
+    /// The attempt has won `now`: the watchdog begins.
+    void hold(core::time_point sent, core::time_point valid_until, core::time_point now);
 
     /// The attempt has failed: takes back what it got or may get. Asks those in `denied` how long
     /// they will say no.
     void give_back(const std::vector<std::size_t>& denied);
 
     /// The acquire operation does not want to hear of this attempt any more.
-    void detach() noexcept { attempt_ = nullptr; }
+    void detach() noexcept;
 
     // From the lease and its operations, on the engine's executor:
 
@@ -152,19 +154,23 @@ private:
     enum class phase : std::uint8_t { acquiring, held, releasing, ended };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
-    void on_vote(std::size_t index, instance::command_tag tag, core::vote vote) override;
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
-    void submit(std::size_t index, core::verb verb, core::duration ttl, core::time_point sent,
-                instance::command_tag tag);
-    void on_acquire_vote(std::size_t index, core::vote vote);
-    void on_release_vote(std::size_t index, core::vote vote);
+    void submit(core::verb verb, core::duration ttl, core::time_point sent,
+                instance::command_tag tag,
+                std::uint32_t target = instance::submission::every_instance);
+    void reconsider() noexcept;
+    void on_acquire_vote(std::size_t index, const core::vote& vote);
+    void on_release_vote(std::size_t index, const core::vote& vote);
     void on_heal_vote(std::size_t index, const core::vote& vote);
 
-    void drive_renew(core::renew::event event);
+    void drive_renew(core::renew::event event, core::time_point now);
     void send_extend(core::time_point now);
     [[nodiscard]] core::renew::event end_extend(bool success);
+    [[nodiscard]] core::renew& watchdog() { return std::get<core::renew>(machine_); }
+    [[nodiscard]] core::release& giving_back() { return std::get<core::release>(machine_); }
     void lose(loss_reason why);
 
     void begin_release(core::time_point now, core::time_point valid_until);
@@ -177,29 +183,29 @@ private:
     void keep_alive();
     void forget_if_idle();
 
+    // What every vote needs comes first, so that it is together in few cache lines.
+    phase phase_ = phase::acquiring;
+    bool was_held_ = false;
+    std::optional<core::release_outcome> outcome_;
+    std::uint32_t pending_votes_ = 0;
+    std::uint32_t last_turn_ = 0;  // in which something was submitted
+    acquire_operation* attempt_;
+    core::per_instance<belief> keys_;
     std::shared_ptr<engine> engine_;
+    std::variant<std::monostate, core::renew, core::release> machine_;  // held, released
+    std::shared_ptr<lease_state> self_;  // while votes are pending, or a release
+
     std::shared_ptr<const lock_spec> spec_;
     runtime::token token_;
-    phase phase_ = phase::acquiring;
-    core::per_instance<belief> keys_;
-    acquire_operation* attempt_;
-
-    std::optional<core::renew> renew_;
-    std::optional<core::release> release_;
-    std::optional<core::release_outcome> outcome_;
     core::duration ttl_;  // the longest that is in force anywhere
-
-    std::vector<std::shared_ptr<extend_operation>> extends_;  // the first is being served
-    std::vector<std::shared_ptr<release_operation>> release_waiters_;
-    std::vector<std::shared_ptr<loss_operation>> loss_waiters_;
-
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     std::atomic<loss_reason> loss_{loss_reason::none};
-    std::string loss_details_;
 
-    std::size_t pending_votes_ = 0;
-    std::shared_ptr<lease_state> self_;  // while votes are pending, or a release
+    boost::container::small_vector<std::shared_ptr<release_operation>, 1> release_waiters_;
+    std::vector<std::shared_ptr<extend_operation>> extends_;  // the first is being served
+    std::vector<std::shared_ptr<loss_operation>> loss_waiters_;
+    std::string loss_details_;
 };
 
 }  // namespace colock::runtime

@@ -4,6 +4,19 @@
 #include <cstddef>
 
 namespace colock::runtime {
+namespace {
+
+/// Two hexadecimal digits for every byte.
+constexpr auto digits_of = [] {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::array<std::array<char, 2>, 256> result{};
+    for (std::size_t byte = 0; byte != result.size(); ++byte) {
+        result[byte] = {digits[byte >> 4U], digits[byte & 15U]};
+    }
+    return result;
+}();
+
+}  // namespace
 
 token_source::token_source() {
     std::random_device entropy;
@@ -14,15 +27,13 @@ token_source::token_source() {
 }
 
 token token_source::next_token() {
-    static constexpr std::string_view digits = "0123456789abcdef";
-    constexpr std::size_t digits_per_draw = 16;
     token result;
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; i != result.digits_.size(); ++i, bits >>= 4U) {
-        if (i % digits_per_draw == 0) {
+    for (std::size_t byte = 0; byte != result.digits_.size() / 2; ++byte, bits >>= 8U) {
+        if (byte % sizeof(bits) == 0) {
             bits = generator_();
         }
-        result.digits_[i] = digits[bits & 15U];
+        std::copy_n(digits_of[bits & 0xffU].begin(), 2, &result.digits_[2 * byte]);
     }
     return result;
 }

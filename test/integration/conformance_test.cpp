@@ -1,6 +1,7 @@
 // Every kind of instance gives the same votes: the same scripts of verbs, run against an instance in
 // memory and against real servers, over TCP, a UNIX socket, and as a user of a database.
 
+#include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "support/redis_server.hpp"
 
@@ -42,7 +43,57 @@ std::ostream& operator<<(std::ostream& out, kind k) {
     return out << names.at(static_cast<std::size_t>(k));
 }
 
+/// Of an instance of that kind. Those with different numbers, below 8, share no keys.
+std::string uri_of(kind k, unsigned number = 0) {
+    redis_server& server = shared_server();
+    switch (k) {
+        case kind::memory: {
+            static int count = 0;
+            return "memory://conformance" + std::to_string(++count);
+        }
+        case kind::tcp:
+            return server.uri() + (number == 0 ? "" : "/" + std::to_string(number));
+        case kind::unix_socket:
+            return server.unix_uri() + (number == 0 ? "" : "?db=" + std::to_string(number));
+        case kind::user:
+            server.command({"ACL", "SETUSER", "ann", "on", ">p@ss:word", "~*", "+@all"});
+            return "redis://ann:p%40ss%3Aword@127.0.0.1:" + std::to_string(server.port()) + "/" +
+                   std::to_string(database_of_user + number);
+    }
+    return {};
+}
+
 const auto all_kinds = data::make({kind::memory, kind::tcp, kind::unix_socket, kind::user});
+
+/// Who is sent the same batches: three of one kind, or one of each.
+enum class team { memory, tcp, unix_socket, user, mixed };
+
+std::ostream& operator<<(std::ostream& out, team t) {
+    return t == team::mixed ? out << "mixed" : out << static_cast<kind>(t);
+}
+
+const auto all_teams =
+    data::make({team::memory, team::tcp, team::unix_socket, team::user, team::mixed});
+
+/// Their URIs; none has a key.
+strings uris_of(team t) {
+    shared_server().flush();
+    if (t == team::mixed) {
+        return {uri_of(kind::tcp), uri_of(kind::memory), uri_of(kind::user),
+                uri_of(kind::unix_socket, 1)};
+    }
+    const auto k = static_cast<kind>(t);
+    return {uri_of(k), uri_of(k, 1), uri_of(k, 2)};
+}
+
+/// What each of a team says, when all say the same.
+std::string all_say(const instance_group& all, const std::string& vote) {
+    std::string result = vote;
+    for (std::size_t i = 1; i != all.size(); ++i) {
+        result += ", " + vote;
+    }
+    return result;
+}
 
 /// The instance under test, ready, with no keys.
 class subject {
@@ -73,18 +124,8 @@ private:
     }
 
     static std::string prepare(kind k) {
-        if (k == kind::memory) {
-            static int count = 0;
-            return "memory://conformance" + std::to_string(++count);
-        }
-        redis_server& server = shared_server();
-        server.flush();
-        if (k == kind::user) {
-            server.command({"ACL", "SETUSER", "ann", "on", ">p@ss:word", "~*", "+@all"});
-            return "redis://ann:p%40ss%3Aword@127.0.0.1:" + std::to_string(server.port()) + "/" +
-                   std::to_string(database_of_user);
-        }
-        return k == kind::tcp ? server.uri() : server.unix_uri();
+        shared_server().flush();
+        return uri_of(k);
     }
 
     kind kind_;
@@ -255,7 +296,7 @@ BOOST_DATA_TEST_CASE(an_empty_value_and_an_empty_key, all_kinds) {
     BOOST_TEST(rig.release("", "ann") == "granted");
 }
 
-BOOST_DATA_TEST_CASE(commands_of_one_flush_are_executed_in_their_order, all_kinds) {
+BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.submit(verb::acquire, "k", "ann");
@@ -272,21 +313,20 @@ BOOST_DATA_TEST_CASE(commands_of_one_flush_are_executed_in_their_order, all_kind
                            "granted", "denied: nobody",  "granted", "denied: another",
                            "granted", "denied: nobody"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
-    BOOST_TEST(rig.pending_calls() == 1U);
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
 }
 
-BOOST_DATA_TEST_CASE(commands_of_many_flushes_in_flight_are_executed_in_their_order, all_kinds) {
+BOOST_DATA_TEST_CASE(commands_of_many_batches_in_flight_are_executed_in_their_order, all_kinds) {
     constexpr int cycles = 300;
     subject s(sample);
     auto& rig = s.rig;
     strings expected;
     for (int i = 0; i != cycles; ++i) {
         rig.submit(verb::acquire, "k", "ann");
-        rig.subject().flush();
+        rig.flush();
         rig.submit(verb::acquire, "k", "bob");
         rig.submit(verb::release, "k", "ann");
-        rig.subject().flush();
+        rig.flush();
         expected.insert(expected.end(), {"granted", "denied: another", "granted"});
     }
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
@@ -333,7 +373,7 @@ BOOST_DATA_TEST_CASE(random_scripts, all_kinds) {
                 }
                 rig.submit(v, key, token);
                 if (random() % 8 == 0) {
-                    rig.subject().flush();
+                    rig.flush();
                 }
             }
             BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
@@ -356,13 +396,47 @@ BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
     BOOST_TEST(rig.remaining("third") == "denied: another");
 }
 
+// Whether commands are wanted is asked for a batch to reconsider; of any other it may be asked, and
+// need not be. Whoever does not want a command any more says so to the batch.
+BOOST_DATA_TEST_CASE(withdrawn_without_a_word_to_the_batch_is_sent_as_it_comes, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.withdraw_silently(rig.submit(verb::acquire, "k", "ann"));
+    rig.submit(verb::acquire, "l", "ann");
+    const bool asks_anyway = sample == kind::memory;  // it has nothing to gain from not asking
+    const strings expected{asks_anyway ? "failed: withdrawn" : "granted", "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("k") == (asks_anyway ? "denied: nobody" : "denied: another"));
+    // Of the next batch, nobody knows that the last one was to be reconsidered.
+    rig.withdraw(rig.submit(verb::acquire, "m", "ann"));
+    BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
+    for (int batches = 0; batches != 3; ++batches) {  // they take turns with their memory
+        rig.withdraw_silently(rig.submit(verb::acquire, "m", "ann"));
+        const std::string vote = batches == 0 ? "granted" : "denied: another";
+        BOOST_TEST(rig.votes() == strings{asks_anyway ? "failed: withdrawn" : vote},
+                   boost::test_tools::per_element());
+    }
+}
+
+BOOST_DATA_TEST_CASE(all_of_a_batch_withdrawn, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != 5; ++i) {
+        rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    }
+    BOOST_TEST(rig.votes() == strings(5, "failed: withdrawn"), boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("k") == "denied: nobody");
+}
+
 BOOST_DATA_TEST_CASE(what_was_sent_cannot_be_withdrawn, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     const auto tag = rig.submit(verb::acquire, "k", "ann");
-    rig.subject().flush();
+    rig.flush();
     rig.withdraw(tag);
-    BOOST_TEST(rig.votes() == strings{"granted"}, boost::test_tools::per_element());
+    rig.submit(verb::release, "k", "ann");
+    const strings expected{"granted", "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
 BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_kinds) {
@@ -383,13 +457,83 @@ BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_ki
     BOOST_TEST(rig.remaining("held") == "denied: another");
 }
 
+BOOST_DATA_TEST_CASE(of_a_batch_only_what_is_too_late_is_refused, all_kinds) {
+    const auto past = std::chrono::steady_clock::now() - 1ns;
+    const auto future = past + 1h;
+    for (std::size_t late = 0; late != 4; ++late) {
+        BOOST_TEST_CONTEXT("number " << late << " is late") {
+            subject s(sample);
+            auto& rig = s.rig;
+            strings expected(4, "granted");
+            expected[late] = "failed: too late";
+            for (std::size_t i = 0; i != expected.size(); ++i) {
+                rig.submit(verb::acquire, std::to_string(i), "ann", 1h,
+                           i == late             ? past
+                           : (i + late) % 2 == 0 ? future
+                                                 : colock::core::never);
+            }
+            BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+            for (std::size_t i = 0; i != expected.size(); ++i) {
+                BOOST_TEST(rig.remaining(std::to_string(i)) ==
+                           (i == late ? "denied: nobody" : "denied: another"));
+            }
+        }
+    }
+}
+
+BOOST_DATA_TEST_CASE(commands_for_another_instance_are_not_executed_and_get_no_vote, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.submit_for_another(verb::acquire, "k", "bob");
+    rig.submit(verb::acquire, "k", "ann");
+    rig.submit_for_another(verb::release, "k", "ann");
+    rig.submit_for_it(verb::extend, "k", "ann");
+    rig.submit(verb::acquire, "k", "bob");
+    rig.submit_for_it(verb::release, "k", "ann");
+    rig.submit_for_another(verb::acquire, "k", "ann");
+    rig.submit(verb::acquire, "k", "bob");
+    rig.submit_for_another(verb::acquire, "l", "bob");
+    const strings expected{"none",    "granted", "none",    "granted", "denied: another",
+                           "granted", "none",    "granted", "none"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+    BOOST_TEST(rig.remaining("l") == "denied: nobody");
+}
+
+BOOST_DATA_TEST_CASE(a_batch_of_nothing_for_it, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != 3; ++i) {
+        rig.submit_for_another(verb::acquire, "k", "bob");
+    }
+    rig.flush();
+    BOOST_TEST(rig.status().in_flight == 0U);
+    rig.flush();  // of nothing at all
+    // Nor does it ask whether they are wanted, which the rig checks.
+    rig.withdraw(rig.submit_for_another(verb::acquire, "k", "bob"));
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.order_of_votes().size() == 1U);
+}
+
+BOOST_DATA_TEST_CASE(what_is_for_another_instance_takes_no_room, all_kinds) {
+    subject s(sample, 2);
+    auto& rig = s.rig;
+    rig.submit_for_another(verb::acquire, "a", "ann");
+    rig.submit_for_it(verb::acquire, "b", "ann");
+    rig.submit_for_another(verb::acquire, "c", "ann");
+    rig.submit(verb::acquire, "d", "ann");
+    rig.submit(verb::acquire, "e", "ann");
+    const strings expected{"none", "granted", "none", "granted", "failed: overloaded"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
 BOOST_DATA_TEST_CASE(beyond_the_bound_a_vote_fails_at_once, all_kinds) {
     subject s(sample, 3);
     auto& rig = s.rig;
     for (const char* key : {"a", "b", "c", "d", "e"}) {
         rig.submit(verb::acquire, key, "ann");
     }
-    rig.subject().flush();
+    rig.flush();
     BOOST_TEST(rig.voted(3));  // without waiting for anybody
     BOOST_TEST(rig.voted(4));
     const strings expected{"granted", "granted", "granted", "failed: overloaded",
@@ -435,7 +579,7 @@ BOOST_DATA_TEST_CASE(who_gets_a_vote_may_submit, all_kinds) {
     rig.run_until([&] { return rig.order_of_votes().size() == last + 1; });
     rig.after_vote = nullptr;
     BOOST_TEST(rig.votes() == strings(last + 1, "granted"), boost::test_tools::per_element());
-    // Of refused ones too, which are voted on in the flush itself.
+    // Of refused ones too, which are voted on while the batch is being sent.
     rig.after_vote = [&](colock::instance::command_tag tag) {
         if (tag < 2 * last) {
             rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
@@ -447,19 +591,128 @@ BOOST_DATA_TEST_CASE(who_gets_a_vote_may_submit, all_kinds) {
     BOOST_TEST(rig.votes() == strings(last, "failed: withdrawn"), boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(pending_is_told_once_for_each_flush, all_kinds) {
+BOOST_DATA_TEST_CASE(nothing_of_its_own_to_send_is_told_of, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    for (std::size_t flushes = 1; flushes != 4; ++flushes) {
-        for (int i = 0; i != 5; ++i) {
-            rig.submit(verb::remaining, "k");
-        }
-        BOOST_TEST(rig.pending_calls() == flushes);
-        rig.votes();
-        BOOST_TEST(rig.pending_calls() == flushes);
+    rig.flush();  // of nothing
+    for (int i = 0; i != 5; ++i) {
+        rig.submit(verb::remaining, "k");
     }
-    rig.subject().flush();  // of nothing
-    BOOST_TEST(rig.pending_calls() == 3U);
+    rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    rig.votes();
+    rig.flush();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.pending_calls() == 0U);
+}
+
+// The rest is about instances that are given the same batch, and share what encodes it.
+
+BOOST_DATA_TEST_CASE(each_executes_all_of_a_shared_batch, all_teams) {
+    instance_group all(uris_of(sample));
+    all.run_until_ready();
+    strings expected;
+    for (int i = 0; i != 100; ++i) {  // several batches in flight
+        all.submit(verb::acquire, "k", "ann");
+        all.submit(verb::acquire, "k", "bob");
+        all.flush();
+        all.submit(verb::extend, "k", "ann");
+        all.submit(verb::release, "k", "ann");
+        expected.insert(expected.end(), {all_say(all, "granted"), all_say(all, "denied: another"),
+                                         all_say(all, "granted"), all_say(all, "granted")});
+    }
+    BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(of_a_shared_batch_each_executes_what_is_for_it, all_teams) {
+    instance_group all(uris_of(sample));
+    all.run_until_ready();
+    all.submit(verb::acquire, "k", "ann", 0);
+    all.submit(verb::acquire, "k", "bob");
+    all.submit(verb::release, "k", "bob", 2);
+    all.submit(verb::release, "k", "ann");
+    const auto votes = all.votes();
+    const std::string others = all.size() == 4 ? ", denied: another" : "";
+    const std::string none = all.size() == 4 ? ", none" : "";
+    const strings expected{
+        "granted, none, none" + none,
+        "denied: another, granted, granted" + (none.empty() ? none : ", granted"),
+        "none, none, granted" + none, "granted, denied: another, denied: nobody" + others};
+    BOOST_TEST(votes == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(one_that_has_stopped_costs_the_others_nothing, all_teams) {
+    instance_group all(uris_of(sample));
+    all.run_until_ready();
+    all[1].stop();
+    const std::string others = all.size() == 4 ? ", granted" : "";
+    for (int i = 0; i != 10; ++i) {
+        all.submit(verb::acquire, "k", "ann");
+        all.submit(verb::release, "k", "ann");
+        BOOST_TEST(all.votes() == strings(2, "granted, failed: down, granted" + others),
+                   boost::test_tools::per_element());
+    }
+}
+
+// Random scripts of which each sees another part, so that some share what is written and some do
+// not; a map for each foretells the votes.
+BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
+    const strings keys{"k", "l", "m\0"s};
+    const strings tokens{"ann", "bob", ""};
+    const auto past = std::chrono::steady_clock::now() - 1ns;
+    for (unsigned seed = 0; seed != 10; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            instance_group all(uris_of(sample));
+            all.run_until_ready();
+            std::mt19937 random(seed);
+            std::vector<std::map<std::string, std::string>> models(all.size());
+            strings expected;
+            for (int i = 0; i != 500; ++i) {
+                const std::string& key = keys[random() % keys.size()];
+                const std::string& token = tokens[random() % tokens.size()];
+                const auto v = static_cast<verb>(random() % 4);
+                const bool for_one = random() % 20 == 0;
+                const auto one = static_cast<std::uint32_t>(random() % all.size());
+                const bool late = random() % 30 == 0;
+                const bool withdrawn = random() % 30 == 0;
+                const std::size_t withdrawn_from = random() % all.size();
+                const auto tag = all.submit(
+                    v, key, token, for_one ? one : colock::instance::submission::every_instance,
+                    late ? past : past + 1h);
+                if (withdrawn) {
+                    all.withdraw(tag, withdrawn_from);
+                }
+                std::string& text = expected.emplace_back();
+                for (std::size_t n = 0; n != all.size(); ++n) {
+                    auto& model = models[n];
+                    const auto found = model.find(key);
+                    const bool exists = found != model.end();
+                    const bool ours = exists && found->second == token;
+                    const bool grant = v == verb::acquire ? !exists : v != verb::remaining && ours;
+                    text += n == 0 ? "" : ", ";
+                    if (for_one && n != one) {
+                        text += "none";
+                    } else if (withdrawn && n == withdrawn_from) {
+                        text += "failed: withdrawn";
+                    } else if (late) {
+                        text += "failed: too late";
+                    } else if (!grant) {
+                        text += exists ? "denied: another" : "denied: nobody";
+                    } else {
+                        text += "granted";
+                        if (v == verb::acquire) {
+                            model[key] = token;
+                        } else if (v == verb::release) {
+                            model.erase(key);
+                        }
+                    }
+                }
+                if (random() % 8 == 0) {
+                    all.flush();
+                }
+            }
+            BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+        }
+    }
 }
 
 BOOST_DATA_TEST_CASE(instances_at_one_address_share_their_keys, all_kinds) {
@@ -482,7 +735,7 @@ BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.subject().ready());
     const auto changes = rig.state_changes();
-    rig.submit(verb::release, "k", "ann");  // submitted, not flushed
+    rig.submit(verb::release, "k", "ann");  // submitted, not sent
     rig.submit(verb::acquire, "l", "ann");
     rig.subject().stop();
     BOOST_TEST(!rig.subject().ready());
@@ -512,7 +765,7 @@ BOOST_DATA_TEST_CASE(stop_with_commands_in_flight, all_kinds) {
     for (int i = 0; i != 100; ++i) {
         rig.submit(verb::acquire, std::to_string(i), "ann");
         if (i % 10 == 0) {
-            rig.subject().flush();
+            rig.flush();
         }
     }
     rig.subject().stop();

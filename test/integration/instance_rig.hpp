@@ -3,12 +3,15 @@
 
 #include "core/command.hpp"
 #include "core/vote.hpp"
+#include "instance/batch.hpp"
 #include "instance/instance.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
+#include "instance/shared_pool.hpp"
 #include "instance_uri.hpp"
 #include "support/deadline.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/assert/source_location.hpp>
@@ -76,9 +79,47 @@ inline instance::redis::redis_settings quick_settings() {
     return settings;
 }
 
+/// The instance of a URI, not started.
+inline std::unique_ptr<instance::instance> make_instance(
+    std::size_t index, const instance_address& to, const instance::redis::redis_settings& settings,
+    const boost::asio::any_io_executor& executor, instance::instance_observer& observer) {
+    if (const auto* memory = std::get_if<memory_address>(&to)) {
+        return instance::memory::make_memory_instance(index, memory->name, settings.max_in_flight,
+                                                      observer);
+    }
+    constexpr std::uint64_t seed = 1;
+    return instance::redis::make_redis_instance(index, std::get<instance::redis::address>(to),
+                                                settings, seed, executor, observer);
+}
+
+/// Collects what is submitted in a turn, in batches that take turns with their memory.
+class client_turn {
+public:
+    [[nodiscard]] instance::batch& batch() noexcept { return *batch_; }
+    [[nodiscard]] std::size_t number() const noexcept { return number_; }
+
+    /// Gives the batch to be sent, and begins another one.
+    std::shared_ptr<const instance::batch> end() {
+        ++number_;
+        return std::exchange(batch_, empty_batch());
+    }
+
+private:
+    std::shared_ptr<instance::batch> empty_batch() {
+        auto result = pool_.take([] { return std::make_shared<instance::batch>(); });
+        result->clear();
+        return result;
+    }
+
+    instance::shared_pool<instance::batch> pool_;
+    std::shared_ptr<instance::batch> batch_ = empty_batch();
+    std::size_t number_ = 0;
+};
+
 /// An instance, and both its observer and the receiver of its votes. Works in turns as the client
-/// does: what was submitted is flushed in a handler of its own. Checks for every command that
-/// there is exactly one vote, and not inside `submit`.
+/// does: what was submitted is sent as one batch, in a handler of its own. Checks for every command
+/// that there is exactly one vote, and not inside `submit`; and none for a command that is for
+/// another instance.
 class instance_rig final : public instance::vote_receiver, public instance::instance_observer {
 public:
     /// Makes the instance from a URI, and starts it.
@@ -86,16 +127,8 @@ public:
                           const instance::redis::redis_settings& settings = quick_settings())
         : instance_rig(colock::parse_instance_uri("uri", uri), settings) {}
 
-    instance_rig(const instance_address& to, const instance::redis::redis_settings& settings) {
-        if (const auto* memory = std::get_if<memory_address>(&to)) {
-            instance_ = instance::memory::make_memory_instance(own_index, memory->name,
-                                                               settings.max_in_flight, *this);
-        } else {
-            constexpr std::uint64_t seed = 1;
-            instance_ = instance::redis::make_redis_instance(
-                own_index, std::get<instance::redis::address>(to), settings, seed,
-                context_.get_executor(), *this);
-        }
+    instance_rig(const instance_address& to, const instance::redis::redis_settings& settings)
+        : instance_(make_instance(own_index, to, settings, context_.get_executor(), *this)) {
         instance_->start();
     }
 
@@ -107,12 +140,15 @@ public:
         BOOST_TEST(context_.stopped(), "something of the instance still runs");
         std::size_t without = 0;
         std::size_t with_more = 0;
+        std::size_t without_right = 0;
         for (const sent& s : sent_) {
-            without += s.votes == 0 ? 1 : 0;
+            without += s.for_us && s.votes == 0 ? 1 : 0;
             with_more += s.votes > 1 ? 1 : 0;
+            without_right += !s.for_us && s.votes != 0 ? 1 : 0;
         }
         BOOST_TEST(without == 0U, without << " of " << sent_.size() << " commands without a vote");
         BOOST_TEST(with_more == 0U, with_more << " commands with more votes than one");
+        BOOST_TEST(without_right == 0U, without_right << " votes on commands for others");
         BOOST_TEST(instance_->snapshot().in_flight == 0U);
     }
 
@@ -130,19 +166,49 @@ public:
     /// Submits; the tag of the command, which counts from 0.
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
-                                 core::time_point deadline = core::never) {
+                                 core::time_point deadline = core::never,
+                                 std::uint32_t target = instance::submission::every_instance) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
         s.token = std::move(token);
+        s.for_us = target == instance::submission::every_instance || target == own_index;
+        s.turn = turn_.number();
         submitting_ = true;
-        instance_->submit({verb, s.key, s.token, ttl, deadline}, *this, tag);
+        turn_.batch().submit({{verb, s.key, s.token, ttl, deadline}, this, tag, target});
+        schedule_turn();
         submitting_ = false;
         return tag;
     }
 
+    /// Submits for this instance alone, and for another one.
+    instance::command_tag submit_for_it(core::verb verb, std::string key, std::string token = {}) {
+        return submit(verb, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
+                      own_index);
+    }
+    instance::command_tag submit_for_another(core::verb verb, std::string key,
+                                             std::string token = {}) {
+        return submit(verb, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
+                      own_index + 1);
+    }
+
+    /// Sends now what was submitted until now, even if it is nothing.
+    void flush() {
+        const auto batch = turn_.end();
+        wants_to_send_ = false;
+        instance_->send(batch, std::chrono::steady_clock::now());
+    }
+
     /// From now on, this command is not wanted any more.
-    void withdraw(instance::command_tag tag) { sent_.at(tag).wanted = false; }
+    void withdraw(instance::command_tag tag) {
+        withdraw_silently(tag);
+        if (sent_.at(tag).turn == turn_.number()) {
+            turn_.batch().reconsider();
+        }
+    }
+
+    /// The same, without telling the batch.
+    void withdraw_silently(instance::command_tag tag) { sent_.at(tag).wanted = false; }
 
     [[nodiscard]] bool voted(instance::command_tag tag) const { return sent_.at(tag).votes != 0; }
     [[nodiscard]] const core::vote& vote_on(instance::command_tag tag) const {
@@ -176,11 +242,12 @@ public:
         return status().reason;
     }
 
-    /// Until there is a vote on every command.
+    /// Until there is a vote on every command for this instance.
     void run_until_voted(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until(
             [this] {
-                while (next_unvoted_ != sent_.size() && sent_[next_unvoted_].votes != 0) {
+                while (next_unvoted_ != sent_.size() &&
+                       (sent_[next_unvoted_].votes != 0 || !sent_[next_unvoted_].for_us)) {
                     ++next_unvoted_;
                 }
                 return next_unvoted_ == sent_.size();
@@ -188,12 +255,14 @@ public:
             location);
     }
 
-    /// The votes on all commands since the last call, in the order in which these were submitted.
+    /// The votes on all commands since the last call, in the order in which these were submitted;
+    /// "none" for a command that is for another instance.
     std::vector<std::string> votes(boost::source_location location = BOOST_CURRENT_LOCATION) {
         run_until_voted(location);
         std::vector<std::string> result;
         for (; next_to_tell_ != sent_.size(); ++next_to_tell_) {
-            result.push_back(to_text(sent_[next_to_tell_].vote));
+            const sent& s = sent_[next_to_tell_];
+            result.push_back(s.votes == 0 ? "none" : to_text(s.vote));
         }
         return result;
     }
@@ -233,17 +302,19 @@ private:
     struct sent {
         std::string key;
         std::string token;
+        bool for_us = true;
         bool wanted = true;
+        std::size_t turn = 0;  // in which it goes out
         std::size_t votes = 0;
         core::vote vote;
     };
 
-    void on_vote(std::size_t index, instance::command_tag tag, core::vote vote) override {
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override {
         BOOST_TEST(index == own_index);
         BOOST_TEST(!submitting_, "a vote inside submit");
         sent& s = sent_.at(tag);
         ++s.votes;
-        s.vote = std::move(vote);
+        s.vote = vote;
         order_.push_back(tag);
         if (after_vote) {
             after_vote(tag);
@@ -252,6 +323,7 @@ private:
 
     bool wanted(std::size_t index, instance::command_tag tag) const override {
         BOOST_TEST(index == own_index);
+        BOOST_TEST(sent_.at(tag).for_us);
         return sent_.at(tag).wanted;
     }
 
@@ -263,13 +335,28 @@ private:
     void on_pending(std::size_t index) override {
         BOOST_TEST(index == own_index);
         ++pending_calls_;
-        boost::asio::post(context_, [this] { instance_->flush(); });
+        wants_to_send_ = true;
+        schedule_turn();
     }
 
-    static constexpr std::size_t own_index = 3;  // nobody's default
+    void schedule_turn() {
+        if (!std::exchange(turn_scheduled_, true)) {
+            boost::asio::post(context_, [this] {
+                turn_scheduled_ = false;
+                if (wants_to_send_ || !turn_.batch().empty()) {
+                    flush();
+                }
+            });
+        }
+    }
+
+    static constexpr std::uint32_t own_index = 3;  // nobody's default
 
     boost::asio::io_context context_{1};
     std::unique_ptr<instance::instance> instance_;
+    client_turn turn_;
+    bool turn_scheduled_ = false;
+    bool wants_to_send_ = false;  // the instance
     std::deque<sent> sent_;
     std::vector<instance::command_tag> order_;
     std::size_t next_unvoted_ = 0;

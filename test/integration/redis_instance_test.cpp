@@ -1,5 +1,6 @@
 // What a real server can do to an instance: refuse, forget, stall, die, come back.
 
+#include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "support/redis_server.hpp"
 
@@ -149,6 +150,50 @@ BOOST_AUTO_TEST_CASE(many_at_once_forgotten) {
     BOOST_TEST(server.keys().empty());
 }
 
+BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_is_told_of_and_goes_out_with_a_batch_of_nothing) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    rig.acquire("k", "ann");
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.pending_calls() == 0U);
+    for (std::size_t times = 1; times != 4; ++times) {
+        server.command({"SCRIPT", "FLUSH"});
+        BOOST_TEST(rig.extend("k", "ann") == "granted");
+        BOOST_TEST(rig.pending_calls() == times);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(only_the_one_that_has_forgotten_its_scripts_is_sent_them) {
+    redis_server forgetful;
+    redis_server& other = shared_server();
+    instance_group all({other.uri(), forgetful.uri(), local_uri(other, "", "/1")});
+    all.run_until_ready();
+    other.command({"CONFIG", "RESETSTAT"});
+    strings expected;
+    for (const std::string vote : {"granted", "granted", "granted", "denied: another", "granted",
+                                   "granted", "denied: another", "granted"}) {
+        expected.push_back(vote + ", " + vote + ", " + vote);
+    }
+    for (int i = 0; i != 10; ++i) {
+        forgetful.command({"SCRIPT", "FLUSH"});
+        for (const char* key : {"k", "l"}) {
+            all.submit(verb::acquire, key, "ann");
+        }
+        all.flush();
+        for (const char* key : {"k", "l"}) {
+            all.submit(verb::extend, key, "ann");
+            all.submit(verb::extend, key, "bob");
+            all.submit(verb::release, key, "ann");
+        }
+        BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+    }
+    BOOST_TEST(forgetful.keys().empty());
+    BOOST_TEST(other.keys().empty());
+    const std::string statistics = other.command({"INFO", "commandstats"}).value();
+    BOOST_TEST(!contains(statistics, "cmdstat_eval:"), statistics);
+}
+
 BOOST_AUTO_TEST_CASE(a_command_that_became_unwanted_is_not_sent_again) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -156,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_became_unwanted_is_not_sent_again) {
     rig.acquire("k", "ann", 10min);
     server.command({"SCRIPT", "FLUSH"});
     const auto tag = rig.submit(verb::extend, "k", "ann", 1h);
-    rig.subject().flush();
+    rig.flush();
     rig.withdraw(tag);
     BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
     BOOST_TEST((rig.ask(verb::remaining, "k").remaining <= 10min));
@@ -546,7 +591,7 @@ BOOST_AUTO_TEST_CASE(a_killed_server_is_down_at_once_and_back_by_itself) {
     for (int i = 0; i != 10; ++i) {
         rig.submit(verb::acquire, std::to_string(i), "ann");
     }
-    rig.subject().flush();
+    rig.flush();
     BOOST_TEST(rig.status().in_flight == 10U);
     server.kill();
     const std::string reason = rig.run_until_down();
@@ -603,7 +648,7 @@ BOOST_AUTO_TEST_CASE(client_kill_under_load) {
         for (int i = 0; i != 10000; ++i) {
             rig.submit(i % 2 == 0 ? verb::acquire : verb::release, "k", "ann");
             if (i % 500 == 0) {
-                rig.subject().flush();
+                rig.flush();
             }
         }
         rig.run_until([&] { return rig.voted(first); });
@@ -631,7 +676,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time) {
     for (int i = 0; i != 1000; ++i) {
         rig.submit(verb::acquire, std::to_string(i), "ann");
     }
-    rig.subject().flush();
+    rig.flush();
     BOOST_TEST(rig.status().in_flight == 100U);  // the others have their votes
     BOOST_TEST(to_text(rig.vote_on(100)) == "failed: overloaded");
     const std::string reason = rig.run_until_down();
@@ -716,15 +761,19 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks) {
     rig.acquire("held", "ann");
     server.pause();
     const auto first = rig.submit(verb::acquire, "k", "ann");
-    rig.subject().flush();
+    rig.flush();
     rig.run_until([&] {
         const auto tag = rig.submit(verb::acquire, "l", "ann");
-        rig.subject().flush();
+        rig.flush();
         return rig.voted(tag) && to_text(rig.vote_on(tag)) == "failed: stalled";
     });
     BOOST_TEST(rig.extend("held", "ann") == "failed: stalled");
+    const auto acquire = rig.submit(verb::acquire, "n", "ann");
     const auto release = rig.submit(verb::release, "held", "ann");  // takes nothing
-    rig.subject().flush();
+    const auto extend = rig.submit(verb::extend, "held", "ann");
+    rig.flush();
+    BOOST_TEST(to_text(rig.vote_on(acquire)) == "failed: stalled");
+    BOOST_TEST(to_text(rig.vote_on(extend)) == "failed: stalled");
     BOOST_TEST(!rig.voted(release));
     BOOST_TEST(!rig.voted(first));
     server.resume();
@@ -732,6 +781,69 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks) {
     BOOST_TEST(to_text(rig.vote_on(release)) == "granted");
     BOOST_TEST(to_text(rig.vote_on(first)) == "granted");
     BOOST_TEST(rig.acquire("m", "ann") == "granted");
+}
+
+// What it was sent at the beginning may be written to it long after others have had it, and after
+// many another batch.
+BOOST_AUTO_TEST_CASE(a_slow_server_gets_what_it_was_sent) {
+    constexpr int rounds = 300;
+    redis_server slow;
+    redis_server fast;
+    instance_group all({fast.uri(), slow.uri()});
+    all.run_until_ready();
+    slow.pause();
+    const std::string long_text(64 * 1024, 'x');  // more in all than the kernel keeps for it
+    std::size_t keys = 0;
+    for (int i = 0; i != rounds; ++i) {
+        const std::string token = std::to_string(i) + long_text;
+        const auto first = all.submit(verb::acquire, "k", token);
+        if (i % 3 == 0) {
+            all.submit(verb::acquire, std::to_string(i), token);
+            ++keys;
+        }
+        all.submit(verb::release, "k", token);
+        all.flush();
+        all.run_until([&] { return all.voted(first, 0); });
+        BOOST_TEST(!all.voted(first, 1));
+    }
+    slow.resume();
+    const strings votes = all.votes();
+    BOOST_TEST(votes == strings(votes.size(), "granted, granted"),
+               boost::test_tools::per_element());
+    BOOST_TEST(votes.size() == 2 * rounds + keys);
+    BOOST_TEST(slow.keys().size() == keys);
+    BOOST_TEST(slow.keys() == fast.keys(), boost::test_tools::per_element());
+    for (const std::string& key : slow.keys()) {
+        BOOST_TEST((slow.command({"GET", key}).value() == key + long_text));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_killed_costs_the_others_nothing) {
+    redis_server a;
+    redis_server b;
+    instance_group all({a.uri(), b.uri(), a.uri() + "/1"});
+    for (int round = 0; round != 3; ++round) {
+        all.run_until_ready();
+        b.pause();
+        for (int i = 0; i != 100; ++i) {
+            all.submit(verb::acquire, "k", "ann");
+            all.submit(verb::release, "k", "ann");
+            if (i % 7 == 0) {
+                all.flush();
+            }
+        }
+        all.flush();
+        b.kill();
+        BOOST_TEST(all.votes() == strings(200, "granted, failed: connection lost, granted"),
+                   boost::test_tools::per_element());
+        all.submit(verb::acquire, "k", "ann");
+        all.submit(verb::release, "k", "ann");
+        BOOST_TEST(all.votes() == strings(2, "granted, failed: down, granted"),
+                   boost::test_tools::per_element());
+        b.restart();
+    }
+    all.run_until_ready();
+    BOOST_TEST(b.keys().empty());
 }
 
 // More pushes than Boost.Redis has room for, 256. The instance asks for none, but another connection

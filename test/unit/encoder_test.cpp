@@ -1,14 +1,20 @@
 // What goes over the wire, and that what is written once for several instances is right for each.
 
 #include "instance/redis/encoder.hpp"
+#include "instance/batch.hpp"
 #include "instance/redis/scripts.hpp"
+#include "instance/shared_pool.hpp"
 
 #include <boost/redis/request.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,31 +27,47 @@ using namespace std::chrono_literals;
 
 const server_facts facts{"7.0", "id", 1s, "extend-sha", "release-sha"};
 
-pending_command make(verb v, std::string_view key, std::string_view token,
-                     core::milliseconds ttl = 0ms, bool in_full = false) {
-    pending_command result;
-    result.command.verb = v;
-    result.command.key = key;
-    result.command.token = token;
-    result.command.ttl = ttl;
-    result.script_in_full = in_full;
+core::command make(verb v, std::string_view key, std::string_view token,
+                   core::milliseconds ttl = 0ms) {
+    core::command result;
+    result.verb = v;
+    result.key = key;
+    result.token = token;
+    result.ttl = ttl;
     return result;
 }
 
-std::string payload_of(encoder& e, const std::vector<pending_command>& commands,
-                       const server_facts& server = facts) {
-    boost::redis::request request;
-    e.encode(commands, server, request);
-    BOOST_TEST(request.get_commands() == commands.size());
-    BOOST_TEST(request.get_expected_responses() == commands.size());
+using commands = std::vector<core::command>;
+
+void fill(batch& to, const commands& them) {
+    command_tag tag = 0;
+    for (const core::command& one : them) {
+        to.submit({one, nullptr, tag++});
+    }
+}
+
+std::shared_ptr<const batch> batch_of(const commands& them) {
+    const auto result = std::make_shared<batch>();
+    fill(*result, them);
+    return result;
+}
+
+std::string checked_payload(const boost::redis::request& request, std::size_t count) {
+    BOOST_TEST(request.get_commands() == count);
+    BOOST_TEST(request.get_expected_responses() == count);
     return std::string(request.payload());
 }
 
+std::string payload_of(encoder& e, const commands& them, script_form form = script_form::digest,
+                       const server_facts& server = facts) {
+    return checked_payload(*e.encode(*batch_of(them), server, form), them.size());
+}
+
 /// The payload as an encoder without memory writes it.
-std::string fresh_payload_of(const std::vector<pending_command>& commands,
+std::string fresh_payload_of(const commands& them, script_form form = script_form::digest,
                              const server_facts& server = facts) {
     encoder e;
-    return payload_of(e, commands, server);
+    return payload_of(e, them, form, server);
 }
 
 std::string bulk(std::string_view text) {
@@ -74,10 +96,42 @@ BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
 }
 
 BOOST_AUTO_TEST_CASE(the_script_in_full_when_the_server_has_forgotten_it) {
-    BOOST_TEST(fresh_payload_of({make(verb::extend, "key", "token", 15ms, true)}) ==
+    BOOST_TEST(fresh_payload_of({make(verb::extend, "key", "token", 15ms)}, script_form::in_full) ==
                command({"EVAL", scripts::extend, "1", "key", "token", "15"}));
-    BOOST_TEST(fresh_payload_of({make(verb::release, "key", "token", 0ms, true)}) ==
+    BOOST_TEST(fresh_payload_of({make(verb::release, "key", "token")}, script_form::in_full) ==
                command({"EVAL", scripts::release, "1", "key", "token"}));
+    for (const verb v : {verb::acquire, verb::remaining}) {  // which have none
+        BOOST_TEST(fresh_payload_of({make(v, "key", "token", 15ms)}, script_form::in_full) ==
+                   fresh_payload_of({make(v, "key", "token", 15ms)}));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
+    const commands them{make(verb::release, "a", "1"), make(verb::acquire, "b", "2", 3ms),
+                        make(verb::remaining, "c", ""), make(verb::extend, "d", "4", 5ms),
+                        make(verb::acquire, "b", "2", 3ms)};
+    std::string expected;
+    for (const core::command& one : them) {
+        expected += fresh_payload_of({one});
+    }
+    BOOST_TEST(fresh_payload_of(them) == expected);
+}
+
+// To whom it is sent is for others to say.
+BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
+    batch some;
+    for (const std::uint32_t target : {submission::every_instance, 0U, 3U}) {
+        submission one;
+        one.command = make(verb::remaining, "key", "");
+        one.command.deadline = core::time_point::min();
+        one.target = target;
+        some.submit(one);
+    }
+    some.reconsider();
+    encoder e;
+    const std::string once = command({"PTTL", "key"});
+    BOOST_TEST(checked_payload(*e.encode(some, facts, script_form::digest), 3) ==
+               once + once + once);
 }
 
 BOOST_AUTO_TEST_CASE(any_bytes_and_any_length) {
@@ -87,81 +141,259 @@ BOOST_AUTO_TEST_CASE(any_bytes_and_any_length) {
                command({"SET", key, token, "NX", "PX", "86400000"}));
     BOOST_TEST(fresh_payload_of({make(verb::acquire, "", "", 1ms)}) ==
                command({"SET", "", "", "NX", "PX", "1"}));
+    for (std::size_t size = 0; size != 1'100; ++size) {  // over each change of the size's width
+        const std::string text(size, 'x');
+        BOOST_REQUIRE(fresh_payload_of({make(verb::release, text, text)}) ==
+                      command({"EVALSHA", "release-sha", "1", text, text}));
+    }
+}
+
+/// Whatever the encoder gathers before it writes, the pieces fit in or they do not.
+BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
+    std::mt19937 random(11);
+    const std::string text(2'000, 'x');
+    const auto piece = [&] {
+        const std::size_t most = random() % 4 == 0 ? text.size() : 530;
+        return std::string_view(text).substr(0, random() % most);
+    };
+    for (int i = 0; i != 20'000; ++i) {
+        server_facts server = facts;
+        server.extend_sha = piece();
+        const std::string_view key = piece();
+        const std::string_view token = piece();
+        BOOST_REQUIRE(
+            fresh_payload_of({make(verb::extend, key, token, 1ms)}, script_form::digest, server) ==
+            command({"EVALSHA", server.extend_sha, "1", key, token, "1"}));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(any_number) {
+    for (const core::milliseconds ttl : {0ms, 1ms, 9ms, 10ms, 99ms, 100ms, 2'147'483'648ms,
+                                         core::milliseconds::max(), core::milliseconds::min()}) {
+        const std::string text = std::to_string(ttl.count());
+        BOOST_TEST(fresh_payload_of({make(verb::acquire, "key", "token", ttl)}) ==
+                   command({"SET", "key", "token", "NX", "PX", text}));
+        BOOST_TEST(fresh_payload_of({make(verb::extend, "key", "token", ttl)}) ==
+                   command({"EVALSHA", "extend-sha", "1", "key", "token", text}));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_for_nothing) {
     BOOST_TEST(fresh_payload_of({}) == "");
-}
-
-/// Every list of commands that can be told from the one before, in whatever, is written anew.
-BOOST_AUTO_TEST_CASE(what_differs_from_the_last_is_not_taken_for_the_same) {
-    const std::vector<std::vector<pending_command>> lists = {
-        {},
-        {make(verb::acquire, "key", "token", 10ms)},
-        {make(verb::acquire, "kez", "token", 10ms)},
-        {make(verb::acquire, "key", "tokem", 10ms)},
-        {make(verb::acquire, "key", "token", 11ms)},
-        {make(verb::acquire, "keyt", "oken", 10ms)},
-        {make(verb::extend, "key", "token", 10ms)},
-        {make(verb::extend, "key", "token", 10ms, true)},
-        {make(verb::release, "key", "token")},
-        {make(verb::remaining, "key", "token")},
-        {make(verb::acquire, "key", "token", 10ms), make(verb::release, "key", "token")},
-        {make(verb::release, "key", "token"), make(verb::acquire, "key", "token", 10ms)},
-    };
-    for (const auto& first : lists) {
-        for (const auto& second : lists) {
-            encoder e;
-            payload_of(e, first);
-            BOOST_TEST(payload_of(e, second) == fresh_payload_of(second));
-            BOOST_TEST(payload_of(e, second) == fresh_payload_of(second));
-        }
-    }
+    BOOST_TEST(fresh_payload_of({}, script_form::in_full) == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_server_with_other_digests_gets_its_own) {
-    const std::vector<pending_command> commands = {make(verb::extend, "key", "token", 10ms),
-                                                   make(verb::release, "key", "token")};
+    const commands them{make(verb::extend, "key", "token", 10ms),
+                        make(verb::release, "key", "token")};
     server_facts other = facts;
     other.extend_sha = "another-sha";
-    encoder e;
-    payload_of(e, commands);
-    BOOST_TEST(payload_of(e, commands, other) == fresh_payload_of(commands, other));
     other.release_sha = "a-third-sha";
-    BOOST_TEST(payload_of(e, commands, other) == fresh_payload_of(commands, other));
-}
-
-/// The memory of the last commands may be used again for others in the meantime.
-BOOST_AUTO_TEST_CASE(remembers_the_text_and_not_where_it_stood) {
-    std::string key = "key 1";
-    std::string token = "token 1";
     encoder e;
-    payload_of(e, {make(verb::acquire, key, token, 10ms)});
-    key.back() = '2';
-    BOOST_TEST(payload_of(e, {make(verb::acquire, key, token, 10ms)}) ==
-               command({"SET", "key 2", "token 1", "NX", "PX", "10"}));
-    token.back() = '2';
-    BOOST_TEST(payload_of(e, {make(verb::acquire, key, token, 10ms)}) ==
-               command({"SET", "key 2", "token 2", "NX", "PX", "10"}));
+    BOOST_TEST(payload_of(e, them, script_form::digest, other) ==
+               command({"EVALSHA", "another-sha", "1", "key", "token", "10"}) +
+                   command({"EVALSHA", "a-third-sha", "1", "key", "token"}));
 }
 
-BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
-    std::mt19937 random(7);
-    const auto draw = [&random](std::size_t n) { return random() % n; };
-    const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
-    encoder shared;
-    for (int turn = 0; turn != 2'000; ++turn) {
-        std::vector<pending_command> commands;
-        for (std::size_t n = draw(4); n != 0; --n) {
-            commands.push_back(make(static_cast<verb>(draw(4)), words[draw(words.size())],
-                                    words[draw(words.size())], core::milliseconds(draw(2)),
-                                    draw(8) == 0));
-        }
+// A request that breaks with its connection: what was sent is never sent again.
+BOOST_AUTO_TEST_CASE(requests_that_are_never_replayed) {
+    encoder e;
+    std::vector<encoder::request_pointer> requests;  // kept, so that each is a new one
+    for (int i = 0; i != 3; ++i) {
+        requests.push_back(
+            e.encode(*batch_of({make(verb::remaining, "key", "")}), facts, script_form::digest));
+    }
+    requests.pop_back();
+    requests.push_back(
+        e.encode(*batch_of({make(verb::remaining, "key", "")}), facts, script_form::digest));
+    for (const auto& one : requests) {
+        BOOST_TEST(one->get_config().cancel_on_connection_lost);
+        BOOST_TEST(one->get_config().cancel_if_not_connected);
+        BOOST_TEST(one->get_config().cancel_if_unresponded);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(encoder_shares)
+
+namespace {
+
+const commands some{make(verb::acquire, "key", "token", 10ms),
+                    make(verb::extend, "key", "token", 10ms), make(verb::release, "key", "token")};
+const commands others{make(verb::remaining, "key", "token")};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_request_for_all_who_are_sent_the_same_batch) {
+    encoder e;
+    const auto turn = batch_of(some);
+    const auto first = e.encode_shared(turn, facts);
+    BOOST_TEST(checked_payload(*first, some.size()) == fresh_payload_of(some));
+    BOOST_TEST(e.encode_shared(turn, facts) == first);
+    server_facts other = facts;  // that differs in nothing that is written
+    other.version = "8.0";
+    other.run_id = "another";
+    other.uptime = 7s;
+    BOOST_TEST(e.encode_shared(turn, other) == first);
+    BOOST_TEST(checked_payload(*first, some.size()) == fresh_payload_of(some));
+}
+
+BOOST_AUTO_TEST_CASE(another_for_another_batch_even_if_it_says_the_same) {
+    encoder e;
+    const auto turn = batch_of(some);
+    const auto first = e.encode_shared(turn, facts);
+    const auto equal = e.encode_shared(batch_of(some), facts);
+    BOOST_TEST(equal != first);
+    BOOST_TEST(checked_payload(*equal, some.size()) == fresh_payload_of(some));
+    const auto different = e.encode_shared(batch_of(others), facts);
+    BOOST_TEST(different != equal);
+    BOOST_TEST(different != first);
+    BOOST_TEST(checked_payload(*different, others.size()) == fresh_payload_of(others));
+    BOOST_TEST(checked_payload(*e.encode_shared(turn, facts), some.size()) ==
+               fresh_payload_of(some));
+    BOOST_TEST(checked_payload(*first, some.size()) == fresh_payload_of(some));
+}
+
+BOOST_AUTO_TEST_CASE(another_for_other_digests) {
+    for (const bool extend : {true, false}) {
+        server_facts other = facts;
+        (extend ? other.extend_sha : other.release_sha) = "another-sha";
+        encoder e;
+        const auto turn = batch_of(some);
+        const auto first = e.encode_shared(turn, facts);
+        const auto second = e.encode_shared(turn, other);
+        BOOST_TEST(second != first);
+        BOOST_TEST(checked_payload(*second, some.size()) ==
+                   fresh_payload_of(some, script_form::digest, other));
+        BOOST_TEST(e.encode_shared(turn, other) == second);
+        BOOST_TEST(checked_payload(*e.encode_shared(turn, facts), some.size()) ==
+                   fresh_payload_of(some));
+        BOOST_TEST(checked_payload(*first, some.size()) == fresh_payload_of(some));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_encoded_for_one_alone_is_not_taken_for_what_is_shared) {
+    encoder e;
+    const auto turn = batch_of(some);
+    const auto shared = e.encode_shared(turn, facts);
+    const auto in_full = e.encode(*turn, facts, script_form::in_full);
+    const auto alone = e.encode(*batch_of(others), facts, script_form::digest);
+    BOOST_TEST(in_full != shared);
+    BOOST_TEST(alone != shared);
+    BOOST_TEST(e.encode_shared(turn, facts) == shared);
+    BOOST_TEST(checked_payload(*shared, some.size()) == fresh_payload_of(some));
+    BOOST_TEST(checked_payload(*in_full, some.size()) ==
+               fresh_payload_of(some, script_form::in_full));
+    BOOST_TEST(checked_payload(*alone, others.size()) == fresh_payload_of(others));
+}
+
+/// What it remembers, it remembers even if nobody else does.
+BOOST_AUTO_TEST_CASE(what_is_remembered_is_not_used_again_for_something_else) {
+    encoder e;
+    const auto turn = batch_of(some);
+    e.encode_shared(turn, facts);
+    for (int i = 0; i != 200; ++i) {
+        e.encode(*batch_of(others), facts, script_form::digest);
+    }
+    BOOST_TEST(checked_payload(*e.encode_shared(turn, facts), some.size()) ==
+               fresh_payload_of(some));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_used_again_is_another_batch) {
+    shared_pool<batch> pool;
+    encoder e;
+    std::set<const batch*> addresses;
+    for (int turn = 0; turn != 100; ++turn) {
+        const auto one = pool.take([] { return std::make_shared<batch>(); });
+        one->clear();
+        const std::string key = std::to_string(turn);
+        const commands them{make(verb::acquire, key, "token", 10ms)};
+        fill(*one, them);
+        addresses.insert(one.get());
         for (int instance = 0; instance != 3; ++instance) {
-            if (draw(10) == 0 && !commands.empty()) {
-                commands.pop_back();  // one of them was withdrawn for this instance
+            BOOST_TEST(checked_payload(*e.encode_shared(one, facts), 1) == fresh_payload_of(them));
+        }
+    }
+    BOOST_TEST(addresses.size() == 2U);  // it keeps the last one, and no more
+}
+
+/// The same with the one address that there is.
+BOOST_AUTO_TEST_CASE(nobody_else_gets_the_batch_that_it_remembers) {
+    encoder e;
+    std::weak_ptr<const batch> last;
+    {
+        const auto turn = batch_of(some);
+        last = turn;
+        e.encode_shared(turn, facts);
+    }
+    BOOST_TEST(!last.expired());
+    e.encode_shared(batch_of(others), facts);
+    BOOST_TEST(last.expired());
+}
+
+BOOST_AUTO_TEST_CASE(as_many_requests_as_are_in_use_at_a_time) {
+    encoder e;
+    std::set<const boost::redis::request*> addresses;
+    std::deque<encoder::request_pointer> in_use;
+    for (int turn = 0; turn != 1'000; ++turn) {
+        in_use.push_back(e.encode_shared(batch_of(some), facts));
+        addresses.insert(in_use.back().get());
+        if (in_use.size() > 10) {
+            in_use.pop_front();
+        }
+    }
+    BOOST_TEST(addresses.size() <= 12U);
+}
+
+/// Instances that are sent the same or not, and answer soon or late: what one of them has not sent
+/// yet stays as it was written.
+BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
+    struct sent {
+        encoder::request_pointer request;
+        std::string payload;
+        std::size_t count;
+    };
+    const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
+    server_facts other = facts;
+    other.extend_sha = "another-sha";
+    for (unsigned seed = 0; seed != 5; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            std::mt19937 random(seed);
+            const auto draw = [&random](std::size_t n) { return random() % n; };
+            shared_pool<batch> batches;
+            encoder shared;
+            std::vector<std::deque<sent>> instances(3);
+            const std::size_t most_out = 1 + draw(150);  // the pools have room for 64
+            for (int turn = 0; turn != 2'000; ++turn) {
+                commands them;
+                for (std::size_t n = draw(4); n != 0; --n) {
+                    them.push_back(make(static_cast<verb>(draw(4)), words[draw(words.size())],
+                                        words[draw(words.size())], core::milliseconds(draw(2))));
+                }
+                const auto one = batches.take([] { return std::make_shared<batch>(); });
+                one->clear();
+                fill(*one, them);
+                for (auto& in_flight : instances) {
+                    const server_facts& server = draw(10) == 0 ? other : facts;
+                    const auto form = draw(10) == 0 ? script_form::in_full : script_form::digest;
+                    const auto request = form == script_form::digest && draw(10) != 0
+                                             ? shared.encode_shared(one, server)
+                                             : shared.encode(*one, server, form);
+                    in_flight.push_back(
+                        {request, fresh_payload_of(them, form, server), them.size()});
+                    while (in_flight.size() > most_out || (!in_flight.empty() && draw(3) == 0)) {
+                        in_flight.pop_front();
+                    }
+                }
+                for (const auto& in_flight : instances) {
+                    for (const sent& s : in_flight) {
+                        BOOST_REQUIRE(s.request->payload() == s.payload);
+                        BOOST_REQUIRE(s.request->get_commands() == s.count);
+                        BOOST_REQUIRE(s.request->get_expected_responses() == s.count);
+                    }
+                }
             }
-            BOOST_REQUIRE(payload_of(shared, commands) == fresh_payload_of(commands));
         }
     }
 }

@@ -1,184 +1,20 @@
-// The parts of the runtime that need no execution context: timers, tokens, descriptions.
+// The parts of the runtime that need no execution context: tokens, descriptions.
 
 #include "core/quorum.hpp"
-#include "core/time.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include <algorithm>
-#include <chrono>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
 
 using namespace colock::runtime;
-using colock::core::never;
-using colock::core::time_point;
-using namespace std::chrono_literals;
 using namespace std::string_literals;
-
-BOOST_AUTO_TEST_SUITE(timers)
-
-namespace {
-
-time_point at(int tick) {
-    return time_point(std::chrono::milliseconds(tick));
-}
-
-class alarm final : public timed {
-public:
-    explicit alarm(std::function<void(time_point)> action) : action_(std::move(action)) {}
-
-private:
-    void on_time(time_point now) override { action_(now); }
-    std::function<void(time_point)> action_;
-};
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(an_empty_queue) {
-    timer_queue queue;
-    BOOST_TEST((queue.earliest() == never));
-    queue.run(at(1));
-    alarm unset([](time_point) { BOOST_ERROR("called"); });
-    queue.clear(unset);
-    queue.set(unset, never);
-    BOOST_TEST((queue.earliest() == never));
-}
-
-BOOST_AUTO_TEST_CASE(due_at_its_time_not_before_and_once) {
-    timer_queue queue;
-    int calls = 0;
-    alarm one([&](time_point now) {
-        ++calls;
-        BOOST_TEST((now == at(6)));
-    });
-    queue.set(one, at(5));
-    queue.run(at(4));
-    BOOST_TEST(calls == 0);
-    BOOST_TEST((queue.earliest() == at(5)));
-    queue.run(at(6));
-    queue.run(at(6));
-    BOOST_TEST(calls == 1);
-    BOOST_TEST((queue.earliest() == never));
-    queue.set(one, at(6));
-    queue.run(at(6));
-    BOOST_TEST(calls == 2);
-}
-
-BOOST_AUTO_TEST_CASE(never_clears) {
-    timer_queue queue;
-    alarm one([](time_point) { BOOST_ERROR("called"); });
-    queue.set(one, at(5));
-    queue.set(one, never);
-    BOOST_TEST((queue.earliest() == never));
-    queue.run(at(10));
-}
-
-BOOST_AUTO_TEST_CASE(a_callback_may_set_clear_and_destroy) {
-    timer_queue queue;
-    std::vector<int> order;
-    alarm cleared([&](time_point) { order.push_back(3); });
-    auto destroyed = std::make_unique<alarm>([&](time_point) { order.push_back(4); });
-    alarm again([&](time_point) { order.push_back(2); });
-    alarm first([&](time_point) {
-        order.push_back(1);
-        queue.clear(cleared);
-        queue.clear(*destroyed);
-        destroyed.reset();
-        queue.set(again, at(2));    // due in this very run
-        queue.set(first, at(100));  // sets itself
-    });
-    queue.set(first, at(1));
-    queue.set(cleared, at(2));
-    queue.set(*destroyed, at(3));
-    queue.run(at(10));
-    const std::vector<int> expected{1, 2};
-    BOOST_TEST(order == expected, boost::test_tools::per_element());
-    BOOST_TEST((queue.earliest() == at(100)));
-}
-
-// Random operations, against a model that sorts.
-BOOST_AUTO_TEST_CASE(as_a_sorted_list_would) {
-    constexpr std::size_t alarms = 64;
-    constexpr int last_tick = 200;
-    for (unsigned seed = 0; seed != 50; ++seed) {
-        BOOST_TEST_CONTEXT("seed " << seed) {
-            std::mt19937 random(seed);
-            const auto draw = [&random](int below) {
-                return static_cast<int>(random() % static_cast<unsigned>(below));
-            };
-            timer_queue queue;
-            std::map<std::size_t, time_point> model;
-            std::vector<std::pair<time_point, std::size_t>> fired;
-            std::deque<alarm> all;
-            for (std::size_t i = 0; i != alarms; ++i) {
-                all.emplace_back([&, i](time_point) {
-                    fired.emplace_back(model.at(i), i);
-                    model.erase(i);
-                    if (draw(4) == 0) {  // some set another from inside
-                        const auto other = static_cast<std::size_t>(draw(alarms));
-                        queue.set(all[other], at(last_tick + 1));
-                        model[other] = at(last_tick + 1);
-                    }
-                });
-            }
-            for (int step = 0; step != 2000; ++step) {
-                const auto i = static_cast<std::size_t>(draw(alarms));
-                const int operation = draw(10);
-                if (operation < 6) {
-                    const time_point when = at(draw(last_tick));
-                    queue.set(all[i], when);
-                    model[i] = when;
-                } else if (operation < 9) {
-                    queue.clear(all[i]);
-                    model.erase(i);
-                } else {
-                    const time_point now = at(draw(last_tick));
-                    std::vector<std::size_t> due;
-                    for (const auto& [who, when] : model) {
-                        if (when <= now) {
-                            due.push_back(who);
-                        }
-                    }
-                    fired.clear();
-                    queue.run(now);
-                    // In the order of their times; all that were due, but for those moved meanwhile.
-                    BOOST_REQUIRE(std::is_sorted(
-                        fired.begin(), fired.end(),
-                        [](const auto& a, const auto& b) { return a.first < b.first; }));
-                    std::unordered_set<std::size_t> called;
-                    for (const auto& [when, who] : fired) {
-                        BOOST_REQUIRE((when <= now));
-                        BOOST_REQUIRE(called.insert(who).second);
-                    }
-                    for (const std::size_t who : due) {
-                        BOOST_REQUIRE((called.contains(who) || model.at(who) > now));
-                    }
-                }
-                time_point earliest = never;
-                for (const auto& [who, when] : model) {
-                    earliest = std::min(earliest, when);
-                }
-                BOOST_REQUIRE((queue.earliest() == earliest));
-            }
-            for (alarm& a : all) {
-                queue.clear(a);
-            }
-        }
-    }
-}
-
-BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(tokens)
 

@@ -12,11 +12,12 @@
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
+#include <cstddef>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -25,73 +26,112 @@ namespace colock {
 class lease;
 enum class release_result;
 
+namespace runtime {
+
+class engine;
+class lease_state;
+struct lock_spec;
+void* allocate_block(std::size_t size);
+void deallocate_block(void* memory, std::size_t size) noexcept;
+
+}  // namespace runtime
+
 namespace detail {
 
-/// How to call a handler from where the library is when it has the result.
-enum class delivery {
-    dispatch,  ///< right here, if this is the handler's executor
-    post,      ///< never here
+/// For handlers that bring no allocator: memory that is used again for the next ones.
+template <typename T>
+class handler_allocator {
+public:
+    using value_type = T;
+
+    handler_allocator() noexcept = default;
+    template <typename U>
+    // NOLINTNEXTLINE(*-explicit-*)
+    handler_allocator(const handler_allocator<U>& /*other*/) noexcept {}
+
+    T* allocate(std::size_t n) {
+        static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+        return static_cast<T*>(runtime::allocate_block(n * sizeof(T)));
+    }
+    void deallocate(T* memory, std::size_t n) noexcept {
+        runtime::deallocate_block(memory, n * sizeof(T));
+    }
+
+    friend bool operator==(const handler_allocator& /*a*/,
+                           const handler_allocator& /*b*/) noexcept {
+        return true;
+    }
+};
+
+/// Where the library is when it has a result.
+struct delivery {
+    const boost::asio::any_io_executor& executor;  ///< the client's
+    bool inside;                                   ///< running on it, so that a handler may run now
 };
 
 /// A handler of any type, on the library's side of the border.
 template <typename... Results>
 using handler = boost::asio::any_completion_handler<void(delivery, error, Results...)>;
 
-/// A handler on the caller's side: keeps its executor at work, and runs on it.
+/// A handler on the caller's side: keeps its executor at work, and runs on it. As for Asio's own
+/// operations, one whose executor is the operation's own costs neither a guard nor a dispatch.
 template <typename Handler>
 class delivering_handler {
 public:
-    using allocator_type = boost::asio::associated_allocator_t<Handler>;
+    using allocator_type =
+        boost::asio::associated_allocator_t<Handler, handler_allocator<std::byte>>;
     using cancellation_slot_type = boost::asio::associated_cancellation_slot_t<Handler>;
 
-    delivering_handler(Handler&& handler, const boost::asio::any_io_executor& fallback)
-        : work_(boost::asio::make_work_guard(handler, fallback)), handler_(std::move(handler)) {}
+    delivering_handler(Handler&& handler, const boost::asio::any_io_executor& own)
+        : handler_(std::move(handler)) {
+        if (const executor_type executor = boost::asio::get_associated_executor(handler_, own);
+            own != executor) {
+            foreign_ = std::make_unique<work_guard>(executor);
+        }
+    }
 
     [[nodiscard]] allocator_type get_allocator() const noexcept {
-        return boost::asio::get_associated_allocator(handler_);
+        return boost::asio::get_associated_allocator(handler_, handler_allocator<std::byte>());
     }
     [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept {
         return boost::asio::get_associated_cancellation_slot(handler_);
     }
 
     template <typename... Results>
-    void operator()(delivery how, error e, Results... results) {
-        const auto work = std::move(work_);
-        auto call = boost::asio::bind_executor(
-            work.get_executor(),
-            boost::asio::append(std::move(handler_), std::move(e), std::move(results)...));
-        if (how == delivery::dispatch) {
-            boost::asio::dispatch(std::move(call));
+    void operator()(delivery where, error e, Results... results) {
+        if (!foreign_ && where.inside) {
+            std::move(handler_)(std::move(e), std::move(results)...);
+            return;
+        }
+        const auto work = std::move(foreign_);
+        auto call = boost::asio::append(std::move(handler_), std::move(e), std::move(results)...);
+        if (!work) {
+            boost::asio::post(where.executor, std::move(call));
+        } else if (where.inside) {
+            boost::asio::dispatch(work->get_executor(), std::move(call));
         } else {
-            boost::asio::post(std::move(call));
+            boost::asio::post(work->get_executor(), std::move(call));
         }
     }
 
 private:
     using executor_type = boost::asio::associated_executor_t<Handler, boost::asio::any_io_executor>;
+    using work_guard = boost::asio::executor_work_guard<executor_type>;
 
-    boost::asio::executor_work_guard<executor_type> work_;
     Handler handler_;
+    std::unique_ptr<work_guard> foreign_;
 };
 
-/// Readies a handler for the border; `fallback` is for one that has no executor.
+/// Readies a handler for the border; `own` is the client's executor.
 template <typename Handler>
 delivering_handler<std::decay_t<Handler>> deliver_to(Handler&& handler,
-                                                     const boost::asio::any_io_executor& fallback) {
-    return {std::decay_t<Handler>(std::forward<Handler>(handler)), fallback};
+                                                     const boost::asio::any_io_executor& own) {
+    return {std::decay_t<Handler>(std::forward<Handler>(handler)), own};
 }
 
 struct lease_access;  // lets the library make leases
 
 }  // namespace detail
-
-namespace runtime {
-
-class engine;
-class lease_state;
-struct lock_spec;
-
-}  // namespace runtime
 }  // namespace colock
 
 #endif

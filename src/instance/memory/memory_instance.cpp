@@ -3,11 +3,9 @@
 #include "instance/memory/store.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace colock::instance::memory {
 namespace {
@@ -48,20 +46,14 @@ public:
             return;
         }
         observer_.on_state_change(index_);
-        flush();
     }
 
-    void submit(const core::command& command, vote_receiver& receiver, command_tag tag) override {
-        if (queue_.empty()) {
-            observer_.on_pending(index_);
-        }
-        queue_.push_back({command, &receiver, tag});
-    }
-
-    void flush() override {
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now) override {
         std::size_t executed = 0;
-        for (entry& e : std::exchange(queue_, {})) {
-            e.receiver->on_vote(index_, e.tag, execute(e, executed));
+        for (const submission& one : commands->submissions()) {
+            if (one.is_for(index_)) {
+                one.receiver->on_vote(index_, one.tag, execute(one, now, executed));
+            }
         }
     }
 
@@ -76,16 +68,9 @@ public:
     }
 
 private:
-    struct entry {
-        core::command command;
-        vote_receiver* receiver;
-        command_tag tag;
-    };
-
-    /// `executed` counts those of one flush: what would be in flight to a server.
-    core::vote execute(const entry& e, std::size_t& executed) {
-        const core::time_point now = std::chrono::steady_clock::now();
-        if (!e.receiver->wanted(index_, e.tag)) {
+    /// `executed` counts those of one batch: what would be in flight to a server.
+    core::vote execute(const submission& one, core::time_point now, std::size_t& executed) {
+        if (!one.receiver->wanted(index_, one.tag)) {
             return core::vote::failed(core::failure::withdrawn);
         }
         if (stopped_) {
@@ -94,12 +79,12 @@ private:
         if (executed >= max_in_flight_) {
             return core::vote::failed(core::failure::overloaded);
         }
-        if (now > e.command.deadline) {
+        if (now > one.command.deadline) {
             return core::vote::failed(core::failure::too_late);
         }
         ++executed;
         const std::lock_guard lock(store_->mutex);
-        return store_->keys.execute(e.command, now);
+        return store_->keys.execute(one.command, now);
     }
 
     std::size_t index_;
@@ -107,7 +92,6 @@ private:
     std::size_t max_in_flight_;
     instance_observer& observer_;
     std::shared_ptr<shared_store> store_;
-    std::vector<entry> queue_;
     std::atomic<bool> stopped_{false};
 };
 

@@ -10,7 +10,7 @@
 namespace colock::instance::memory {
 
 /// An instance inside this process. All that are made with the same name, by whichever client, share
-/// their keys; these last as long as one of them does. Always ready; votes in `flush`.
+/// their keys; these last as long as one of them does. Always ready; votes in `send`.
 std::unique_ptr<instance> make_memory_instance(std::size_t index, const std::string& name,
                                                std::size_t max_in_flight,
                                                instance_observer& observer);

@@ -182,56 +182,53 @@ void connection::disable_nagle() {
     socket.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
-std::unique_ptr<batch> connection::new_batch() {
-    if (spare_batches_.empty()) {
-        return std::make_unique<batch>();
-    }
-    std::unique_ptr<batch> result = std::move(spare_batches_.back());
-    spare_batches_.pop_back();
-    return result;
-}
-
-void connection::execute(std::unique_ptr<batch> commands, core::time_point now) {
+void connection::execute(sent_batch commands, core::time_point now) {
     sent_at_.push_back(now);
-    batch& b = *commands;
-    any_adapter::impl_t adapter = [this, &b](any_adapter::parse_event event,
-                                             const resp3::node_view& node, error_code&) {
+    if (spares_.empty()) {
+        spares_.push_back(std::make_unique<sent_batch>());
+    }
+    std::unique_ptr<sent_batch> owned = std::move(spares_.back());
+    spares_.pop_back();
+    *owned = std::move(commands);
+    sent_batch& sent = *owned;
+    any_adapter::impl_t adapter = [this, &sent](any_adapter::parse_event event,
+                                                const resp3::node_view& node, error_code&) {
         if (event == any_adapter::parse_event::node && node.depth == 0) {
-            on_reply(b, node);
+            on_reply(sent, node);
         }
     };
-    redis_.async_exec(b.request(), any_adapter(std::move(adapter)),
-                      [self = shared_from_this(), owned = std::move(commands)](
+    redis_.async_exec(*sent.request, any_adapter(std::move(adapter)),
+                      [self = shared_from_this(), owned = std::move(owned)](
                           const error_code& failure, std::size_t /*bytes*/) mutable {
                           self->on_executed(std::move(owned), failure);
                       });
 }
 
-void connection::on_reply(batch& commands, const resp3::node_view& root) {
-    const pending_command* answered = commands.next();
+void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
+    const submission* const answered = sent.next();
     if (answered == nullptr) {
         return;
     }
-    commands.pop();
-    if (is_unknown_script(root) && !answered->script_in_full) {
+    ++sent.answered;
+    if (sent.scripts == script_form::digest && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered);
     } else {
         owner_->on_vote(*answered, decode(answered->command.verb, root));
     }
 }
 
-void connection::on_executed(std::unique_ptr<batch> commands, const error_code& failure) {
+void connection::on_executed(std::unique_ptr<sent_batch> sent, const error_code& failure) {
     sent_at_.pop_front();
     std::shared_ptr<const std::string> reason;
-    while (const pending_command* unanswered = commands->next()) {
+    while (const submission* const unanswered = sent->next()) {
         if (!reason) {
             reason = std::make_shared<const std::string>(ended_ ? end_reason_ : failure.message());
         }
-        commands->pop();
+        ++sent->answered;
         owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason));
     }
-    commands->clear();
-    spare_batches_.push_back(std::move(commands));
+    *sent = sent_batch();
+    spares_.push_back(std::move(sent));
 }
 
 void connection::close() {

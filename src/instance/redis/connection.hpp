@@ -4,8 +4,8 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/redis/address.hpp"
-#include "instance/redis/batch.hpp"
 #include "instance/redis/probe.hpp"
+#include "instance/redis/sent_batch.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -35,9 +35,9 @@ public:
     /// The probe was passed: `execute` may be called.
     virtual void on_ready(const server_facts& facts) = 0;
     /// The vote on a command of a batch, with the reply's error text or the connection's end.
-    virtual void on_vote(const pending_command& command, core::vote vote) = 0;
-    /// The server has forgotten the script of a command.
-    virtual void on_unknown_script(const pending_command& command) = 0;
+    virtual void on_vote(const submission& command, const core::vote& vote) = 0;
+    /// The server has forgotten the script of a command that was sent by digest.
+    virtual void on_unknown_script(const submission& command) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
     virtual void on_ended(const std::string& reason) = 0;
@@ -58,11 +58,8 @@ public:
     boost::asio::awaitable<std::string> serve(std::string numeric_host,
                                               std::shared_ptr<connection_owner> owner);
 
-    /// An empty batch to fill for `execute`.
-    std::unique_ptr<batch> new_batch();
-
     /// Sends a batch. Each of its commands gets its vote.
-    void execute(std::unique_ptr<batch> commands, core::time_point now);
+    void execute(sent_batch commands, core::time_point now);
 
     /// Since when the oldest batch that is not fully answered waits for its replies; `core::never`
     /// if there is none.
@@ -78,8 +75,8 @@ private:
     boost::asio::awaitable<std::string> pass_probe();
     void receive_pushes();
     void disable_nagle();
-    void on_reply(batch& commands, const boost::redis::resp3::node_view& root);
-    void on_executed(std::unique_ptr<batch> commands, const boost::system::error_code& failure);
+    void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
+    void on_executed(std::unique_ptr<sent_batch> sent, const boost::system::error_code& failure);
 
     address to_;
     connection_settings settings_;
@@ -91,7 +88,7 @@ private:
     bool ended_ = false;
     std::string end_reason_;
     std::deque<core::time_point> sent_at_;  // of the batches under way; they end in this order
-    std::vector<std::unique_ptr<batch>> spare_batches_;
+    std::vector<std::unique_ptr<sent_batch>> spares_;
 };
 
 /// The TLS settings of an address; throws `boost::system::system_error` if a file cannot be used.

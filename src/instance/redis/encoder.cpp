@@ -15,7 +15,6 @@ namespace colock::instance::redis {
 /// stands for the others.
 struct arguments {
     std::initializer_list<std::string_view> all;
-    std::array<std::size_t, 5>& positions;  // out: where in the payload each of them begins
 };
 struct rest {};
 
@@ -48,96 +47,90 @@ char* write_line_end(char* at) noexcept {
 // The customization point of Boost.Redis by which an argument is written to a request:
 // "$<size>\r\n<text>\r\n" for each.
 void boost_redis_to_bulk(std::string& payload, const arguments& them) {
+    std::array<char, 512>
+        buffer;  // enough for nearly all; a string would be filled with zeros first
     constexpr std::size_t most_around = longest_number + 5;  // "$", the size, and two line ends
-    std::size_t most = 0;
+    char* at = buffer.data();
     for (const std::string_view one : them.all) {
-        most += one.size() + most_around;
-    }
-    const std::size_t begin = payload.size();
-    payload.resize(begin + most);
-    char* at = payload.data() + begin;
-    std::size_t index = 0;
-    for (const std::string_view one : them.all) {
+        if (one.size() + most_around > static_cast<std::size_t>(buffer.end() - at)) {
+            payload.append(buffer.data(), at);
+            at = buffer.data();
+        }
         *at++ = '$';
         at = write_line_end(std::to_chars(at, at + longest_number, one.size()).ptr);
-        them.positions[index++] = static_cast<std::size_t>(at - payload.data());
-        at = write_line_end(std::copy(one.begin(), one.end(), at));
+        if (one.size() + most_around <= buffer.size()) {
+            at = std::copy(one.begin(), one.end(), at);
+        } else {
+            payload.append(buffer.data(), at).append(one);
+            at = buffer.data();
+        }
+        at = write_line_end(at);
     }
-    payload.resize(static_cast<std::size_t>(at - payload.data()));
+    payload.append(buffer.data(), at);
 }
 
 void boost_redis_to_bulk(std::string& /*payload*/, const rest& /*written already*/) {}
 
-void encoder::encode(const std::vector<pending_command>& commands, const server_facts& facts,
-                     boost::redis::request& to) {
-    if (!wrote(commands, facts)) {
-        written_.clear();
-        records_.clear();
-        extend_sha_ = facts.extend_sha;
-        release_sha_ = facts.release_sha;
-        for (const pending_command& pending : commands) {
-            write(pending);
-        }
-    }
-    to.append(written_);
+namespace {
+
+boost::redis::request::config request_settings() {
+    boost::redis::request::config settings;
+    settings.cancel_on_connection_lost = true;
+    settings.cancel_if_not_connected = true;
+    settings.cancel_if_unresponded = true;  // never replayed: see design, 3
+    return settings;
 }
 
-bool encoder::wrote(const std::vector<pending_command>& commands, const server_facts& facts) const {
-    return extend_sha_ == facts.extend_sha && release_sha_ == facts.release_sha &&
-           std::equal(records_.begin(), records_.end(), commands.begin(), commands.end(),
-                      [this](const record& known, const pending_command& pending) {
-                          return is(known, pending);
-                      });
-}
-
-bool encoder::is(const record& known, const pending_command& pending) const {
-    const core::command& command = pending.command;
-    return known.verb == command.verb && known.ttl == command.ttl &&
-           known.script_in_full == pending.script_in_full &&
-           (known.verb == core::verb::remaining ||  // sends no token
-            written_.payload().substr(known.token_at, known.token_size) == command.token) &&
-           written_.payload().substr(known.key_at, known.key_size) == command.key;
-}
-
-void encoder::write(const pending_command& pending) {
-    const core::command& command = pending.command;
-    const bool full = pending.script_in_full;
+void write(const core::command& command, const server_facts& facts, script_form form,
+           boost::redis::request& to) {
+    const bool full = form == script_form::in_full;
     const std::string_view run = full ? "EVAL" : "EVALSHA";
     const number ttl(command.ttl.count());
-    std::array<std::size_t, 5> at{};
-    std::size_t key_at = 0;
-    std::size_t token_at = 0;
     switch (command.verb) {
         case core::verb::acquire:
-            written_.push("SET",
-                          arguments{{command.key, command.token, "NX", "PX", ttl.text()}, at},
-                          rest(), rest(), rest(), rest());
-            key_at = at[0];
-            token_at = at[1];
+            to.push("SET", arguments{{command.key, command.token, "NX", "PX", ttl.text()}}, rest(),
+                    rest(), rest(), rest());
             break;
         case core::verb::extend: {
-            const std::string_view script = full ? scripts::extend : extend_sha_;
-            written_.push(run, arguments{{script, "1", command.key, command.token, ttl.text()}, at},
-                          rest(), rest(), rest(), rest());
-            key_at = at[2];
-            token_at = at[3];
+            const std::string_view script = full ? scripts::extend : facts.extend_sha;
+            to.push(run, arguments{{script, "1", command.key, command.token, ttl.text()}}, rest(),
+                    rest(), rest(), rest());
             break;
         }
         case core::verb::release: {
-            const std::string_view script = full ? scripts::release : release_sha_;
-            written_.push(run, arguments{{script, "1", command.key, command.token}, at}, rest(),
-                          rest(), rest());
-            key_at = at[2];
-            token_at = at[3];
+            const std::string_view script = full ? scripts::release : facts.release_sha;
+            to.push(run, arguments{{script, "1", command.key, command.token}}, rest(), rest(),
+                    rest());
             break;
         }
         case core::verb::remaining:
-            written_.push("PTTL", arguments{{command.key}, at});
-            key_at = at[0];
+            to.push("PTTL", arguments{{command.key}});
             break;
     }
-    records_.push_back({command.verb, full, command.ttl, key_at, command.key.size(), token_at,
-                        command.token.size()});
+}
+
+}  // namespace
+
+encoder::request_pointer encoder::encode(const batch& commands, const server_facts& facts,
+                                         script_form form) {
+    const auto result =
+        requests_.take([] { return std::make_shared<boost::redis::request>(request_settings()); });
+    result->clear();
+    for (const submission& one : commands.submissions()) {
+        write(one.command, facts, form, *result);
+    }
+    return result;
+}
+
+encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,
+                                                const server_facts& facts) {
+    if (last_ != commands || extend_sha_ != facts.extend_sha || release_sha_ != facts.release_sha) {
+        last_request_ = encode(*commands, facts, script_form::digest);
+        last_ = commands;
+        extend_sha_ = facts.extend_sha;
+        release_sha_ = facts.release_sha;
+    }
+    return last_request_;
 }
 
 }  // namespace colock::instance::redis

@@ -10,8 +10,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -53,8 +55,8 @@ public:
             asio::post(executor_, [closing = connection_] { closing->close(); });
         }
         backoff_timer_.cancel();
-        if (!submitted_.empty()) {
-            flush();
+        for (const submission& one : std::exchange(resends_, {})) {
+            vote_on(one, core::vote::failed(core::failure::down, why_down_));
         }
     }
 
@@ -63,36 +65,24 @@ public:
         stopped_ = true;
         ready_ = false;
         observer_ = nullptr;
-        submitted_.clear();
+        resends_.clear();
         connection_.reset();
     }
 
-    void submit(const core::command& command, vote_receiver& receiver, command_tag tag) {
-        queue({command, &receiver, tag, false});
-        in_flight_.store(in_flight_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
-
-    void flush() {
-        const core::time_point now = std::chrono::steady_clock::now();
-        const auto admit = [this, now](const pending_command& pending) {
-            const core::failure refusal = refuse(pending, now);
-            if (refusal != core::failure::none) {
-                vote_on(pending, core::vote::failed(refusal, explain(refusal)));
-                return false;
-            }
-            ++sent_;
-            return true;
-        };
-        if (!ready_) {
-            for (const pending_command& pending : std::exchange(submitted_, {})) {
-                admit(pending);
-            }
-            return;
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now) {
+        if (!resends_.empty()) {
+            send_some(std::exchange(resends_, {}), script_form::in_full, now);
         }
-        std::unique_ptr<batch> commands = connection_->new_batch();
-        commands->take(submitted_, *settings_.encoder, facts_, admit);
-        if (!commands->empty()) {
-            connection_->execute(std::move(commands), now);
+        if (commands->unquestioned(now) && ready_ && !stalled(now) &&
+            sent_ + commands->size() <= settings_.max_in_flight) {
+            if (!commands->empty()) {
+                count_in_flight(commands->size());
+                sent_ += commands->size();
+                connection_->execute({commands, settings_.encoder->encode_shared(commands, facts_)},
+                                     now);
+            }
+        } else {
+            send_some(for_us(*commands), script_form::digest, now);
         }
     }
 
@@ -107,16 +97,37 @@ public:
     }
 
 private:
-    void queue(const pending_command& pending) {
-        if (submitted_.empty() && observer_ != nullptr) {
-            observer_->on_pending(index_);
+    [[nodiscard]] std::vector<submission> for_us(const batch& commands) {
+        std::vector<submission> result;
+        std::copy_if(commands.submissions().begin(), commands.submissions().end(),
+                     std::back_inserter(result),
+                     [this](const submission& one) { return one.is_for(index_); });
+        count_in_flight(result.size());
+        return result;
+    }
+
+    /// Sends those for which there is no reason not to.
+    void send_some(const std::vector<submission>& commands, script_form scripts,
+                   core::time_point now) {
+        const auto admitted = std::make_shared<batch>();
+        for (const submission& one : commands) {
+            const core::failure refusal = refuse(one, now);
+            if (refusal == core::failure::none) {
+                ++sent_;
+                admitted->submit(one);
+            } else {
+                vote_on(one, core::vote::failed(refusal, explain(refusal)));
+            }
         }
-        submitted_.push_back(pending);
+        if (!admitted->empty()) {
+            const auto request = settings_.encoder->encode(*admitted, facts_, scripts);
+            connection_->execute({admitted, request, scripts}, now);
+        }
     }
 
     /// Why a command is not to be sent, or `none`.
-    [[nodiscard]] core::failure refuse(const pending_command& pending, core::time_point now) const {
-        if (!pending.receiver->wanted(index_, pending.tag)) {
+    [[nodiscard]] core::failure refuse(const submission& one, core::time_point now) const {
+        if (!one.receiver->wanted(index_, one.tag)) {
             return core::failure::withdrawn;
         }
         if (!ready_) {
@@ -126,12 +137,12 @@ private:
             return core::failure::overloaded;
         }
         // Others than these take nothing that would have to be given back.
-        const bool takes = pending.command.verb == core::verb::acquire ||
-                           pending.command.verb == core::verb::extend;
+        const bool takes =
+            one.command.verb == core::verb::acquire || one.command.verb == core::verb::extend;
         if (takes && stalled(now)) {
             return core::failure::stalled;
         }
-        return now > pending.command.deadline ? core::failure::too_late : core::failure::none;
+        return now > one.command.deadline ? core::failure::too_late : core::failure::none;
     }
 
     /// A server that does not answer would only pile up commands, and locks to be given back.
@@ -144,11 +155,16 @@ private:
         return refusal == core::failure::down ? why_down_ : nullptr;
     }
 
-    void vote_on(const pending_command& pending, core::vote vote) {
-        in_flight_.store(in_flight_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    void vote_on(const submission& one, const core::vote& vote) {
+        count_in_flight(std::size_t{0} - 1);
         if (observer_ != nullptr) {
-            pending.receiver->on_vote(index_, pending.tag, std::move(vote));
+            one.receiver->on_vote(index_, one.tag, vote);
         }
+    }
+
+    void count_in_flight(std::size_t more) noexcept {
+        in_flight_.store(in_flight_.load(std::memory_order_relaxed) + more,
+                         std::memory_order_relaxed);
     }
 
     void on_probing() override {
@@ -171,16 +187,17 @@ private:
         change_state(state::ready, {});
     }
 
-    void on_vote(const pending_command& command, core::vote vote) override {
+    void on_vote(const submission& command, const core::vote& vote) override {
         --sent_;
-        vote_on(command, std::move(vote));
+        vote_on(command, vote);
     }
 
-    void on_unknown_script(const pending_command& command) override {
+    void on_unknown_script(const submission& command) override {
         --sent_;
-        pending_command again = command;
-        again.script_in_full = true;
-        queue(again);
+        if (resends_.empty() && observer_ != nullptr) {
+            observer_->on_pending(index_);
+        }
+        resends_.push_back(command);
     }
 
     void on_ended(const std::string& reason) override {
@@ -278,9 +295,9 @@ private:
     std::shared_ptr<const std::string> why_down_ =
         std::make_shared<const std::string>("not connected yet");
 
-    std::vector<pending_command> submitted_;
+    std::vector<submission> resends_;        // whose script the server has forgotten
     std::size_t sent_ = 0;                   // of the commands in flight, those at the server
-    std::atomic<std::size_t> in_flight_{0};  // submitted and not voted on; written here only
+    std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
 
     mutable std::mutex status_mutex_;
     status status_;
@@ -295,10 +312,9 @@ public:
 
     void start() override { session_->start(); }
     void stop() override { session_->stop(); }
-    void submit(const core::command& command, vote_receiver& receiver, command_tag tag) override {
-        session_->submit(command, receiver, tag);
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now) override {
+        session_->send(commands, now);
     }
-    void flush() override { session_->flush(); }
     [[nodiscard]] bool ready() const noexcept override { return session_->ready(); }
     [[nodiscard]] bool starting() const noexcept override { return session_->starting(); }
     [[nodiscard]] status snapshot() const override { return session_->snapshot(); }

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 // Random events at random times, in any order that a runtime might feed them, and what must hold
@@ -73,7 +72,7 @@ void run_acquire(std::uint64_t seed) {
             const char kinds[] = {'G', 'D', 'F'};
             letter = letter == ' ' ? kinds[static_cast<std::size_t>(event.vote.kind)] : letter;
         }
-        auto action = machine.resume(std::move(event), now);
+        auto action = machine.resume(event, now);
         for (;;) {
             check(!ended || (action.kind == kind::wait && action.time == never),
                   "acts after the end", seed);
@@ -176,7 +175,7 @@ void run_renew(std::uint64_t seed) {
         }
         const bool won = static_cast<std::size_t>(std::count(first.begin(), first.end(), "G")) >=
                          quorum_of(settings.instances);
-        auto action = machine.resume(std::move(event), now);
+        auto action = machine.resume(event, now);
         for (;;) {
             check(!(ended || stopped) || (action.kind == kind::wait && action.time == never),
                   "acts after the end", seed);
@@ -268,15 +267,18 @@ void run_release(std::uint64_t seed) {
     bool ended = false;
     release::event event = release::event::start();
     for (int steps = 0; steps != 60; ++steps) {
-        auto action = machine.resume(std::move(event), now);
+        auto action = machine.resume(event, now);
         for (;;) {
             if (action.kind == kind::send) {
                 check(now < settings.gone_at, "sends what cannot matter any more", seed);
+                bool all = true;
                 for (std::size_t i = 0; i != settings.instances; ++i) {
                     check(!machine.wants(i) || !out[i], "asks whoever is being asked", seed);
+                    all = all && machine.wants(i);
                     out[i] = out[i] || machine.wants(i);
                     due[i] = due[i] && !machine.wants(i);
                 }
+                check(machine.wants_all() == all, "says of all what it does not of each", seed);
             } else if (action.kind == kind::resolved) {
                 ++resolved;
             } else {

@@ -69,6 +69,33 @@ BOOST_AUTO_TEST_CASE(is_won_or_impossible_exactly_when_no_further_vote_can_chang
     }
 }
 
+BOOST_AUTO_TEST_CASE(knows_before_it_is_counted_which_vote_decides) {
+    std::size_t decided = 0;
+    for (std::size_t n = 1; n <= 7; ++n) {
+        for (std::size_t granted = 0; granted < n; ++granted) {
+            for (std::size_t denied = 0; granted + denied < n; ++denied) {
+                for (std::size_t failed = 0; granted + denied + failed < n; ++failed) {
+                    const std::string letters = std::string(granted, 'G') +
+                                                std::string(denied, 'D') + std::string(failed, 'F');
+                    const round before = round_of(n, letters);
+                    if (before.won() || before.impossible()) {
+                        continue;
+                    }
+                    for (const char letter : {'G', 'D', 'N', 'F'}) {
+                        round after = before;
+                        BOOST_TEST(after.record(n - 1, vote_from(letter)));
+                        const bool decides = after.won() || after.impossible();
+                        BOOST_TEST(before.decided_by(vote_from(letter)) == decides,
+                                   letters << " and then " << letter << " of " << n);
+                        decided += decides ? 1 : 0;
+                    }
+                }
+            }
+        }
+    }
+    BOOST_TEST(decided != 0U);
+}
+
 BOOST_AUTO_TEST_CASE(counts_each_instance_once_and_its_first_vote) {
     round votes(3);
     BOOST_TEST(votes.record(1, vote::denied(holder::another)));
@@ -86,9 +113,11 @@ BOOST_AUTO_TEST_CASE(keeps_what_each_instance_said) {
     votes.record(2, vote::denied(holder::another, 700ms));
     BOOST_TEST((votes.vote_of(0)->reason == failure::server_error));
     BOOST_TEST(votes.vote_of(0)->detail == detail);
-    BOOST_TEST(votes.vote_of(1) == nullptr);
-    BOOST_TEST((votes.vote_of(2)->remaining == 700ms));
+    BOOST_TEST(!votes.vote_of(1));
+    BOOST_TEST((votes.vote_of(2)->kind == vote_kind::denied));
     BOOST_TEST((votes.vote_of(2)->holder == holder::another));
+    BOOST_TEST((votes.vote_of(2)->remaining == unknown_remaining));  // which nobody asks it for
+    BOOST_TEST(votes.vote_of(2)->detail == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(fails_the_silent_only) {
@@ -115,7 +144,7 @@ BOOST_AUTO_TEST_CASE(forgets_everything_when_cleared) {
     votes.clear();
     BOOST_TEST(votes.instances() == 3U);
     BOOST_TEST(votes.silent() == 3U);
-    BOOST_TEST(votes.vote_of(2) == nullptr);
+    BOOST_TEST(!votes.vote_of(2));
     BOOST_TEST(detail.use_count() == 1);
     BOOST_TEST(votes.record(0, vote::denied(holder::nobody)));
     BOOST_TEST(votes.denied() == 1U);

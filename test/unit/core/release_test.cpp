@@ -10,7 +10,7 @@
 namespace colock::core::test {
 namespace {
 
-using release_script = script<release>;
+using release_script = script<sized_release>;
 
 constexpr std::uint64_t seed = 42;
 
@@ -37,8 +37,8 @@ duration pause(std::size_t retry, const release_settings& settings = five()) {
 }
 
 /// One that gives back to the first `concerned` instances.
-release giving_back(std::size_t concerned = 5, const release_settings& settings = five()) {
-    release machine(settings, seed);
+sized_release giving_back(std::size_t concerned = 5, const release_settings& settings = five()) {
+    sized_release machine(settings, seed);
     for (std::size_t i = 0; i != concerned; ++i) {
         machine.concern(i);
     }
@@ -74,7 +74,7 @@ release::event taken(std::size_t i) {
     return voted('D', i);
 }
 
-std::string say(release& machine, const release::event& e, duration now) {
+std::string say(sized_release& machine, const release::event& e, duration now) {
     return said(machine, e, at(now));
 }
 
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote)
         BOOST_TEST_CONTEXT(n << " instances") {
             release_settings settings = five();
             settings.instances = n;
-            release machine = giving_back(n, settings);
+            sized_release machine = giving_back(n, settings);
             BOOST_TEST(!machine.started());
             std::string all;
             for (std::size_t i = 0; i != n; ++i) {
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
                                        << " on: " << r.letters) {
             release_settings settings = five();
             settings.instances = r.instances;
-            release machine = giving_back(r.concerned, settings);
+            sized_release machine = giving_back(r.concerned, settings);
             BOOST_TEST(say(machine, start(), r.started).starts_with("send 0"));
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 const std::string words =
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_that_answers_at_once_is_not_kept_waiting_by_the_silent) {
-    release machine = giving_back();
+    sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, deleted(0), "wait 50"},
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_that_answers_at_once_is_not_kept_waiting_by_the_si
 
 BOOST_AUTO_TEST_CASE(of_a_lease_long_gone_is_resolved_at_once_and_sends_nothing) {
     for (const duration started : {1012ms, 5000ms}) {
-        release machine = giving_back();
+        sized_release machine = giving_back();
         BOOST_TEST(say(machine, start(), started) == "resolved expired; ended");
     }
 }
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(is_resolved_when_the_keys_are_gone_at_the_latest) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT("from " << in_ms(r.started) << " on: " << r.letters) {
-            release machine = giving_back();
+            sized_release machine = giving_back();
             say(machine, start(), r.started);
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 BOOST_TEST(!has(say(machine, voted(r.letters[i], i), r.started), "resolved"));
@@ -251,7 +251,7 @@ release_settings attempt() {
 BOOST_AUTO_TEST_CASE(fewer_than_a_quorum_are_given_back_too) {
     for (std::size_t concerned = 1; concerned != 3; ++concerned) {
         BOOST_TEST_CONTEXT(concerned << " concerned") {
-            release machine = giving_back(concerned, attempt());
+            sized_release machine = giving_back(concerned, attempt());
             const std::string all = concerned == 1 ? "0" : "01";
             // Nobody waits for the outcome, but it comes, once.
             BOOST_TEST(say(machine, start(), 0ms) ==
@@ -265,12 +265,12 @@ BOOST_AUTO_TEST_CASE(fewer_than_a_quorum_are_given_back_too) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_concerned_is_the_end_at_once) {
-    release machine = giving_back(0, attempt());
+    sized_release machine = giving_back(0, attempt());
     BOOST_TEST(say(machine, start(), 0ms) == "resolved expired; ended");
 }
 
 BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
-    release machine = giving_back(5, attempt());
+    sized_release machine = giving_back(5, attempt());
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, deleted(0), "wait 50"},
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
 // Trying again.
 
 BOOST_AUTO_TEST_CASE(asks_again_whoever_failed_and_nobody_else) {
-    release machine = giving_back();
+    sized_release machine = giving_back();
     const duration second = 1ms + pause(1);
     const duration third = second + 1ms + pause(2);
     play(machine, {
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) 
     release_settings settings = five();
     settings.instances = 1;
     settings.retry = {4ms, 100ms};
-    release machine = giving_back(1, settings);
+    sized_release machine = giving_back(1, settings);
     BOOST_TEST(say(machine, start(), 0ms) == "send 0; wait 50");
     duration now = 0ms;
     std::size_t retry = 1;
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) 
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
-    release machine = giving_back(3, [] {
+    sized_release machine = giving_back(3, [] {
         release_settings s = five();
         s.instances = 3;
         return s;
@@ -344,10 +344,65 @@ BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
                   });
 }
 
+// Whom it asks.
+
+BOOST_AUTO_TEST_CASE(wants_all_exactly_when_it_wants_each) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        for (std::size_t mask = 0; mask != std::size_t{1} << n; ++mask) {
+            release_settings settings = five();
+            settings.instances = n;
+            sized_release machine(settings, seed);
+            bool all = true;
+            for (std::size_t i = 0; i != n; ++i) {
+                const bool concerned = (mask >> i & 1U) != 0;
+                all = all && concerned;
+                if (concerned) {
+                    machine.concern(i);
+                }
+            }
+            auto action = machine.resume(start(), at(0ms));
+            if (action.kind == release::action::kind_type::resolved) {
+                action = machine.resume(release::event::done(), at(0ms));
+            }
+            const bool sends = action.kind == release::action::kind_type::send;
+            BOOST_TEST(sends == (mask != 0));
+            BOOST_TEST(machine.wants_all() == all, mask << " of " << n);
+            for (std::size_t i = 0; i != n; ++i) {
+                BOOST_TEST(machine.wants(i) == ((mask >> i & 1U) != 0));
+            }
+            if (sends) {
+                machine.resume(release::event::done(), at(0ms));
+            }
+            BOOST_TEST(!machine.wants_all());  // they have been asked
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(wants_all_again_when_all_have_failed_and_not_when_all_but_one) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        for (const bool all_fail : {true, false}) {
+            BOOST_TEST_CONTEXT(n << " instances, all fail: " << all_fail) {
+                release_settings settings = five();
+                settings.instances = n;
+                sized_release machine = giving_back(n, settings);
+                say(machine, start(), 0ms);
+                for (std::size_t i = 0; i != n; ++i) {
+                    say(machine, all_fail || i != 0 ? failed(i) : deleted(i), 1ms);
+                    BOOST_TEST(!machine.wants_all());  // nobody, before it is time
+                }
+                const auto action = machine.resume(timer(), at(40ms));
+                const bool sends = action.kind == release::action::kind_type::send;
+                BOOST_TEST(sends == (all_fail || n != 1));
+                BOOST_TEST(machine.wants_all() == all_fail);
+            }
+        }
+    }
+}
+
 // Votes twice, and late.
 
 BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
-    release machine = giving_back();
+    sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, deleted(0), "wait 50"},
@@ -367,7 +422,7 @@ BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
 }
 
 BOOST_AUTO_TEST_CASE(votes_of_those_that_were_not_asked_count_for_nothing) {
-    release machine = giving_back(3);
+    sized_release machine = giving_back(3);
     play(machine, {
                       {0ms, start(), "send 012; wait 50"},
                       {1ms, deleted(3), "wait 50"},
@@ -380,7 +435,7 @@ BOOST_AUTO_TEST_CASE(votes_of_those_that_were_not_asked_count_for_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(is_ended_with_votes_still_out_when_the_keys_are_gone) {
-    release machine = giving_back();
+    sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, failed(0), "wait " + in_ms(1ms + pause(1))},
@@ -396,7 +451,7 @@ BOOST_AUTO_TEST_CASE(is_ended_with_votes_still_out_when_the_keys_are_gone) {
 
 BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_whoever_had_nothing_to_release) {
     for (const auto& before : {nothing(3), taken(3)}) {
-        release machine = giving_back(4, attempt());
+        sized_release machine = giving_back(4, attempt());
         play(machine, {
                           {0ms, start(), "send 0123; wait 50"},
                           {1ms, before, "wait 50"},
@@ -412,7 +467,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_whoever_had_nothing_to_release) {
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_whoever_is_being_asked_or_has_deleted) {
-    release machine = giving_back(4, attempt());
+    sized_release machine = giving_back(4, attempt());
     play(machine, {
                       {0ms, start(), "send 0123; wait 50"},
                       {1ms, late_grant(0), "wait 50"},
@@ -425,7 +480,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_whoever_is_being_asked_or_
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
-    release machine = giving_back(1, attempt());
+    sized_release machine = giving_back(1, attempt());
     play(machine, {
                       {0ms, start(), "resolved expired; send 0; wait 1012"},
                       {1ms, nothing(0), "ended"},
@@ -439,7 +494,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_with_the_vote_that_resolves_is_not_forgotten) {
-    release machine = giving_back(5, attempt());
+    sized_release machine = giving_back(5, attempt());
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
                       {1ms, nothing(0), "wait 50"},

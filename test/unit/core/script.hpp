@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 /// Scripts for the machines: a step is an event at a time, and what the machine says to it:
@@ -119,14 +119,29 @@ inline std::string describe(const renew& machine, const renew::action& a) {
     return "?";
 }
 
-inline std::string describe(const release& machine, const release::action& a) {
+/// A release that knows for how many instances it is.
+class sized_release : public release {
+public:
+    sized_release(const release_settings& settings, std::uint64_t seed)
+        : release(settings, seed), instances_(settings.instances) {}
+    [[nodiscard]] std::size_t instances() const noexcept { return instances_; }
+
+private:
+    std::size_t instances_;
+};
+
+/// "send 13", with whom it wants; checks that it says of all what it says of each.
+inline std::string describe(const sized_release& machine, const release::action& a) {
     using kind = release::action::kind_type;
     switch (a.kind) {
         case kind::send: {
             std::string text = "send ";
+            bool all = true;
             for (std::size_t i = 0; i != machine.instances(); ++i) {
                 text += machine.wants(i) ? std::to_string(i) : "";
+                all = all && machine.wants(i);
             }
+            BOOST_TEST(machine.wants_all() == all, text);
             return text;
         }
         case kind::wait:
@@ -156,9 +171,9 @@ inline bool wants_done(const release::action& a) {
 
 /// Feeds one event, and `done` for as long as that is wanted; returns all actions in words.
 template <class Machine>
-std::string said(Machine& machine, typename Machine::event event, time_point now) {
+std::string said(Machine& machine, const typename Machine::event& event, time_point now) {
     std::string words;
-    auto action = machine.resume(std::move(event), now);
+    auto action = machine.resume(event, now);
     for (int n = 0;; ++n) {
         BOOST_TEST_REQUIRE(n < 100, "the machine never comes to rest");
         words += (words.empty() ? "" : "; ") + describe(machine, action);

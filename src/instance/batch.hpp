@@ -1,0 +1,91 @@
+#ifndef COLOCK_INSTANCE_BATCH_HPP
+#define COLOCK_INSTANCE_BATCH_HPP
+
+#include "core/command.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace colock::instance {
+
+/// Says which command of a receiver a vote answers; the receiver's own to choose.
+using command_tag = std::uint32_t;
+
+/// Who submits commands and gets the votes. It stays alive until all of them have come, or the
+/// instance is destroyed.
+class vote_receiver {
+public:
+    /// The vote of instance number `index` on the command submitted with `tag`. Called exactly once
+    /// for each command and instance, never while it is being submitted. May submit.
+    virtual void on_vote(std::size_t index, command_tag tag, const core::vote& vote) = 0;
+
+    /// Asked before a command of a batch to `reconsider` is sent: false withdraws it.
+    virtual bool wanted(std::size_t index, command_tag tag) const = 0;
+
+protected:
+    ~vote_receiver() = default;
+};
+
+/// A command, which instance it is for, and who wants the vote.
+struct submission {
+    static constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_t>::max();
+
+    core::command command;
+    vote_receiver* receiver = nullptr;
+    command_tag tag = 0;
+    std::uint32_t target = every_instance;
+
+    [[nodiscard]] bool is_for(std::size_t index) const noexcept {
+        return target == every_instance || target == index;
+    }
+};
+
+/// What a client submits in one turn, in order. All instances are given the same batch, and what a
+/// lock does goes to all of them, so they share it: it is written once, encoded once, and read where
+/// it is while the votes come in. (Copies for each instance were a third of what a lock costs.)
+class batch {
+public:
+    void submit(const submission& one) {
+        submissions_.push_back(one);
+        earliest_deadline_ = std::min(earliest_deadline_, one.command.deadline);
+        uniform_ = uniform_ && one.target == submission::every_instance;
+    }
+
+    /// Some of it may not be wanted any more.
+    void reconsider() noexcept { reconsider_ = true; }
+
+    /// Makes it empty, with its memory kept.
+    void clear() noexcept {
+        submissions_.clear();
+        earliest_deadline_ = core::never;
+        uniform_ = true;
+        reconsider_ = false;
+    }
+
+    [[nodiscard]] const std::vector<submission>& submissions() const noexcept {
+        return submissions_;
+    }
+    [[nodiscard]] std::size_t size() const noexcept { return submissions_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return submissions_.empty(); }
+
+    /// Whether all of it is for every instance, and still wanted and in time: then it may be sent as
+    /// it is.
+    [[nodiscard]] bool unquestioned(core::time_point now) const noexcept {
+        return uniform_ && !reconsider_ && now <= earliest_deadline_;
+    }
+
+private:
+    std::vector<submission> submissions_;
+    core::time_point earliest_deadline_ = core::never;
+    bool uniform_ = true;
+    bool reconsider_ = false;
+};
+
+}  // namespace colock::instance
+
+#endif

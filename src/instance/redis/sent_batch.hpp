@@ -1,0 +1,28 @@
+#ifndef COLOCK_INSTANCE_REDIS_SENT_BATCH_HPP
+#define COLOCK_INSTANCE_REDIS_SENT_BATCH_HPP
+
+#include "instance/batch.hpp"
+#include "instance/redis/encoder.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace colock::instance::redis {
+
+/// A batch on its way through one connection: one write, one operation of Boost.Redis, and the
+/// replies matched by their order.
+struct sent_batch {
+    std::shared_ptr<const batch> commands;
+    encoder::request_pointer request;
+    script_form scripts = script_form::digest;
+    std::size_t answered = 0;
+
+    /// The next command that has not been answered; null when all are.
+    [[nodiscard]] const submission* next() const noexcept {
+        return answered == commands->size() ? nullptr : &commands->submissions()[answered];
+    }
+};
+
+}  // namespace colock::instance::redis
+
+#endif

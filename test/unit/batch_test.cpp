@@ -1,0 +1,166 @@
+// What a client submits in a turn, and when it may be sent as it is.
+
+#include "instance/batch.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace colock::instance::test {
+namespace {
+
+using namespace std::chrono_literals;
+using core::time_point;
+
+constexpr time_point now{1000h};
+
+submission make(command_tag tag, std::uint32_t target = submission::every_instance,
+                time_point deadline = core::never) {
+    submission result;
+    result.command.key = "key";
+    result.command.token = "token";
+    result.command.deadline = deadline;
+    result.tag = tag;
+    result.target = target;
+    return result;
+}
+
+/// One command of each kind, and when a batch with it may be sent as it is.
+struct sample {
+    std::string text;
+    std::uint32_t target;
+    time_point deadline;
+    bool unquestioned;
+};
+
+const std::vector<sample> samples = {
+    {"for all, for ever", submission::every_instance, core::never, true},
+    {"for all, until later", submission::every_instance, now + 1ns, true},
+    {"for all, until now", submission::every_instance, now, true},
+    {"for all, too late", submission::every_instance, now - 1ns, false},
+    {"for all, always too late", submission::every_instance, time_point::min(), false},
+    {"for the first", 0, core::never, false},
+    {"for another", 4, now + 1ns, false},
+    {"for another, too late", 4, now - 1ns, false},
+};
+
+BOOST_AUTO_TEST_SUITE(a_batch)
+
+BOOST_AUTO_TEST_CASE(has_what_was_submitted_in_its_order) {
+    batch commands;
+    BOOST_TEST(commands.empty());
+    for (command_tag tag = 0; tag != 100; ++tag) {
+        BOOST_TEST(commands.size() == tag);
+        commands.submit(make(tag, tag % 5 == 0 ? tag : submission::every_instance));
+        BOOST_TEST(!commands.empty());
+    }
+    for (command_tag tag = 0; tag != 100; ++tag) {
+        const submission& one = commands.submissions()[tag];
+        BOOST_TEST(one.tag == tag);
+        BOOST_TEST(one.target == (tag % 5 == 0 ? tag : submission::every_instance));
+        BOOST_TEST(one.command.key == "key");
+        BOOST_TEST(one.command.token == "token");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(is_for_all_or_for_one) {
+    for (std::size_t index = 0; index != 10; ++index) {
+        BOOST_TEST(make(0).is_for(index));
+        for (std::uint32_t target = 0; target != 10; ++target) {
+            BOOST_TEST(make(0, target).is_for(index) == (target == index));
+        }
+    }
+    BOOST_TEST(submission{}.is_for(7));
+}
+
+BOOST_AUTO_TEST_CASE(of_nothing_is_unquestioned_at_any_time) {
+    for (const time_point when : {time_point::min(), now, core::never}) {
+        BOOST_TEST(batch().unquestioned(when));
+    }
+}
+
+// Three of all kinds, in all orders: it is enough that one of them is to be questioned.
+BOOST_AUTO_TEST_CASE(is_unquestioned_when_each_of_it_is) {
+    for (const sample& a : samples) {
+        for (const sample& b : samples) {
+            for (const sample& c : samples) {
+                BOOST_TEST_CONTEXT(a.text << "; " << b.text << "; " << c.text) {
+                    batch commands;
+                    command_tag tag = 0;
+                    bool expected = true;
+                    for (const sample* one : {&a, &b, &c}) {
+                        commands.submit(make(tag++, one->target, one->deadline));
+                        expected = expected && one->unquestioned;
+                        BOOST_TEST(commands.unquestioned(now) == expected);
+                    }
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(is_in_time_until_its_earliest_deadline) {
+    const std::vector<std::vector<std::chrono::nanoseconds>> orders = {
+        {1h, 2h, 3h}, {3h, 2h, 1h}, {2h, 1h, 3h}, {1h}};
+    for (const auto& order : orders) {
+        batch commands;
+        commands.submit(make(0));
+        for (const auto after : order) {
+            commands.submit(make(0, submission::every_instance, now + after));
+        }
+        BOOST_TEST(commands.unquestioned(now));
+        BOOST_TEST(commands.unquestioned(now + 1h));
+        BOOST_TEST(!commands.unquestioned(now + 1h + 1ns));
+        BOOST_TEST(!commands.unquestioned(core::never));
+        BOOST_TEST(commands.unquestioned(now));  // what was asked is not remembered
+    }
+}
+
+BOOST_AUTO_TEST_CASE(to_reconsider_is_questioned_whatever_else_is_submitted) {
+    batch commands;
+    commands.reconsider();
+    BOOST_TEST(!commands.unquestioned(now));
+    commands.submit(make(0));
+    BOOST_TEST(!commands.unquestioned(now));
+    commands.reconsider();
+    commands.submit(make(1));
+    BOOST_TEST(!commands.unquestioned(now));
+    BOOST_TEST(commands.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(knows_nothing_of_what_it_had_before_it_was_cleared) {
+    for (const bool with_reconsider : {false, true}) {
+        for (const sample& before : samples) {
+            for (const sample& after : samples) {
+                BOOST_TEST_CONTEXT(before.text << "; " << after.text) {
+                    batch commands;
+                    for (command_tag tag = 0; tag != 10; ++tag) {
+                        commands.submit(make(tag, before.target, before.deadline));
+                    }
+                    if (with_reconsider) {
+                        commands.reconsider();
+                    }
+                    const auto memory = commands.submissions().capacity();
+                    commands.clear();
+                    BOOST_TEST(commands.empty());
+                    BOOST_TEST(commands.size() == 0U);
+                    BOOST_TEST(commands.unquestioned(core::never));
+                    BOOST_TEST(commands.submissions().capacity() == memory);
+                    commands.submit(make(77, after.target, after.deadline));
+                    BOOST_TEST(commands.size() == 1U);
+                    BOOST_TEST(commands.submissions().front().tag == 77U);
+                    BOOST_TEST(commands.unquestioned(now) == after.unquestioned);
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance::test

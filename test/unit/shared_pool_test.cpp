@@ -1,0 +1,163 @@
+// Objects that are used again as soon as nobody refers to them, and not before.
+
+#include "instance/shared_pool.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace colock::instance::test {
+namespace {
+
+constexpr std::size_t most = 64;  // that it keeps
+
+/// A pool of numbers, which are made in the order 0, 1, 2...
+class numbers {
+public:
+    std::shared_ptr<int> take() {
+        return pool_.take([this] { return std::make_shared<int>(made_++); });
+    }
+    [[nodiscard]] int made() const noexcept { return made_; }
+
+private:
+    shared_pool<int> pool_;
+    int made_ = 0;
+};
+
+/// How many of them are there without being asked for.
+std::size_t kept(const std::vector<std::weak_ptr<int>>& all) {
+    std::size_t result = 0;
+    for (const auto& one : all) {
+        result += one.expired() ? 0 : 1;
+    }
+    return result;
+}
+
+BOOST_AUTO_TEST_SUITE(pools)
+
+BOOST_AUTO_TEST_CASE(one_at_a_time_is_always_the_same) {
+    numbers pool;
+    for (int i = 0; i != 1000; ++i) {
+        const auto one = pool.take();
+        BOOST_TEST(*one == i);  // as its last user has left it
+        ++*one;
+    }
+    BOOST_TEST(pool.made() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(makes_another_while_somebody_refers_to_the_one_it_has) {
+    numbers pool;
+    auto first = pool.take();
+    const std::weak_ptr<int> watching = first;  // does not refer to it
+    auto second = pool.take();
+    BOOST_TEST(first != second);
+    const auto third = pool.take();
+    BOOST_TEST(pool.made() == 3);
+    second.reset();
+    first.reset();
+    const auto again = pool.take();
+    BOOST_TEST(again == watching.lock());
+    BOOST_TEST(pool.made() == 3);
+}
+
+// As many as are out at a time, and each in its turn.
+BOOST_AUTO_TEST_CASE(those_that_come_back_in_their_order_are_taken_in_that_order) {
+    for (const std::size_t out : {1U, 2U, 3U, 10U, 63U, 64U}) {
+        BOOST_TEST_CONTEXT(out << " out at a time") {
+            numbers pool;
+            std::deque<std::shared_ptr<int>> taken;
+            std::vector<const int*> order;
+            for (std::size_t i = 0; i != out; ++i) {
+                taken.push_back(pool.take());
+                order.push_back(taken.back().get());
+            }
+            for (std::size_t i = 0; i != 10 * out; ++i) {
+                taken.pop_front();
+                taken.push_back(pool.take());
+                BOOST_TEST(taken.back().get() == order[i % out]);
+            }
+            BOOST_TEST(static_cast<std::size_t>(pool.made()) == out);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(keeps_no_more_than_64) {
+    numbers pool;
+    std::vector<std::shared_ptr<int>> taken;
+    std::vector<std::weak_ptr<int>> all;
+    for (std::size_t i = 1; i != 3 * most; ++i) {
+        taken.push_back(pool.take());
+        all.push_back(taken.back());
+        BOOST_TEST(static_cast<std::size_t>(pool.made()) == i);
+    }
+    taken.clear();
+    BOOST_TEST(kept(all) == most);
+    // These are used again, all of them.
+    for (std::size_t i = 0; i != most; ++i) {
+        taken.push_back(pool.take());
+        BOOST_TEST(static_cast<std::size_t>(pool.made()) == 3 * most - 1);
+    }
+    BOOST_TEST((std::set<std::shared_ptr<int>>(taken.begin(), taken.end()).size() == most));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_never_given_back_does_not_stand_in_the_way) {
+    numbers pool;
+    const auto never_back = pool.take();
+    std::vector<std::weak_ptr<int>> all;
+    for (int i = 0; i != 10'000; ++i) {
+        const auto one = pool.take();
+        BOOST_TEST(one != never_back);
+        all.push_back(one);
+    }
+    BOOST_TEST(static_cast<std::size_t>(pool.made()) < 10'000 / most * 2);
+    BOOST_TEST(*never_back == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_made_changes_nothing) {
+    shared_pool<int> pool;
+    const auto fail = []() -> std::shared_ptr<int> { throw std::runtime_error("no memory"); };
+    BOOST_CHECK_THROW(pool.take(fail), std::runtime_error);
+    auto first = pool.take([] { return std::make_shared<int>(1); });
+    BOOST_CHECK_THROW(pool.take(fail), std::runtime_error);
+    first.reset();
+    BOOST_TEST(*pool.take(fail) == 1);
+}
+
+// Many users who keep what they take for any time; each writes something else into it.
+BOOST_AUTO_TEST_CASE(never_hands_out_what_somebody_refers_to) {
+    for (unsigned seed = 0; seed != 20; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            struct user {
+                std::shared_ptr<int> has;
+                int wrote;
+            };
+            std::mt19937 random(seed);
+            numbers pool;
+            std::vector<user> users;
+            const std::size_t limit = 1 + random() % (2 * most);
+            for (int step = 0; step != 5000; ++step) {
+                if (users.size() == limit || (!users.empty() && random() % 2 == 0)) {
+                    const std::size_t leaves = random() % 4 == 0 ? random() % users.size() : 0;
+                    users.erase(users.begin() + static_cast<std::ptrdiff_t>(leaves));
+                } else {
+                    users.push_back({pool.take(), step});
+                    *users.back().has = step;
+                }
+                for (const user& u : users) {
+                    BOOST_REQUIRE(*u.has == u.wrote);
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance::test

@@ -31,12 +31,13 @@ namespace runtime {
 class engine;
 class lease_state;
 struct lock_spec;
-void* allocate_block(std::size_t size);
-void deallocate_block(void* memory, std::size_t size) noexcept;
 
 }  // namespace runtime
 
 namespace detail {
+
+void* allocate_block(std::size_t size);
+void deallocate_block(void* memory, std::size_t size) noexcept;
 
 /// For handlers that bring no allocator: memory that is used again for the next ones.
 template <typename T>
@@ -51,11 +52,9 @@ public:
 
     T* allocate(std::size_t n) {
         static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-        return static_cast<T*>(runtime::allocate_block(n * sizeof(T)));
+        return static_cast<T*>(allocate_block(n * sizeof(T)));
     }
-    void deallocate(T* memory, std::size_t n) noexcept {
-        runtime::deallocate_block(memory, n * sizeof(T));
-    }
+    void deallocate(T* memory, std::size_t n) noexcept { deallocate_block(memory, n * sizeof(T)); }
 
     friend bool operator==(const handler_allocator& /*a*/,
                            const handler_allocator& /*b*/) noexcept {

@@ -1,0 +1,15 @@
+#include <colock/detail/handlers.hpp>
+
+#include "runtime/recycling_allocator.hpp"
+
+namespace colock::detail {
+
+void* allocate_block(std::size_t size) {
+    return runtime::allocate_block(size);
+}
+
+void deallocate_block(void* memory, std::size_t size) noexcept {
+    runtime::deallocate_block(memory, size);
+}
+
+}  // namespace colock::detail

@@ -19,7 +19,7 @@ using namespace std::string_literals;
 BOOST_AUTO_TEST_SUITE(tokens)
 
 BOOST_AUTO_TEST_CASE(forty_hexadecimal_digits_never_twice) {
-    constexpr std::size_t count = 100000;
+    constexpr std::size_t count = 20000;
     std::unordered_set<std::string> seen;
     std::map<char, std::size_t> digits;
     token_source sources[2];  // of two clients

@@ -545,7 +545,7 @@ private:
     time_point running_;
 };
 
-constexpr unsigned seeds = 100;
+constexpr unsigned seeds = 10;
 
 }  // namespace
 

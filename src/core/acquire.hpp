@@ -99,6 +99,12 @@ public:
 
     action resume(const event& e, time_point now);
 
+    /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
+    /// any other it is false, and `resume` has to be fed with it.
+    bool note(std::size_t index, const vote& v) {
+        return state_ == state::voting && !votes_.decided_by(v) && votes_.record(index, v);
+    }
+
     /// The votes of the current or last attempt.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 

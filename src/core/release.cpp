@@ -1,7 +1,5 @@
 #include "core/release.hpp"
 
-#include "core/quorum.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -40,9 +38,7 @@ release::action release::resume(const event& e, time_point now) {
         case event::kind_type::late_grant:
             // On one connection the release runs after the acquire. If an instance nevertheless says
             // that it had nothing to release, and then that it had granted, it is asked again.
-            if (instances_[e.index] == progress::nobody ||
-                instances_[e.index] == progress::another ||
-                instances_[e.index] == progress::unconcerned) {
+            if (thinks_without(e.index)) {
                 set(e.index, progress::to_send);
             }
             break;

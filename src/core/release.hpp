@@ -3,6 +3,7 @@
 
 #include "core/backoff.hpp"
 #include "core/per_instance.hpp"
+#include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
@@ -85,6 +86,25 @@ public:
     void concern(std::size_t index);
 
     action resume(const event& e, time_point now);
+
+    /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
+    /// any other it is false, and `resume` has to be fed with it.
+    bool note(std::size_t index, const vote& v) {
+        const bool settles_nothing =
+            v.kind == vote_kind::granted && count(progress::sent) > 1 &&
+            (resolved_ || count(progress::deleted) + 1 < quorum_of(settings_.instances));
+        if (!settles_nothing || instances_[index] != progress::sent) {
+            return false;
+        }
+        set(index, progress::deleted);
+        return true;
+    }
+
+    /// Whether instance `index` is thought not to have the token, so that a late grant of it matters.
+    [[nodiscard]] bool thinks_without(std::size_t index) const {
+        return instances_[index] == progress::nobody || instances_[index] == progress::another ||
+               instances_[index] == progress::unconcerned;
+    }
 
     /// After `send`: whether instance `index` is to be sent the command.
     [[nodiscard]] bool wants(std::size_t index) const {

@@ -31,14 +31,14 @@ protected:
     ~vote_receiver() = default;
 };
 
-/// A command, which instance it is for, and who wants the vote.
+/// A command, which instance it is for, and who wants the vote. What its votes need comes first.
 struct submission {
     static constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_t>::max();
 
-    core::command command;
     vote_receiver* receiver = nullptr;
     command_tag tag = 0;
     std::uint32_t target = every_instance;
+    core::command command;
 
     [[nodiscard]] bool is_for(std::size_t index) const noexcept {
         return target == every_instance || target == index;

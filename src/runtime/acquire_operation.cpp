@@ -90,10 +90,9 @@ void acquire_operation::on_close() {
 }
 
 void acquire_operation::on_vote(std::size_t index, const core::vote& vote) {
-    // Reading the clock costs more than all the rest here, and only a vote that decides needs it.
-    drive(core::acquire::event::voted(index, vote), machine_.votes().decided_by(vote)
-                                                        ? std::chrono::steady_clock::now()
-                                                        : engine_->recent_time());
+    if (!machine_.note(index, vote)) {
+        drive(core::acquire::event::voted(index, vote));
+    }
 }
 
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {

@@ -164,9 +164,11 @@ public:
     /// is worth to wait for them.
     [[nodiscard]] bool starting() const;
 
-    /// Has `t` called at that time; an earlier wish of it is forgotten.
+    /// Has `t` called at that time, or before it: what it waits for already stays if that is earlier.
+    /// So what is put off time and again, and mostly over before, is not moved each time.
     void wait(timed& t, core::time_point until) {
-        if (timers_.set(t, until)) {
+        if (until < t.time()) {
+            timers_.set(t, until);
             arm();
         }
     }

@@ -177,12 +177,15 @@ void lease_state::on_acquire_vote(std::size_t index, const core::vote& vote) {
     }
     if (phase_ == phase::acquiring) {
         attempt_->on_vote(index, vote);
-    } else if (phase_ == phase::releasing && granted) {
+    } else if (phase_ == phase::releasing && granted && giving_back().thinks_without(index)) {
         drive_release(core::release::event::late_grant(index), engine_->recent_time());
     }
 }
 
 void lease_state::on_release_vote(std::size_t index, const core::vote& vote) {
+    if (phase_ == phase::releasing && giving_back().note(index, vote)) {
+        return;
+    }
     // Not sent, since by then there was no need.
     const bool needless = vote.kind == core::vote_kind::failed && keys_[index] == belief::no;
     drive_release(core::release::event::voted(
@@ -262,10 +265,11 @@ void lease_state::send_extend(core::time_point now) {
 
 /// Tells the one who asked for the extension; gives the event to go on with.
 core::renew::event lease_state::end_extend(bool success) {
-    extends_.front()->finish(success ? lease_result::done : lease_result::no_quorum);
-    extends_.erase(extends_.begin());
-    return extends_.empty() ? core::renew::event::done()
-                            : core::renew::event::extend(extends_.front()->ttl());
+    auto& extends = rare().extends;
+    extends.front()->finish(success ? lease_result::done : lease_result::no_quorum);
+    extends.erase(extends.begin());
+    return extends.empty() ? core::renew::event::done()
+                           : core::renew::event::extend(extends.front()->ttl());
 }
 
 void lease_state::extend(std::shared_ptr<extend_operation> asker) {
@@ -274,9 +278,10 @@ void lease_state::extend(std::shared_ptr<extend_operation> asker) {
     } else if (phase_ != phase::held) {
         asker->finish(lease_result::not_held);
     } else {
-        extends_.push_back(std::move(asker));
-        if (extends_.size() == 1) {
-            drive_renew(core::renew::event::extend(extends_.front()->ttl()),
+        auto& extends = rare().extends;
+        extends.push_back(std::move(asker));
+        if (extends.size() == 1) {
+            drive_renew(core::renew::event::extend(extends.front()->ttl()),
                         std::chrono::steady_clock::now());
         }
     }
@@ -288,8 +293,9 @@ void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
     } else if (phase_ != phase::held) {
         asker->finish(lease_result::not_held);
     } else {
-        std::erase_if(loss_waiters_, [](const auto& waiter) { return waiter->finished(); });
-        loss_waiters_.push_back(std::move(asker));
+        auto& waiters = rare().loss_waiters;
+        std::erase_if(waiters, [](const auto& waiter) { return waiter->finished(); });
+        waiters.push_back(std::move(asker));
     }
 }
 
@@ -308,9 +314,7 @@ void lease_state::let_go() {
         return;
     }
     const core::time_point now = std::chrono::steady_clock::now();
-    for (const auto& waiter : std::exchange(loss_waiters_, {})) {
-        waiter->finish(lease_result::not_held);
-    }
+    end_loss_waiters(lease_result::not_held);
     begin_release(now, valid_until());
     forget_if_idle();
 }
@@ -320,15 +324,13 @@ void lease_state::lose(loss_reason why) {
         return;
     }
     const core::round* votes = watchdog().votes();
-    loss_details_ = why == loss_reason::lost && votes != nullptr
-                        ? describe(spec_->resource, *votes, engine_->instance_states())
-                        : describe(spec_->resource);
+    rare().loss_details = why == loss_reason::lost && votes != nullptr
+                              ? describe(spec_->resource, *votes, engine_->instance_states())
+                              : describe(spec_->resource);
     const core::time_point end = valid_until();
     ++engine_->count().lost;
     loss_.store(why, std::memory_order_release);
-    for (const auto& waiter : std::exchange(loss_waiters_, {})) {
-        waiter->finish(lease_result::ended);
-    }
+    end_loss_waiters(lease_result::ended);
     begin_release(std::chrono::steady_clock::now(), end);
 }
 
@@ -336,9 +338,11 @@ void lease_state::lose(loss_reason why) {
 void lease_state::begin_release(core::time_point now, core::time_point valid_until) {
     if (phase_ == phase::held) {
         --engine_->count().held;
-        for (const auto& asker : std::exchange(extends_, {})) {
-            asker->finish(loss() == loss_reason::none ? lease_result::not_held
-                                                      : lease_result::ended);
+        if (rare_) {
+            for (const auto& asker : std::exchange(rare_->extends, {})) {
+                asker->finish(loss() == loss_reason::none ? lease_result::not_held
+                                                          : lease_result::ended);
+            }
         }
     }
     phase_ = phase::releasing;
@@ -439,10 +443,29 @@ void lease_state::on_closed() {
 void lease_state::on_abandon() noexcept {
     engine_->stop_waiting(*this);
     // The handlers of those who wait for us may own the lease, and so us.
-    const auto extends = std::exchange(extends_, {});
+    std::vector<std::shared_ptr<extend_operation>> extends;
+    std::vector<std::shared_ptr<loss_operation>> loss_waiters;
+    if (rare_) {
+        extends.swap(rare_->extends);
+        loss_waiters.swap(rare_->loss_waiters);
+    }
     const auto release_waiters = std::exchange(release_waiters_, {});
-    const auto loss_waiters = std::exchange(loss_waiters_, {});
     const auto dying = std::move(self_);
+}
+
+void lease_state::end_loss_waiters(lease_result result) {
+    if (rare_) {
+        for (const auto& waiter : std::exchange(rare_->loss_waiters, {})) {
+            waiter->finish(result);
+        }
+    }
+}
+
+lease_state::rarely_used& lease_state::rare() {
+    if (!rare_) {
+        rare_ = std::make_unique<rarely_used>();
+    }
+    return *rare_;
 }
 
 void lease_state::wait(core::time_point until) {

@@ -113,7 +113,7 @@ public:
         return loss_.load(std::memory_order_acquire);
     }
     /// What was known when the lease was lost; only after `loss()` is not `none`.
-    [[nodiscard]] const std::string& loss_details() const noexcept { return loss_details_; }
+    [[nodiscard]] const std::string& loss_details() const noexcept { return rare_->loss_details; }
 
     // From the acquire operation, on the engine's executor:
 
@@ -154,6 +154,13 @@ private:
     enum class phase : std::uint8_t { acquiring, held, releasing, ended };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
+    /// What most leases never need.
+    struct rarely_used {
+        std::vector<std::shared_ptr<extend_operation>> extends;  // the first is being served
+        std::vector<std::shared_ptr<loss_operation>> loss_waiters;
+        std::string loss_details;
+    };
+
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
@@ -179,6 +186,8 @@ private:
     void on_resolved(core::release_outcome outcome);
     void end();
 
+    void end_loss_waiters(lease_result result);
+    [[nodiscard]] rarely_used& rare();
     void wait(core::time_point until);
     void keep_alive();
     void forget_if_idle();
@@ -203,9 +212,7 @@ private:
     std::atomic<loss_reason> loss_{loss_reason::none};
 
     boost::container::small_vector<std::shared_ptr<release_operation>, 1> release_waiters_;
-    std::vector<std::shared_ptr<extend_operation>> extends_;  // the first is being served
-    std::vector<std::shared_ptr<loss_operation>> loss_waiters_;
-    std::string loss_details_;
+    std::unique_ptr<rarely_used> rare_;  // null until it is
 };
 
 }  // namespace colock::runtime

@@ -23,6 +23,9 @@ public:
     timed(const timed&) = delete;
     timed& operator=(const timed&) = delete;
 
+    /// The time that is set; `core::never` if none is.
+    [[nodiscard]] core::time_point time() const noexcept { return time_; }
+
 protected:
     ~timed() = default;
 

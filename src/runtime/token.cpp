@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace colock::runtime {
 namespace {
 
-/// Two hexadecimal digits for every byte.
-constexpr auto digits_of = [] {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::array<std::array<char, 2>, 256> result{};
-    for (std::size_t byte = 0; byte != result.size(); ++byte) {
-        result[byte] = {digits[byte >> 4U], digits[byte & 15U]};
-    }
-    return result;
-}();
+/// Four bytes as eight hexadecimal digits, in some order; all digits at once.
+std::uint64_t digits_of(std::uint32_t bytes) noexcept {
+    std::uint64_t nibbles = bytes;  // spread out, one to a byte
+    nibbles = (nibbles | nibbles << 16U) & 0x0000ffff0000ffffU;
+    nibbles = (nibbles | nibbles << 8U) & 0x00ff00ff00ff00ffU;
+    nibbles = (nibbles | nibbles << 4U) & 0x0f0f0f0f0f0f0f0fU;
+    const std::uint64_t letters = (nibbles + 0x0606060606060606U) >> 4U & 0x0101010101010101U;
+    return nibbles + 0x3030303030303030U + letters * ('a' - '0' - 10);
+}
 
 }  // namespace
 
@@ -29,11 +30,10 @@ token_source::token_source() {
 token token_source::next_token() {
     token result;
     std::uint64_t bits = 0;
-    for (std::size_t byte = 0; byte != result.digits_.size() / 2; ++byte, bits >>= 8U) {
-        if (byte % sizeof(bits) == 0) {
-            bits = generator_();
-        }
-        std::copy_n(digits_of[bits & 0xffU].begin(), 2, &result.digits_[2 * byte]);
+    for (std::size_t at = 0; at != result.digits_.size(); at += sizeof(std::uint64_t)) {
+        bits = bits >> 32U != 0 ? bits >> 32U : generator_();
+        const std::uint64_t digits = digits_of(static_cast<std::uint32_t>(bits));
+        std::memcpy(&result.digits_[at], &digits, sizeof(digits));
     }
     return result;
 }

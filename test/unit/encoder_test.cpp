@@ -43,7 +43,7 @@ using commands = std::vector<core::command>;
 void fill(batch& to, const commands& them) {
     command_tag tag = 0;
     for (const core::command& one : them) {
-        to.submit({one, nullptr, tag++});
+        to.submit({nullptr, tag++, submission::every_instance, one});
     }
 }
 

@@ -31,21 +31,30 @@ vote decode_set(const node_view& root) {
 }
 
 /// What the scripts return.
-vote decode_compare(const node_view& root, std::int64_t number) {
-    switch (number) {
-        case 1:
-            return vote::granted();
-        case 0:
-            return vote::denied(holder::nobody);
-        case -1:
-            return vote::denied(holder::another);
-        default:
-            return unexpected(root);
+vote decode_compare(const node_view& root) {
+    if (root.data_type != type::number) {
+        return unexpected(root);
     }
+    if (root.value == "1") {
+        return vote::granted();
+    }
+    if (root.value == "0") {
+        return vote::denied(holder::nobody);
+    }
+    if (root.value == "-1") {
+        return vote::denied(holder::another);
+    }
+    return unexpected(root);
 }
 
 /// PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
-vote decode_remaining(const node_view& root, std::int64_t number) {
+vote decode_remaining(const node_view& root) {
+    std::int64_t number = 0;
+    const char* end = root.value.data() + root.value.size();
+    const auto parsed = std::from_chars(root.value.data(), end, number);
+    if (root.data_type != type::number || parsed.ec != std::errc() || parsed.ptr != end) {
+        return unexpected(root);
+    }
     if (number >= 0) {
         return vote::denied(holder::another, core::milliseconds(number));
     }
@@ -66,17 +75,16 @@ core::vote decode(core::verb verb, const node_view& root) {
         return vote::failed(core::failure::server_error,
                             std::make_shared<const std::string>(root.value));
     }
-    if (verb == core::verb::acquire) {
-        return decode_set(root);
+    switch (verb) {
+        case core::verb::acquire:
+            return decode_set(root);
+        case core::verb::extend:
+        case core::verb::release:
+            return decode_compare(root);
+        case core::verb::remaining:
+            break;
     }
-    std::int64_t number = 0;
-    const char* end = root.value.data() + root.value.size();
-    const auto parsed = std::from_chars(root.value.data(), end, number);
-    if (root.data_type != type::number || parsed.ec != std::errc() || parsed.ptr != end) {
-        return unexpected(root);
-    }
-    return verb == core::verb::remaining ? decode_remaining(root, number)
-                                         : decode_compare(root, number);
+    return decode_remaining(root);
 }
 
 bool is_unknown_script(const node_view& root) noexcept {

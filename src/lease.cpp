@@ -125,20 +125,16 @@ std::string_view to_string(release_result result) noexcept {
 
 lease& lease::operator=(lease&& other) noexcept {
     if (this != &other) {
-        hand_over();
+        if (state_) {
+            hand_over();
+        }
         state_ = std::move(other.state_);
     }
     return *this;
 }
 
-lease::~lease() {
-    hand_over();
-}
-
+/// Of a lease that is not empty.
 void lease::hand_over() noexcept {
-    if (!state_) {
-        return;
-    }
     const auto state = std::move(state_);
     try {
         state->owner()->run([state] { state->let_go(); });

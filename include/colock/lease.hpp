@@ -54,7 +54,11 @@ public:
     lease& operator=(const lease&) = delete;
 
     /// Hands the release to the client, unless it was released already. Never blocks nor throws.
-    ~lease();
+    ~lease() {
+        if (state_) {
+            hand_over();
+        }
+    }
 
     /// The client's executor; the system executor for an empty lease.
     [[nodiscard]] executor_type get_executor() const noexcept;

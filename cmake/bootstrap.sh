@@ -8,14 +8,14 @@ readonly root
 readonly boost_tree=$root/build/boost
 readonly oldest_minor=90        # Boost 1.90 is the oldest supported
 readonly preferred_boost=1.92   # what we build and test with first
-readonly packages=(
+packages=(
     g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
     gcovr clang-format clang-tidy python3 procps openssl curl
 )
 
 usage() {
     cat <<'TEXT'
-Usage: cmake/bootstrap.sh [--check | --print-prefix | --help]
+Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--help]
 
 Prepares a Debian machine (root, or sudo) to build and test colock: installs the packages that are missing,
 and where the system has no Boost >= 1.90 takes the headers from Debian's testing suite and unpacks them into
@@ -24,6 +24,7 @@ installed by it leaves no service running or enabled.
 
   --check         only say what is missing (exit code 1 if something is)
   --print-prefix  prepare, then print only the folder to give to CMAKE_PREFIX_PATH (an empty line: the system's Boost)
+  --interop       also what test/interop meets: node with npm, and redis-py
   --help          this text
 
 Environment:
@@ -44,6 +45,13 @@ missing_packages() {
     for package in "${packages[@]}"; do
         [[ $'\n'$installed$'\n' == *$'\n'"installed $package"$'\n'* ]] || printf '%s\n' "$package"
     done
+}
+
+# Node may well come from elsewhere, with npm in it: then Debian's npm would not go with it.
+add_interop_packages() {
+    packages+=(python3-redis)
+    command -v node >/dev/null || packages+=(nodejs)
+    command -v npm >/dev/null || packages+=(npm)
 }
 
 as_root() {
@@ -240,7 +248,7 @@ fetch_boost() {
 
 require_on_other_systems() {
     local tool missing=()
-    for tool in c++ cmake ninja redis-server; do
+    for tool in c++ cmake ninja redis-server "${interop_tools[@]}"; do
         command -v "$tool" >/dev/null || missing+=("$tool")
     done
     if [[ -z ${COLOCK_BOOST_VERSION:-} ]] && ! system_has_boost; then missing+=("Boost >= 1.$oldest_minor"); fi
@@ -312,11 +320,13 @@ check() {
 }
 
 mode=prepare
+interop_tools=()
 for argument in "$@"; do
     case $argument in
         --help | -h) usage; exit 0 ;;
         --check) mode=check ;;
         --print-prefix) mode=print_prefix ;;
+        --interop) add_interop_packages; interop_tools=(node npm) ;;
         *) printf 'bootstrap: unknown option %s (see --help)\n' "$argument" >&2; exit 2 ;;
     esac
 done

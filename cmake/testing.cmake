@@ -5,7 +5,7 @@
 # that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
 #
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
-# (consumers), and `long` for what takes more than a minute. SERIAL: measures time, so nothing runs beside it
+# (consumers), `interop` (other libraries), and `long` for what takes more than a minute. SERIAL: measures time, so nothing runs beside it
 # (integration tests always run so).
 
 include_guard(GLOBAL)

@@ -1,0 +1,160 @@
+#include "interop/encounter.hpp"
+
+#include "interop/scenarios.hpp"
+#include "interop/sections.hpp"
+#include "interop/worker.hpp"
+#include "support/deadline.hpp"
+#include "support/redis_server.hpp"
+#include "support/servers.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <sstream>
+
+namespace colock::interop {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t colock_workers = 2;
+
+// No lease may run out within a section, or overlaps would be allowed.
+constexpr auto ttl = 20s;
+constexpr auto longest_section_allowed = ttl / 2;
+constexpr auto hold = 2ms;
+const std::string names = "interop:a interop:b interop:c";
+
+// What each library gets at the least, by the second: a small part of what was measured.
+constexpr double least_per_second = 2;
+
+double ms(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+}
+
+std::vector<worker> start_workers(const encounter& encounter, const programs& programs,
+                                  const test::servers& servers) {
+    const auto start = [&](const std::string& kind, std::vector<std::string> command) {
+        std::ranges::copy(servers.uris(), std::back_inserter(command));
+        return worker(kind, std::move(command));
+    };
+    std::vector<worker> workers;
+    for (std::size_t i = 0; i < colock_workers; ++i) {
+        workers.push_back(start("colock", programs.colock));
+    }
+    for (std::size_t i = 0; i < encounter.peer_workers; ++i) {
+        workers.push_back(start(encounter.peer, programs.peer));
+    }
+    return workers;
+}
+
+nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findings& findings) {
+    scenarios from_colock(servers, colock, peer, findings);
+    scenarios from_peer(servers, peer, colock, findings);
+    for (auto* scenario : {&from_colock, &from_peer}) {
+        scenario->extended();
+        scenario->stale();
+    }
+    if (servers.size() == 5) {
+        from_colock.minorities();
+        from_colock.leftovers();
+    }
+    nlohmann::json times;
+    // Who waits is who released first.
+    times["hand_over_ms"] = {{colock.kind(), ms(from_colock.hand_over())},
+                             {peer.kind(), ms(from_peer.hand_over())}};
+    times["take_over_ms"] = {{peer.kind(), ms(from_colock.expired())},
+                             {colock.kind(), ms(from_peer.expired())}};
+    return times;
+}
+
+std::vector<section> contend(std::vector<worker>& workers, double seconds) {
+    const test::temporary_folder folder;
+    const auto file = [&](std::size_t i) { return folder.path() / std::to_string(i); };
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        std::ostringstream command;
+        command << "contend " << file(i).string() << ' ' << seconds << ' '
+                << std::chrono::milliseconds(ttl).count() << ' ' << hold.count() << ' ' << names;
+        workers[i].tell(command.str());
+    }
+    // The last wait may be a long one, but not longer than what an abandoned lock would cost.
+    const auto patience = std::chrono::milliseconds(static_cast<long>(seconds * 1000)) + ttl;
+    std::vector<section> sections;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+        workers[i].answer(patience);
+        std::ranges::move(read_sections(file(i), workers[i].kind()), std::back_inserter(sections));
+    }
+    return sections;
+}
+
+nlohmann::json tell_of(const std::string& kind, const std::vector<section>& sections) {
+    std::size_t count = 0;
+    std::chrono::nanoseconds longest_wait{};
+    for (const auto& s : sections) {
+        if (s.kind == kind) {
+            ++count;
+            longest_wait = std::max(longest_wait, s.entered - s.asked);
+        }
+    }
+    return {{"acquisitions", count}, {"longest_wait_ms", ms(longest_wait)}};
+}
+
+/// Whether nothing is left on the servers, soon.
+bool all_given_back(const test::servers& servers) {
+    try {
+        test::wait_until([&] { return servers.keys() == 0; }, 2s);
+        return true;
+    } catch (const test::deadline_passed&) {
+        return false;
+    }
+}
+
+}  // namespace
+
+const std::vector<encounter>& encounters() {
+    // Several processes of node-redlock on five servers keep each other out: it gives nothing back
+    // between its attempts.
+    static const std::vector<encounter> all{
+        {"redlock_n5", "redlock", 5, 1},
+        {"redlock_n1", "redlock", 1, 1},
+        {"redis_py_n1", "redis-py", 1, 2},
+    };
+    return all;
+}
+
+nlohmann::json run(const encounter& encounter, const programs& programs, double seconds) {
+    test::servers servers(encounter.instances);
+    auto workers = start_workers(encounter, programs, servers);
+    servers.flush();
+    findings findings;
+    auto result = play(servers, workers.front(), workers.back(), findings);
+    findings.expect(all_given_back(servers), "after the scenarios there are keys left");
+
+    const auto sections = contend(workers, seconds);
+    findings.expect(all_given_back(servers), "after the contention there are keys left");
+    const auto overlaps = find_overlaps(sections);
+    for (const auto& overlap : overlaps) {
+        findings.expect(false, "overlap: " + overlap);
+    }
+    std::chrono::nanoseconds longest_section{};
+    for (const auto& s : sections) {
+        longest_section = std::max(longest_section, s.left - s.entered);
+    }
+    findings.expect(longest_section <= longest_section_allowed, "a section took too long to judge");
+    for (const auto& kind : {std::string("colock"), encounter.peer}) {
+        auto& figures = result["contention"][kind] = tell_of(kind, sections);
+        findings.expect(figures["acquisitions"] >= least_per_second * seconds,
+                        kind + " got the lock " + figures["acquisitions"].dump() + " times only");
+    }
+    result["encounter"] = encounter.name;
+    result["instances"] = encounter.instances;
+    result["seconds"] = seconds;
+    result["overlaps"] = overlaps.size();
+    result["changes_of_hands"] = count_changes(sections);
+    result["longest_section_ms"] = ms(longest_section);
+    result["failures"] = findings.all();
+    return result;
+}
+
+}  // namespace colock::interop

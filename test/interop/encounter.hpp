@@ -1,0 +1,35 @@
+#ifndef COLOCK_INTEROP_ENCOUNTER_HPP
+#define COLOCK_INTEROP_ENCOUNTER_HPP
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace colock::interop {
+
+/// colock and another library on the same locks.
+struct encounter {
+    std::string name;
+    std::string peer;
+    std::size_t instances;
+    std::size_t peer_workers;
+};
+
+/// Those there are.
+const std::vector<encounter>& encounters();
+
+/// How to start the workers, without the instances.
+struct programs {
+    std::vector<std::string> colock;
+    std::vector<std::string> peer;
+};
+
+/// Starts servers and workers, plays the scenarios, lets all workers contend for `seconds`, and
+/// checks what came of it. `failures` in the result is empty if all is well.
+nlohmann::json run(const encounter& encounter, const programs& programs, double seconds);
+
+}  // namespace colock::interop
+
+#endif

@@ -1,0 +1,72 @@
+#ifndef COLOCK_INTEROP_WORKER_HPP
+#define COLOCK_INTEROP_WORKER_HPP
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace colock::interop {
+
+/// What a worker answers: a word, and when it began and ended what it was asked, on the monotonic
+/// clock that all processes of a machine share.
+struct reply {
+    std::string word;
+    std::chrono::nanoseconds began{};
+    std::chrono::nanoseconds ended{};
+};
+
+/// A process that takes locks as it is told, with one of the libraries. It is told by lines on its
+/// standard input, and answers each with one line `WORD BEGAN_NS ENDED_NS`, `ready` first of all:
+///
+///     take NAME TTL_MS       one attempt: taken, or denied
+///     wait NAME TTL_MS       as long as the library waits: taken, or denied
+///     extend NAME TTL_MS     extended, or refused
+///     release NAME           released, or refused
+///     contend FILE SECONDS TTL_MS HOLD_MS NAME...
+///         takes, holds and releases one name after the other, at random; a line `NAME ASKED_NS
+///         ENTERED_NS LEFT_NS` in FILE for each section; then done
+///
+/// It renews nothing by itself outside of `contend`, and ends with its input. It is killed with the
+/// object, and with the thread that started it.
+class worker {
+public:
+    /// Starts it, and waits until it is ready.
+    worker(std::string kind, std::vector<std::string> command);
+    ~worker();
+    worker(worker&& other) noexcept;
+    worker& operator=(worker&&) = delete;
+
+    /// The library it uses.
+    [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
+
+    void tell(const std::string& line) const;
+
+    /// The next answer. Throws `std::runtime_error` if it does not come, or tells of an error.
+    reply answer(std::chrono::milliseconds timeout = std::chrono::seconds(20));
+
+    reply ask(const std::string& line) {
+        tell(line);
+        return answer();
+    }
+
+    /// SIGSTOP: it has stopped when this returns.
+    void pause() const;
+
+    /// SIGCONT.
+    void resume() const;
+
+private:
+    std::string next_line(std::chrono::milliseconds timeout);
+
+    std::string kind_;
+    pid_t pid_ = -1;
+    int input_ = -1;
+    int output_ = -1;
+    std::string buffer_;
+};
+
+}  // namespace colock::interop
+
+#endif

@@ -1,10 +1,6 @@
 #include "interop/scenarios.hpp"
 
-#include "support/deadline.hpp"
-
-#include <algorithm>
 #include <thread>
-#include <utility>
 
 namespace colock::interop {
 namespace {
@@ -121,13 +117,15 @@ void scenarios::minorities() {
     expect_word(second_.ask("take " + name + long_ttl), "taken", what + ", with two strange keys");
     expect_word(second_.ask("release " + name), "released", what);
     const std::vector<std::string> only_strange{strange, strange, "none", "none", "none"};
-    test::wait_until([&] { return values(name) == only_strange; });  // the release of the last one
+    findings_.expect_soon([&] { return values(name) == only_strange; },
+                          what + ": not only the strange keys are left after the releases");
 
     plant(name, 3);
     expect_word(first_.ask("take " + name + long_ttl), "denied",
                 what + ", with three strange keys");
     const std::vector<std::string> undone{strange, strange, strange, "none", "none"};
-    test::wait_until([&] { return values(name) == undone; });
+    findings_.expect_soon([&] { return values(name) == undone; },
+                          what + ": not only the strange keys are left after a failed attempt");
     remove(name, 3);
     expect_word(second_.ask("take " + name + long_ttl), "taken", what + ", after a failed attempt");
     expect_word(second_.ask("release " + name), "released", what);

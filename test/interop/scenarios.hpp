@@ -2,12 +2,14 @@
 #define COLOCK_INTEROP_SCENARIOS_HPP
 
 #include "interop/worker.hpp"
+#include "support/deadline.hpp"
 #include "support/servers.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Step by step: what one library does about the locks of another one.
@@ -22,6 +24,16 @@ public:
             all_.push_back(std::move(what));
         }
     }
+    /// Waits for it; far less than a ttl.
+    template <std::predicate Predicate>
+    void expect_soon(Predicate predicate, std::string what) {
+        try {
+            test::wait_until(predicate, std::chrono::seconds(2));
+        } catch (const test::deadline_passed&) {
+            expect(false, std::move(what));
+        }
+    }
+
     [[nodiscard]] const std::vector<std::string>& all() const noexcept { return all_; }
 
 private:

@@ -49,7 +49,7 @@ struct contention {
 class worker {
 public:
     worker(asio::io_context& context, const std::vector<std::string>& uris)
-        : locks_(context, colock::config::from_uris(uris)), input_(context, ::dup(STDIN_FILENO)) {}
+        : locks_(context, patient(uris)), input_(context, ::dup(STDIN_FILENO)) {}
 
     asio::awaitable<void> run() {
         auto began = steady_clock::now();
@@ -71,6 +71,15 @@ public:
         }
         held_.clear();
         co_await locks_.close();
+    }
+
+    void tell_of_instances() const {
+        for (const auto& instance : locks_.instances()) {
+            std::fprintf(stderr, "   %s: %s, %zu in flight; last down: %s\n",
+                         instance.address.c_str(),
+                         std::string(colock::to_string(instance.state)).c_str(), instance.in_flight,
+                         instance.reason.c_str());
+        }
     }
 
 private:
@@ -114,8 +123,18 @@ private:
         throw std::invalid_argument("unknown: " + verb);
     }
 
+    /// The servers are all there, but on a busy machine they may be slow. The other libraries wait
+    /// for them without end.
+    static colock::config patient(const std::vector<std::string>& uris) {
+        auto config = colock::config::from_uris(uris);
+        config.instance_timeout = patience;
+        config.silence_timeout = 2 * patience;
+        return config;
+    }
+
     static colock::lock_options with_ttl(long ms) {
         colock::lock_options options;
+        options.unavailable_timeout = patience;
         options.ttl = std::chrono::milliseconds(ms);
         return options;
     }
@@ -137,11 +156,14 @@ private:
     }
 
     asio::awaitable<const char*> extend(const std::string& name, long ttl_ms) {
+        if (!held_.contains(name)) {
+            co_return "refused";
+        }
         try {
-            co_await held_.at(name).extend(std::chrono::milliseconds(ttl_ms));
+            co_await held_[name].extend(std::chrono::milliseconds(ttl_ms));
             co_return "extended";
         } catch (const boost::system::system_error& failure) {
-            if (failure.code() != colock::errc::lease_lost) {
+            if (failure.code() != colock::condition::lost) {
                 throw;
             }
             co_return "refused";
@@ -149,8 +171,12 @@ private:
     }
 
     asio::awaitable<const char*> release(const std::string& name) {
-        const auto result = co_await held_.at(name).release();
+        colock::lease lease = std::move(held_[name]);
         held_.erase(name);
+        if (lease.resource().empty()) {
+            co_return "refused";
+        }
+        const auto result = co_await lease.release();
         co_return result == colock::release_result::released ? "released" : "refused";
     }
 
@@ -180,6 +206,7 @@ private:
         co_return "done";
     }
 
+    static constexpr std::chrono::seconds patience{5};
     colock::client locks_;
     asio::posix::stream_descriptor input_;
     std::map<std::string, colock::lease> held_;
@@ -199,6 +226,7 @@ int main(int argc, char** argv) {
             std::rethrow_exception(failure);
         } catch (const std::exception& problem) {
             std::fprintf(stderr, "colock_worker: %s\n", problem.what());
+            one.tell_of_instances();
         }
         status = 1;
         context.stop();

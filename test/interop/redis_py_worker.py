@@ -25,6 +25,8 @@ def take(name, ttl_ms, timeout):
 
 
 def extend(name, ttl_ms):
+    if name not in held:
+        return "refused"
     try:
         held[name].extend(ttl_ms / 1000, replace_ttl=True)
         return "extended"
@@ -33,6 +35,8 @@ def extend(name, ttl_ms):
 
 
 def release(name):
+    if name not in held:
+        return "refused"
     try:
         held.pop(name).release()
         return "released"

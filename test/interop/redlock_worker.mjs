@@ -8,6 +8,7 @@ import Redlock, { ExecutionError } from "redlock";
 const clients = process.argv.slice(2).map((uri) => new Redis(uri));
 const redlock = new Redlock(clients); // its default delays
 const once = { retryCount: 0 };
+const often = { retryCount: 50 }; // ten seconds, for a busy machine
 const held = new Map();
 const now = () => process.hrtime.bigint();
 
@@ -29,6 +30,7 @@ async function take(name, ttl, settings) {
 }
 
 async function extend(name, ttl) {
+  if (!held.has(name)) return "refused";
   const lock = await unlessRefused(() => redlock.extend(held.get(name), ttl, once));
   if (!lock) return "refused";
   held.set(name, lock);
@@ -37,7 +39,7 @@ async function extend(name, ttl) {
 
 async function release(name) {
   const lock = held.get(name);
-  held.delete(name);
+  if (!held.delete(name)) return "refused";
   return (await unlessRefused(() => redlock.release(lock, once))) ? "released" : "refused";
 }
 
@@ -63,7 +65,7 @@ function obey([verb, ...words]) {
     case "take":
       return take(words[0], Number(words[1]), once);
     case "wait":
-      return take(words[0], Number(words[1]));
+      return take(words[0], Number(words[1]), often);
     case "extend":
       return extend(words[0], Number(words[1]));
     case "release":

@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 const std::string long_ttl = " 10000";
 constexpr auto long_ttl_ms = 10'000;
 const std::string longer_ttl = " 60000";
-constexpr auto short_ttl = 600ms;
+constexpr auto short_ttl = 1s;
+const std::string short_ttl_ms = " 1000";
 
 constexpr auto hand_over_bound = 2s;  // node-redlock waits 300 ms between attempts, colock 250 ms
 constexpr auto clock_slack = 10ms;    // between the servers' clock and ours
@@ -52,9 +53,18 @@ std::chrono::nanoseconds scenarios::hand_over() {
 void scenarios::extended() {
     const auto what = label("extended");
     const std::string name = "interop:extended";
-    expect_word(first_.ask("take " + name + " " + std::to_string(short_ttl.count())), "taken",
-                what);
-    expect_word(first_.ask("extend " + name + long_ttl), "extended", what);
+    constexpr int tries = 5;
+    for (int i = 1;; ++i) {
+        const auto taken = first_.ask("take " + name + short_ttl_ms);
+        expect_word(taken, "taken", what);
+        const auto extended = first_.ask("extend " + name + long_ttl);
+        if (extended.word == "refused" && extended.ended - taken.began >= short_ttl && i < tries) {
+            first_.ask("release " + name);  // this machine was too slow
+            continue;
+        }
+        expect_word(extended, "extended", what);
+        break;
+    }
     std::this_thread::sleep_for(short_ttl + clock_slack);
     expect_word(second_.ask("take " + name + long_ttl), "denied", what + ", after the first ttl");
     expect_word(first_.ask("release " + name), "released", what);
@@ -87,7 +97,7 @@ void scenarios::stale() {
 std::chrono::nanoseconds scenarios::expired() {
     const auto what = label("expired");
     const std::string name = "interop:expired";
-    const auto abandoned = first_.ask("take " + name + " " + std::to_string(short_ttl.count()));
+    const auto abandoned = first_.ask("take " + name + short_ttl_ms);
     expect_word(abandoned, "taken", what);
     first_.pause();
     const auto taken = second_.ask("wait " + name + long_ttl);

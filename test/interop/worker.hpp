@@ -22,8 +22,8 @@ struct reply {
 ///
 ///     take NAME TTL_MS       one attempt: taken, or denied
 ///     wait NAME TTL_MS       as long as the library waits: taken, or denied
-///     extend NAME TTL_MS     extended, or refused
-///     release NAME           released, or refused
+///     extend NAME TTL_MS     extended, or refused; refused too if it has nothing
+///     release NAME           released, or refused; likewise
 ///     contend FILE SECONDS TTL_MS HOLD_MS NAME...
 ///         takes, holds and releases one name after the other, at random; a line `NAME ASKED_NS
 ///         ENTERED_NS LEFT_NS` in FILE for each section; then done

@@ -1,9 +1,9 @@
 #include "support/redis_server.hpp"
 
 #include "support/deadline.hpp"
+#include "support/free_port.hpp"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -18,7 +18,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -160,28 +159,6 @@ private:
     file_descriptor socket_;
     std::string buffer_;
 };
-
-/// A loopback port on which nobody listens. Not from the kernel's range for outgoing connections
-/// (from 32768 on): there another process may take the port of a server that is down for a moment,
-/// and a client that tries to reconnect to it may even end up connected to itself.
-std::uint16_t free_port() {
-    static std::mt19937 random{std::random_device{}()};
-    std::uniform_int_distribution<unsigned> ports(15000, 31999);
-    for (int tries = 0; tries < 1000; ++tries) {
-        const auto port = static_cast<std::uint16_t>(ports(random));
-        const file_descriptor probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        const int on = 1;
-        ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(port);
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-            return port;
-        }
-    }
-    throw std::runtime_error("no free loopback port");
-}
 
 /// Between fork and exec: async-signal-safe calls only.
 [[noreturn]] void become(char* const* arguments, pid_t parent, int log) {

@@ -1,0 +1,319 @@
+// The bad network does what it is told, and nothing else.
+
+#include "support/tcp_proxy.hpp"
+#include "support/deadline.hpp"
+#include "support/proxies.hpp"
+#include "support/redis_server.hpp"
+#include "support/run.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/system/error_code.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace asio = boost::asio;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+using way = tcp_proxy::way;
+
+namespace {
+
+redis_server& shared_server() {
+    static redis_server server;
+    server.flush();
+    return server;
+}
+
+/// One connection, to say a line and hear one.
+class talk {
+public:
+    explicit talk(const asio::any_io_executor& executor) : socket_(executor) {}
+
+    asio::awaitable<error_code> connect(std::uint16_t port) {
+        const asio::ip::tcp::endpoint to(asio::ip::address_v4::loopback(), port);
+        const auto [failure] =
+            co_await socket_.async_connect(to, asio::as_tuple(asio::use_awaitable));
+        co_return failure;
+    }
+
+    asio::awaitable<void> say(std::string line) {
+        line += "\r\n";
+        co_await asio::async_write(socket_, asio::buffer(line),
+                                   asio::as_tuple(asio::use_awaitable));
+    }
+
+    /// "eof" or "reset" when the connection has ended, "silence" if nothing comes in time.
+    asio::awaitable<std::string> hear(std::chrono::milliseconds timeout = default_timeout) {
+        const auto [failure, size] = co_await asio::async_read_until(
+            socket_, asio::dynamic_buffer(received_), "\r\n",
+            asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
+        if (failure == asio::error::operation_aborted) {
+            co_return "silence";
+        }
+        if (failure) {
+            co_return failure == asio::error::eof ? "eof" : "reset";
+        }
+        const std::string line = received_.substr(0, size - 2);
+        received_.erase(0, size);
+        co_return line;
+    }
+
+    asio::awaitable<std::string> ask(std::string line) {
+        co_await say(std::move(line));
+        co_return co_await hear();
+    }
+
+    void close() { socket_.close(); }
+
+private:
+    asio::ip::tcp::socket socket_;
+    std::string received_;
+};
+
+/// Runs a test with a connection through a proxy of its own.
+template <typename Test>
+void with_proxy(redis_server& server, Test test) {
+    tcp_proxy proxy(server.port());
+    run_test([&]() -> asio::awaitable<void> {
+        talk line(co_await asio::this_coro::executor);
+        const auto failure = co_await line.connect(proxy.port());
+        BOOST_TEST(failure == error_code());
+        const std::string pong = co_await line.ask("PING");
+        BOOST_TEST(pong == "+PONG");
+        co_await test(proxy, line);
+    }());
+}
+
+constexpr auto long_enough = 50ms;  // for what must not come
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tcp_proxy_test)
+
+BOOST_AUTO_TEST_CASE(passes_on_both_ways_and_ends_with_either_side) {
+    redis_server server;
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        BOOST_TEST(proxy.connections() == 1U);
+        BOOST_TEST(proxy.uri() == "redis://127.0.0.1:" + std::to_string(proxy.port()));
+        talk other(co_await asio::this_coro::executor);
+        co_await other.connect(proxy.port());
+        const std::string set = co_await other.ask("SET x 1");
+        BOOST_TEST(set == "+OK");
+        BOOST_TEST(server.has("x"));
+        BOOST_TEST(proxy.connections() == 2U);
+        other.close();
+        co_await async_wait_until([&] { return proxy.connections() == 1; });
+        server.kill();
+        const std::string end = co_await line.hear();
+        BOOST_TEST(end != "silence");
+        co_await async_wait_until([&] { return proxy.connections() == 0; });
+        // Nobody there: the connection is made and ends.
+        co_await other.connect(proxy.port());
+        const std::string nobody = co_await other.ask("PING");
+        BOOST_TEST((nobody == "eof" || nobody == "reset"));
+        server.restart();
+        co_await line.connect(proxy.port());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(delay) {
+    with_proxy(shared_server(), [](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.delay(20ms);
+        auto begin = steady_clock::now();
+        std::string pong = co_await line.ask("PING");
+        BOOST_TEST(pong == "+PONG");
+        BOOST_TEST((steady_clock::now() - begin >= 40ms));
+        proxy.resume();
+        proxy.delay(1min, way::to_client);
+        co_await line.say("PING");
+        pong = co_await line.hear(long_enough);
+        BOOST_TEST(pong == "silence");
+        BOOST_TEST(proxy.waiting(way::to_server) == 0U);
+        BOOST_TEST(proxy.waiting(way::to_client) == 7U);
+        proxy.resume();
+        pong = co_await line.hear();
+        BOOST_TEST(pong == "+PONG");
+    });
+}
+
+BOOST_AUTO_TEST_CASE(hold) {
+    redis_server& server = shared_server();
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.hold(way::to_server);
+        co_await line.say("SET x 1");
+        co_await async_wait_until([&] { return proxy.waiting(way::to_server) == 9; });
+        BOOST_TEST(!server.has("x"));
+        proxy.resume();
+        std::string reply = co_await line.hear();
+        BOOST_TEST(reply == "+OK");
+
+        proxy.hold(way::to_client);
+        co_await line.say("SET y 1");
+        co_await async_wait_until([&] { return proxy.waiting() == 5; });
+        BOOST_TEST(server.has("y"));
+        reply = co_await line.hear(long_enough);
+        BOOST_TEST(reply == "silence");
+        proxy.resume();
+        reply = co_await line.hear();
+        BOOST_TEST(reply == "+OK");
+        BOOST_TEST(proxy.waiting() == 0U);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(hold_from_request) {
+    redis_server& server = shared_server();
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.hold_from_request("SET");
+        const std::string pong = co_await line.ask("PING");
+        BOOST_TEST(pong == "+PONG");
+        co_await line.say("SET x 1");
+        co_await async_wait_until([&] { return proxy.waiting() == 9; });
+        co_await line.say("GET x");
+        co_await async_wait_until([&] { return proxy.waiting() == 16; });
+        BOOST_TEST(!server.has("x"));
+        proxy.resume();
+        const std::string reply = co_await line.hear();
+        BOOST_TEST(reply == "+OK");
+    });
+}
+
+/// A connection that ends behind a network that holds it, ends when that passes it on.
+BOOST_AUTO_TEST_CASE(an_end_that_is_held) {
+    redis_server server;
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.hold();
+        server.kill();
+        std::string end = co_await line.hear(long_enough);
+        BOOST_TEST(end == "silence");
+        proxy.resume();
+        end = co_await line.hear();
+        BOOST_TEST(end == "eof");
+    });
+}
+
+BOOST_AUTO_TEST_CASE(drop) {
+    redis_server& server = shared_server();
+    for (const way which : {way::both, way::to_server, way::to_client}) {
+        server.flush();
+        with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+            proxy.drop(which);
+            co_await line.say("SET x 1");
+            std::string reply = co_await line.hear(long_enough);
+            BOOST_TEST(reply == "silence");
+            BOOST_TEST(server.has("x") == (which == way::to_client));
+            talk another(co_await asio::this_coro::executor);
+            const auto failure = co_await another.connect(proxy.port());
+            BOOST_TEST(failure == error_code());
+            co_await another.say("PING");
+            reply = co_await another.hear(long_enough);
+            BOOST_TEST(reply == "silence");
+            proxy.resume();  // what has lost bytes is of no use
+            reply = co_await line.hear();
+            BOOST_TEST(reply == "reset");
+            reply = co_await another.hear();
+            BOOST_TEST(reply == "reset");
+            co_await another.connect(proxy.port());
+        });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_end_that_is_dropped) {
+    redis_server server;
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.drop();
+        server.kill();
+        const std::string end = co_await line.hear(long_enough);
+        BOOST_TEST(end == "silence");
+        BOOST_TEST(proxy.connections() == 1U);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(cut) {
+    redis_server& server = shared_server();
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.cut();
+        const std::string end = co_await line.hear();
+        BOOST_TEST(end == "reset");
+        BOOST_TEST(proxy.connections() == 0U);
+        co_await async_wait_until([&] {  // the other end too: only who asks is there
+            return server.command({"CLIENT", "LIST"}).value().find("127.0.0.1:") ==
+                   std::string::npos;
+        });
+    });
+}
+
+BOOST_AUTO_TEST_CASE(cut_before_request) {
+    redis_server& server = shared_server();
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.cut_before_request("SET");
+        std::string reply = co_await line.ask("PING");
+        BOOST_TEST(reply == "+PONG");
+        reply = co_await line.ask("SET x 1");
+        BOOST_TEST(reply == "reset");
+        BOOST_TEST(proxy.cuts() == 1U);
+        BOOST_TEST(!server.has("x"));
+        talk again(co_await asio::this_coro::executor);
+        co_await again.connect(proxy.port());
+        reply = co_await again.ask("SET x 1");
+        BOOST_TEST(reply == "+OK");
+        BOOST_TEST(proxy.cuts() == 1U);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(cut_before_reply) {
+    redis_server& server = shared_server();
+    with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.cut_before_reply("SET");
+        std::string reply = co_await line.ask("PING");
+        BOOST_TEST(reply == "+PONG");
+        reply = co_await line.ask("SET x 1");
+        BOOST_TEST(reply == "reset");
+        BOOST_TEST(proxy.cuts() == 1U);
+        BOOST_TEST(server.has("x"));
+        talk again(co_await asio::this_coro::executor);
+        co_await again.connect(proxy.port());
+        reply = co_await again.ask("SET x 1");
+        BOOST_TEST(reply == "+OK");
+    });
+}
+
+BOOST_AUTO_TEST_CASE(refuse_and_accept) {
+    with_proxy(shared_server(), [](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
+        proxy.refuse();
+        const std::string pong = co_await line.ask("PING");
+        BOOST_TEST(pong == "+PONG");
+        talk another(co_await asio::this_coro::executor);
+        auto failure = co_await another.connect(proxy.port());
+        BOOST_TEST(failure == asio::error::connection_refused);
+        another.close();
+        proxy.accept();
+        failure = co_await another.connect(proxy.port());
+        BOOST_TEST(failure == error_code());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(one_for_each_server) {
+    servers two(2);
+    proxies network(two);
+    BOOST_TEST(network.size() == 2U);
+    BOOST_TEST(network.config().instances.size() == 2U);
+    BOOST_TEST(network.config().instances[1] == network[1].uri());
+    network[0].cut();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -403,8 +403,12 @@ void lease_state::send_release(core::time_point now) {
 }
 
 void lease_state::on_resolved(core::release_outcome outcome) {
-    if (loss() != loss_reason::none && outcome == core::release_outcome::released) {
-        outcome = core::release_outcome::expired;  // it had ended before it was given back
+    // It had ended before it was given back; or its validity has, whether somebody answers or not.
+    const loss_reason why = loss();
+    const bool over = why == loss_reason::lost || why == loss_reason::expired;
+    if ((outcome == core::release_outcome::released && why != loss_reason::none) ||
+        (outcome == core::release_outcome::no_quorum && over)) {
+        outcome = core::release_outcome::expired;
     }
     if (outcome == core::release_outcome::released && was_held_) {
         ++engine_->count().released;

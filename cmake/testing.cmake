@@ -1,12 +1,13 @@
-# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [SERIAL])
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...] [SERIAL])
 #
 # One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
 # besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
 # that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
 #
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
-# (consumers), `interop` (other libraries), and `long` for what takes more than a minute. SERIAL: measures time, so nothing runs beside it
-# (integration tests always run so).
+# (consumers), `interop` (other libraries), and `long` for what takes more than a minute. SERIAL: measures time, so
+# nothing runs beside it (integration tests always run so). FAULTS: instead of one test for all of it, one for each of
+# these names of the form fault_NN_what, which runs the cases that begin with fault_NN_.
 
 include_guard(GLOBAL)
 
@@ -38,7 +39,7 @@ function(colock_use_internals target)
 endfunction()
 
 function(colock_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LABELS;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "colock_test(${name}): no SOURCES")
     endif()
@@ -72,9 +73,19 @@ function(colock_test name)
         target_link_libraries(${name} PRIVATE colock_test_main)
     endif()
 
-    add_test(NAME ${name} COMMAND ${name} --color_output=no)
-    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-    if(arg_SERIAL OR "integration" IN_LIST arg_LABELS)
-        set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    set(tests ${name})
+    if(arg_FAULTS)
+        set(tests ${arg_FAULTS})
     endif()
+    foreach(test IN LISTS tests)
+        set(cases)
+        if(test MATCHES "^fault_[0-9][0-9]_")
+            set(cases "--run_test=*/${CMAKE_MATCH_0}*")
+        endif()
+        add_test(NAME ${test} COMMAND ${name} --color_output=no ${cases})
+        set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+        if(arg_SERIAL OR "integration" IN_LIST arg_LABELS)
+            set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+        endif()
+    endforeach()
 endfunction()

@@ -25,32 +25,6 @@ using asio::cancellation_type;
 constexpr std::array every_type{cancellation_type::terminal, cancellation_type::partial,
                                 cancellation_type::total, cancellation_type::all};
 
-/// An acquire that can be cancelled, and what came of it.
-struct pending_acquire {
-    asio::cancellation_signal signal;
-    std::optional<error> result;
-    lease granted;
-
-    void start(const mutex& lock) {
-        lock.acquire(asio::bind_cancellation_slot(signal.slot(), [this](error e, lease l) {
-            result = e;
-            granted = std::move(l);
-        }));
-    }
-};
-
-/// How many commands of this kind the servers have executed.
-std::size_t executed(servers& instances, const std::string& command) {
-    std::size_t calls = 0;
-    for (const auto& server : instances) {
-        const std::string text = server.command({"INFO", "commandstats"}).value();
-        const std::string field = "cmdstat_" + command + ":calls=";
-        const auto found = text.find(field);
-        calls += found == std::string::npos ? 0 : std::stoul(text.substr(found + field.size()));
-    }
-    return calls;
-}
-
 BOOST_FIXTURE_TEST_SUITE(cancellation_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(in_the_turn_of_its_start_nothing_is_sent) {

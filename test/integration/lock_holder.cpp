@@ -1,45 +1,119 @@
 #include <colock/colock.hpp>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
-// A process that takes a lock, says so, and holds it until it is killed.
-// Arguments: the resource, the ttl in milliseconds, the instances.
+// A process with a lock. Arguments: the resource, the ttl in milliseconds, the configuration as JSON.
+// It reads commands, a line each, and answers each with a line:
+//   ready     when all instances are: "ready"
+//   acquire   "held", or the error
+//   try       "held", "contended", or the error
+//   valid     "valid" or "invalid"
+//   lost      when the lease is lost: why
+//   release   "released", "expired", "lost", or the error
 
 namespace asio = boost::asio;
 
 namespace {
 
-asio::awaitable<void> hold(const colock::client& locks, const colock::mutex& lock) {
-    const colock::lease held = co_await lock.acquire();
-    std::puts("held");
-    std::fflush(stdout);
-    co_await held.wait_lost();
-    std::fprintf(stderr, "%s, of %zu instances\n", held.loss().message().c_str(),
-                 locks.instances().size());
-}
+class holder {
+public:
+    holder(asio::io_context& context, std::string resource, colock::lock_options options,
+           colock::config configuration)
+        : input_(context, STDIN_FILENO),
+          timer_(context),
+          locks_(context, std::move(configuration)),
+          lock_(locks_, std::move(resource), options) {}
+
+    asio::awaitable<void> run() {
+        std::string text;
+        for (;;) {
+            const std::size_t size = co_await asio::async_read_until(
+                input_, asio::dynamic_buffer(text), '\n', asio::use_awaitable);
+            const std::string answer = co_await obey(text.substr(0, size - 1));
+            text.erase(0, size);
+            std::puts(answer.c_str());
+            std::fflush(stdout);
+        }
+    }
+
+private:
+    asio::awaitable<std::string> obey(std::string command) {
+        if (command == "ready") {
+            co_return co_await wait_until_ready();
+        }
+        if (command == "acquire") {
+            auto [failure, granted] = co_await lock_.acquire(asio::as_tuple(asio::use_awaitable));
+            held_ = std::move(granted);
+            co_return failure ? failure.code().message() : "held";
+        }
+        if (command == "try") {
+            auto [failure, granted] =
+                co_await lock_.try_acquire(asio::as_tuple(asio::use_awaitable));
+            if (granted) {
+                held_ = std::move(*granted);
+            }
+            co_return failure ? failure.code().message() : granted ? "held" : "contended";
+        }
+        if (command == "valid") {
+            co_return held_.valid() ? "valid" : "invalid";
+        }
+        if (command == "lost") {
+            co_await held_.wait_lost(asio::use_awaitable);
+            co_return held_.loss().code().message();
+        }
+        const auto [failure, result] = co_await held_.release(asio::as_tuple(asio::use_awaitable));
+        co_return failure ? failure.code().message() : std::string(colock::to_string(result));
+    }
+
+    asio::awaitable<std::string> wait_until_ready() {
+        const auto not_ready = [](const colock::instance_info& one) {
+            return one.state != colock::instance_state::ready;
+        };
+        for (auto all = locks_.instances(); std::any_of(all.begin(), all.end(), not_ready);
+             all = locks_.instances()) {
+            timer_.expires_after(std::chrono::milliseconds(1));
+            co_await timer_.async_wait(asio::use_awaitable);
+        }
+        co_return "ready";
+    }
+
+    asio::posix::stream_descriptor input_;
+    asio::steady_timer timer_;
+    colock::client locks_;
+    colock::mutex lock_;
+    colock::lease held_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 4) {
+    if (argc != 4) {
         return 2;
     }
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
     asio::io_context context;
-    colock::client locks(context,
-                         colock::config::from_uris({arguments.begin() + 2, arguments.end()}));
     colock::lock_options options;
-    options.ttl = std::chrono::milliseconds(std::stol(arguments[1]));
-    const colock::mutex lock(locks, arguments[0], options);
-    asio::co_spawn(context, hold(locks, lock), [&](std::exception_ptr) { context.stop(); });
+    options.ttl = std::chrono::milliseconds(std::stol(argv[2]));
+    holder self(context, argv[1], options, colock::config::from_json(argv[3]));
+    asio::co_spawn(context, self.run(), [&](std::exception_ptr) { context.stop(); });
     context.run();
-    return 1;
+    return 0;
 }

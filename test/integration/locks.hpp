@@ -2,6 +2,7 @@
 #define COLOCK_TEST_INTEGRATION_LOCKS_HPP
 
 #include "support/deadline.hpp"
+#include "support/proxies.hpp"
 #include "support/run.hpp"
 #include "support/servers.hpp"
 
@@ -9,7 +10,9 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
@@ -51,6 +54,19 @@ struct shared_servers {
     servers& instances = start_once();
 };
 
+/// The same, each behind a bad network of the test case's own.
+template <std::size_t N>
+struct shared_servers_far_away : shared_servers<N> {
+    proxies network{this->instances};
+
+    /// Without pings: what is under way is what the test has made.
+    [[nodiscard]] colock::config quiet_config() const {
+        colock::config configuration = network.config();
+        configuration.silence_timeout = 1min;
+        return configuration;
+    }
+};
+
 inline lock_options with_ttl(milliseconds ttl) {
     lock_options options;
     options.ttl = ttl;
@@ -69,6 +85,13 @@ inline std::size_t ready_instances(const client& locks) {
     return static_cast<std::size_t>(
         std::count_if(instances.begin(), instances.end(),
                       [](const instance_info& one) { return one.state == instance_state::ready; }));
+}
+
+/// Whether nothing is under way to any instance.
+inline bool idle(const client& locks) {
+    const auto all = locks.instances();
+    return std::all_of(all.begin(), all.end(),
+                       [](const instance_info& one) { return one.in_flight == 0; });
 }
 
 /// Until all instances are connected.
@@ -123,6 +146,37 @@ inline asio::awaitable<std::shared_ptr<background>> start(asio::awaitable<void> 
         result->done = true;
     });
     co_return result;
+}
+
+/// An acquire that can be cancelled, and what came of it.
+struct pending_acquire {
+    asio::cancellation_signal signal;
+    std::optional<error> result;
+    lease granted;
+
+    void start(const mutex& lock) {
+        lock.acquire(asio::bind_cancellation_slot(signal.slot(), [this](error e, lease l) {
+            result = e;
+            granted = std::move(l);
+        }));
+    }
+};
+
+/// How many commands of this kind a server has executed.
+inline std::size_t executed(const redis_server& server, const std::string& command) {
+    const std::string text = server.command({"INFO", "commandstats"}).value();
+    const std::string field = "cmdstat_" + command + ":calls=";
+    const auto found = text.find(field);
+    return found == std::string::npos ? 0 : std::stoul(text.substr(found + field.size()));
+}
+
+/// The same of all of them.
+inline std::size_t executed(servers& instances, const std::string& command) {
+    std::size_t calls = 0;
+    for (const redis_server& server : instances) {
+        calls += executed(server, command);
+    }
+    return calls;
 }
 
 /// How long it has been.

@@ -53,13 +53,9 @@ asio::awaitable<void> measure(client& locks, latencies& times) {
 }
 
 /// Until those who woke have caught up.
-asio::awaitable<void> idle(const client& locks) {
+asio::awaitable<void> caught_up(const client& locks) {
     co_await settled(locks);
-    co_await async_wait_until([&] {
-        const auto all = locks.instances();
-        return std::all_of(all.begin(), all.end(),
-                           [](const instance_info& one) { return one.in_flight == 0; });
-    });
+    co_await async_wait_until([&] { return idle(locks); });
 }
 
 double p99_in_ms(latencies times) {
@@ -83,7 +79,7 @@ void compare(Hurt hurt, Heal heal) {
             healthy.clear();
             for (std::size_t i = 0; i != rounds; ++i) {
                 co_await all_ready(locks);
-                co_await idle(locks);
+                co_await caught_up(locks);
                 co_await measure(locks, healthy);
                 for (const std::size_t victim : {1U, 4U}) {
                     hurt(five[victim]);

@@ -1,0 +1,206 @@
+#include "integration/client_process.hpp"
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+// Ownership and time: who was away for too long must not believe that the lock is still his.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+using way = tcp_proxy::way;
+
+constexpr milliseconds ttl = 500ms;
+
+/// B's lock, and the keys by which every server knows it.
+void check_untouched(servers& instances, const lease& b) {
+    BOOST_TEST(b.valid());
+    for (const redis_server& server : instances) {
+        BOOST_TEST(server.command({"GET", "x"}).value_or("nothing") == b.token());
+    }
+}
+
+/// A's keys run out, and the lock is B's, on all servers.
+asio::awaitable<lease> take_over(client& others, servers& instances) {
+    co_await async_wait_until([&] { return instances.holding("x") == 0; });
+    lease b = co_await mutex(others, "x").acquire();
+    co_await async_wait_until([&] { return idle(others); });
+    check_untouched(instances, b);
+    co_return b;
+}
+
+BOOST_FIXTURE_TEST_SUITE(fault_ownership_test, shared_servers_far_away<5>)
+
+BOOST_AUTO_TEST_CASE(fault_18_expired_holder_releases_the_successor_stays) {
+    for (const lock_options& options : {without_watchdog(ttl), with_ttl(ttl)}) {
+        run_test([&]() -> asio::awaitable<void> {
+            client locks(co_await asio::this_coro::executor, quiet_config());
+            client others(co_await asio::this_coro::executor, instances.config());
+            co_await all_ready(others);
+            lease a = co_await mutex(locks, "x", options).acquire();
+            for (auto& link : network) {  // no renewal comes through
+                link.drop();
+            }
+            const lease b = co_await take_over(others, instances);
+            BOOST_TEST(!a.valid());
+            for (auto& link : network) {
+                link.resume();
+            }
+            co_await all_ready(locks);
+            const auto [extended] = co_await a.extend(1min, asio::as_tuple);
+            BOOST_TEST((extended == condition::lost), extended.message());
+            const auto [e, result] = co_await a.release(asio::as_tuple);
+            BOOST_TEST((result != release_result::released));
+            co_await settled(locks);
+            check_untouched(instances, b);
+            a = lease();
+            co_await locks.close();
+            check_untouched(instances, b);
+        }());
+        instances.flush();
+    }
+}
+
+/// A's release is under way while his ttl ends and B takes the lock.
+BOOST_AUTO_TEST_CASE(fault_18_expired_holder_releases_and_it_arrives_late) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, quiet_config());
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        co_await all_ready(others);
+        lease a = co_await mutex(locks, "x", without_watchdog(ttl)).acquire();
+        co_await async_wait_until([&] { return idle(locks); });
+        for (auto& link : network) {
+            link.hold(way::to_server);
+        }
+        const std::size_t before = executed(instances, "evalsha");
+        const auto [e, result] = co_await a.release(asio::cancel_after(1ms, asio::as_tuple));
+        BOOST_TEST((e == aborted));
+        for (auto& link : network) {
+            co_await async_wait_until([&] { return link.waiting() != 0; });
+        }
+        const lease b = co_await take_over(others, instances);
+        for (auto& link : network) {
+            link.resume();
+        }
+        co_await async_wait_until([&] { return idle(locks); });
+        BOOST_TEST(executed(instances, "evalsha") >= before + 5);
+        check_untouched(instances, b);
+        const auto [late_error, late_result] = co_await a.release(asio::as_tuple);
+        BOOST_TEST((late_error || late_result != release_result::released));
+    }());
+}
+
+/// The grants wait in the sockets of a stopped process, until they are worth nothing any more.
+void stop_with_grants_unread(servers& instances, proxies& network, milliseconds instance_timeout) {
+    run_test([&]() -> asio::awaitable<void> {
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(others);
+        config configuration = network.config();
+        configuration.instance_timeout = instance_timeout;
+        client_process process("x", ttl, configuration);
+        const std::string ready = co_await process.ask("ready");
+        BOOST_TEST(ready == "ready");
+        for (auto& link : network) {
+            link.hold(way::to_client);
+        }
+        process.tell("try");
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        process.pause();
+        for (auto& link : network) {
+            link.resume();
+            co_await async_wait_until([&] { return link.waiting() == 0; });
+        }
+        {
+            const lease b = co_await take_over(others, instances);
+            process.resume();
+            const std::string answer = co_await process.wait_for_answer();
+            BOOST_TEST(answer != "held");
+            BOOST_TEST_MESSAGE("it says: " << answer);
+            const std::string valid = co_await process.ask("valid");
+            BOOST_TEST(valid == "invalid");
+            const std::string again = co_await process.ask("try");
+            BOOST_TEST(again == "contended");
+            check_untouched(instances, b);
+        }
+        const std::string free = co_await process.ask("acquire");
+        BOOST_TEST(free == "held");
+    }());
+}
+
+/// Nothing but the validity speaks against the grants.
+BOOST_AUTO_TEST_CASE(fault_19_client_stopped_with_grants_unread_believes_none) {
+    stop_with_grants_unread(instances, network, 1min);
+}
+
+BOOST_AUTO_TEST_CASE(fault_19_client_stopped_with_grants_unread_past_its_timeout) {
+    stop_with_grants_unread(instances, network, 50ms);
+}
+
+BOOST_AUTO_TEST_CASE(fault_20_holder_stopped_past_its_ttl_says_so_on_waking) {
+    run_test([&]() -> asio::awaitable<void> {
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(others);
+        client_process process("x", ttl, network.config());
+        const std::string held = co_await process.ask("acquire");
+        BOOST_TEST(held == "held");
+        const std::string valid = co_await process.ask("valid");
+        BOOST_TEST(valid == "valid");
+        process.pause();
+        {
+            const lease b = co_await take_over(others, instances);
+            // Asked while it sleeps, so that it answers with the first that it does.
+            process.tell("valid");
+            process.resume();
+            const std::string on_waking = co_await process.wait_for_answer();
+            BOOST_TEST(on_waking == "invalid");
+            const std::string why = co_await process.ask("lost");
+            BOOST_TEST(why == make_error_code(errc::lease_lost).message());
+            const std::string released = co_await process.ask("release");
+            BOOST_TEST(released != "released");
+            const std::string again = co_await process.ask("try");
+            BOOST_TEST(again == "contended");
+            check_untouched(instances, b);
+        }
+        const std::string free = co_await process.ask("acquire");
+        BOOST_TEST(free == "held");
+    }());
+}
+
+/// Renewals that the servers had still granted are answered only after the ttl.
+BOOST_AUTO_TEST_CASE(fault_20_holder_stopped_past_its_ttl_with_renewals_unread) {
+    run_test([&]() -> asio::awaitable<void> {
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(others);
+        client_process process("x", ttl, network.config());
+        const std::string held = co_await process.ask("acquire");
+        BOOST_TEST(held == "held");
+        for (auto& link : network) {
+            link.hold(way::to_client);
+        }
+        for (auto& link : network) {
+            co_await async_wait_until([&] { return link.waiting() != 0; });
+        }
+        process.pause();
+        for (auto& link : network) {
+            link.resume();
+        }
+        const lease b = co_await take_over(others, instances);
+        process.tell("valid");
+        process.resume();
+        const std::string on_waking = co_await process.wait_for_answer();
+        BOOST_TEST(on_waking == "invalid");
+        const std::string why = co_await process.ask("lost");
+        BOOST_TEST(why == make_error_code(errc::lease_lost).message());
+        check_untouched(instances, b);
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -1,9 +1,9 @@
 #include "integration/locks.hpp"
+#include "integration/majority.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(fault_12_renewal_in_flight_at_release_that_heals) {
             co_await async_wait_until([&] { return link.waiting(way::to_server) != 0; });
             const auto result = co_await held.release();
             BOOST_TEST((result == release_result::released));
-            BOOST_TEST(instances.keys() == 0U);
+            co_await async_wait_until([&] { return instances.keys() == 0; });
             const std::size_t before = executed(instances[4], "set");
             link.resume();
             co_await settled(locks);
@@ -103,45 +103,6 @@ BOOST_AUTO_TEST_CASE(fault_12_renewal_in_flight_at_release_again_and_again) {
         BOOST_TEST(instances.keys() == 0U);
     }());
 }
-
-/// What happens to a majority, and its end.
-struct majority {
-    servers all{5};
-    proxies network{all};
-
-    void each(const std::function<void(redis_server&, tcp_proxy&)>& action) {
-        for (const std::size_t i : {0U, 2U, 3U}) {
-            action(all[i], network[i]);
-        }
-    }
-
-    /// Of each kind of failure: its begin, and its end.
-    using failure = std::pair<std::function<void(redis_server&, tcp_proxy&)>,
-                              std::function<void(redis_server&, tcp_proxy&)>>;
-    static std::vector<failure> failures() {
-        return {
-            {[](redis_server& s, tcp_proxy&) { s.pause(); },
-             [](redis_server& s, tcp_proxy&) { s.resume(); }},
-            {[](redis_server& s, tcp_proxy&) { s.kill(); },
-             [](redis_server& s, tcp_proxy&) { s.restart(); }},
-            {[](redis_server&, tcp_proxy& p) { p.drop(); },
-             [](redis_server&, tcp_proxy& p) { p.resume(); }},
-            {[](redis_server&, tcp_proxy& p) { p.drop(way::to_client); },
-             [](redis_server&, tcp_proxy& p) { p.resume(); }},
-            {[](redis_server&, tcp_proxy& p) {
-                 p.refuse();
-                 p.cut();
-             },
-             [](redis_server&, tcp_proxy& p) { p.accept(); }},
-            {[](redis_server& s, tcp_proxy&) {
-                 s.command({"REPLICAOF", "127.0.0.1", "1"});
-             },
-             [](redis_server& s, tcp_proxy&) {
-                 s.command({"REPLICAOF", "NO", "ONE"});
-             }},
-        };
-    }
-};
 
 BOOST_AUTO_TEST_CASE(fault_13_renewals_fail_on_a_majority_the_loss_is_announced_in_time) {
     majority most;

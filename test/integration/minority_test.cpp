@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-// A minority of servers that is down neither fails nor slows anything; a majority fails it in
-// bounded time, and heals by itself.
+// A minority of servers that is down neither fails nor slows anything.
 
 namespace {
 
@@ -134,61 +133,6 @@ BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long) {
             co_await all_ready(locks);
         }(),
         60s);
-}
-
-template <typename Hurt, typename Heal>
-void without_a_majority(Hurt hurt, Heal heal) {
-    run_test(
-        [&]() -> asio::awaitable<void> {
-            servers five(5);
-            client locks(co_await asio::this_coro::executor, five.config());
-            co_await all_ready(locks);
-            for (const std::size_t i : {0U, 1U, 2U}) {
-                hurt(five[i]);
-            }
-            for (int i = 0; i != 2; ++i) {
-                const stopwatch bounded;
-                const auto [e, nothing] = co_await mutex(locks, "x").acquire(asio::as_tuple);
-                BOOST_TEST((e == errc::no_quorum), e.message());
-                BOOST_TEST((bounded.elapsed() < 3s));
-                const stopwatch once;
-                const auto [try_error, none] =
-                    co_await mutex(locks, "x").try_acquire(asio::as_tuple);
-                BOOST_TEST((try_error == errc::no_quorum), try_error.message());
-                BOOST_TEST((once.elapsed() < 2s));
-            }
-
-            // One that waits for longer gets it as soon as they are back, without waiting its backoff.
-            lock_options patient;
-            patient.unavailable_timeout = 1min;
-            patient.retry.initial = patient.retry.maximum = 1min;
-            bool acquired = false;
-            const mutex waited_for(locks, "y", patient);
-            const auto waiting =
-                co_await start([](const mutex& lock, bool& got) -> asio::awaitable<void> {
-                    const lease held = co_await lock.acquire();
-                    got = held.valid();
-                }(waited_for, acquired));
-            for (const std::size_t i : {0U, 1U, 2U}) {
-                heal(five[i]);
-            }
-            co_await async_wait_until([&] { return waiting->done; });
-            BOOST_TEST(acquired);
-            const lease held = co_await mutex(locks, "x").acquire();
-            BOOST_TEST(held.valid());
-            co_await all_ready(locks);
-            co_await async_wait_until([&] { return locks.counters().releasing == 0; });
-            BOOST_TEST(five.holding("y") == 0U);  // nothing of the failed attempts is left
-        }(),
-        60s);
-}
-
-BOOST_AUTO_TEST_CASE(three_of_five_stopped) {
-    without_a_majority([](redis_server& s) { s.pause(); }, [](redis_server& s) { s.resume(); });
-}
-
-BOOST_AUTO_TEST_CASE(three_of_five_killed) {
-    without_a_majority([](redis_server& s) { s.kill(); }, [](redis_server& s) { s.restart(); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

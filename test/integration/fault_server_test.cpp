@@ -1,5 +1,5 @@
 #include "integration/locks.hpp"
-#include "support/free_port.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -316,9 +316,12 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_oom) {
 
 /// A node of a cluster that has given its slots away; before, it has none at all.
 BOOST_AUTO_TEST_CASE(fault_27_refused_commands_moved) {
-    const std::string bus = std::to_string(free_port());
+    const reserved_port own_bus;
+    const reserved_port other_bus;
+    const std::string bus = std::to_string(own_bus.number());
     const redis_server owner({"--cluster-enabled", "yes", "--cluster-port", bus});
-    servers node(1, {"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())});
+    servers node(
+        1, {"--cluster-enabled", "yes", "--cluster-port", std::to_string(other_bus.number())});
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, node.config());
         co_await all_ready(locks);

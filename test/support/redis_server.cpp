@@ -1,7 +1,6 @@
 #include "support/redis_server.hpp"
 
 #include "support/deadline.hpp"
-#include "support/free_port.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -241,10 +240,9 @@ temporary_folder& temporary_folder::operator=(temporary_folder&& other) noexcept
 
 redis_server::redis_server(std::vector<std::string> arguments)
     : arguments_(std::move(arguments)), password_(password_in(arguments_)) {
-    // Another process may take the port between our look and the server's start.
+    // Somebody else's server may be listening there already, on all addresses.
     constexpr int tries = 5;
     for (int i = 1;; ++i) {
-        port_ = free_port();
         try {
             start();
             return;
@@ -252,6 +250,7 @@ redis_server::redis_server(std::vector<std::string> arguments)
             if (i == tries || log().find("in use") == std::string::npos) {
                 throw;
             }
+            port_ = reserved_port();
         }
     }
 }
@@ -264,7 +263,7 @@ redis_server::redis_server(redis_server&& other) noexcept
     : folder_(std::move(other.folder_)),
       arguments_(std::move(other.arguments_)),
       password_(std::move(other.password_)),
-      port_(other.port_),
+      port_(std::move(other.port_)),
       pid_(std::exchange(other.pid_, 0)) {}
 
 redis_server& redis_server::operator=(redis_server&& other) noexcept {
@@ -278,7 +277,7 @@ redis_server& redis_server::operator=(redis_server&& other) noexcept {
 
 std::string redis_server::uri() const {
     const auto user_info = password_.empty() ? "" : ":" + password_ + "@";
-    return "redis://" + user_info + "127.0.0.1:" + std::to_string(port_);
+    return "redis://" + user_info + "127.0.0.1:" + std::to_string(port());
 }
 
 std::string redis_server::unix_uri() const {
@@ -374,7 +373,7 @@ std::vector<std::string> redis_server::command_line() const {
     std::vector<std::string> words{
         program == nullptr || *program == '\0' ? "redis-server" : program,
         "--port",
-        std::to_string(port_),
+        std::to_string(port()),
         "--bind",
         "127.0.0.1",
         "--unixsocket",

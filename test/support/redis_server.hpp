@@ -1,6 +1,8 @@
 #ifndef COLOCK_TEST_SUPPORT_REDIS_SERVER_HPP
 #define COLOCK_TEST_SUPPORT_REDIS_SERVER_HPP
 
+#include "support/reserved_port.hpp"
+
 #include <sys/types.h>
 
 #include <chrono>
@@ -49,7 +51,7 @@ public:
     redis_server(redis_server&& other) noexcept;
     redis_server& operator=(redis_server&& other) noexcept;
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
 
     /// 0 while it is killed.
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -102,7 +104,7 @@ private:
     temporary_folder folder_;
     std::vector<std::string> arguments_;
     std::string password_;
-    std::uint16_t port_ = 0;
+    reserved_port port_;
     pid_t pid_ = 0;
 };
 

@@ -1,12 +1,16 @@
 // The servers that other tests rely on do what they promise.
 
 #include "support/deadline.hpp"
+#include "support/reserved_port.hpp"
 #include "support/run.hpp"
 #include "support/servers.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -55,6 +59,17 @@ BOOST_AUTO_TEST_CASE(kill_and_restart) {
     server.restart();
     BOOST_TEST(server.port() == port);
     BOOST_TEST(!server.has("x"));
+}
+
+BOOST_AUTO_TEST_CASE(nobody_else_gets_the_port_of_a_server_that_is_down) {
+    const reserved_port port;
+    const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port.number());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    BOOST_TEST(::bind(other, reinterpret_cast<const sockaddr*>(&address), sizeof address) == -1);
+    ::close(other);
 }
 
 BOOST_AUTO_TEST_CASE(data_survives_a_restart_with_appendonly) {

@@ -1,6 +1,6 @@
 #include "support/tcp_proxy.hpp"
 
-#include "support/free_port.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -12,7 +12,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/system/error_code.hpp>
-#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <array>
@@ -49,19 +48,7 @@ class tcp_proxy::relay {
 public:
     explicit relay(std::uint16_t server_port)
         : server_(asio::ip::address_v4::loopback(), server_port) {
-        // Another process may take the port between our look and our use of it.
-        constexpr int tries = 5;
-        for (int i = 1;; ++i) {
-            endpoint_ = {asio::ip::address_v4::loopback(), free_port()};
-            try {
-                listen();
-                break;
-            } catch (const boost::system::system_error&) {
-                if (i == tries) {
-                    throw;
-                }
-            }
-        }
+        listen();
         thread_ = std::thread([this] { context_.run(); });
     }
 
@@ -73,7 +60,7 @@ public:
     relay(const relay&) = delete;
     relay& operator=(const relay&) = delete;
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return endpoint_.port(); }
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_.number(); }
 
     /// Calls it on the proxy's thread, and waits for its end.
     template <typename Function>
@@ -139,13 +126,8 @@ public:
     void listen() {
         acceptor_.open(tcp::v4());
         acceptor_.set_option(asio::socket_base::reuse_address(true));
-        try {
-            acceptor_.bind(endpoint_);
-            acceptor_.listen();
-        } catch (...) {
-            acceptor_.close();
-            throw;
-        }
+        acceptor_.bind({asio::ip::address_v4::loopback(), port()});
+        acceptor_.listen();
         accept_next();
     }
 
@@ -334,7 +316,7 @@ private:
     asio::io_context context_{1};
     asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
     tcp::endpoint server_;
-    tcp::endpoint endpoint_;
+    reserved_port port_;
     tcp::acceptor acceptor_{context_};
     std::list<std::shared_ptr<link>> links_;
     std::array<flow, 2> flows_{};

@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(fault_08_connection_cut_after_set_blocks_nobody_for_long) {
                 co_await mutex(locks, "x", with_ttl(endless)).try_acquire(asio::as_tuple);
             BOOST_TEST((e == errc::no_quorum), e.message());
             BOOST_TEST(e.details().find("connection lost") != std::string::npos, e.message());
-            BOOST_TEST(cuts(network) == cuts_before + cut);
+            co_await async_wait_until([&] { return cuts(network) == cuts_before + cut; });
             const stopwatch since;
             const lease next = co_await mutex(locks, "x", with_ttl(endless)).acquire();
             BOOST_TEST(next.valid());

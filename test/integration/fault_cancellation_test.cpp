@@ -162,6 +162,25 @@ BOOST_AUTO_TEST_CASE(fault_04_cancel_during_release_is_released_all_the_same) {
     }());
 }
 
+BOOST_AUTO_TEST_CASE(fault_04_cancel_during_release_before_it_is_sent) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, quiet_config());
+        co_await all_ready(locks);
+        for (int i = 0; i != 20; ++i) {
+            lease held = co_await mutex(locks, "x", with_ttl(endless)).acquire();
+            asio::cancellation_signal signal;
+            std::optional<error> result;
+            held.release(asio::bind_cancellation_slot(
+                signal.slot(), [&](error e, release_result) { result = e; }));
+            signal.emit(cancellation_type::all);
+            co_await async_wait_until([&] { return result.has_value(); });
+            BOOST_TEST((*result == aborted));
+            co_await settled(locks);
+            BOOST_TEST(instances.keys() == 0U);
+        }
+    }());
+}
+
 /// The servers cannot be reached until the client has ended.
 BOOST_AUTO_TEST_CASE(fault_04_cancel_during_release_or_the_ttl_ends_it) {
     run_test([&]() -> asio::awaitable<void> {

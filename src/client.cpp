@@ -1,5 +1,7 @@
 #include <colock/client.hpp>
 
+#include <colock/lock_options.hpp>
+
 #include "call.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
@@ -17,6 +19,12 @@ namespace {
 
 using runtime::engine;
 
+/// One instance of two cannot make a quorum without the other, which still knows; nor is there any
+/// safety in a single one that forgets, whatever it does afterwards.
+std::chrono::milliseconds default_quarantine(std::size_t instances) noexcept {
+    return instances < 3 ? std::chrono::milliseconds::zero() : lock_options().ttl;
+}
+
 engine::instance_list make_instances(const config& c, const boost::asio::any_io_executor& executor,
                                      instance::instance_observer& observer) {
     instance::redis::redis_settings settings;
@@ -24,6 +32,9 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
     settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
     settings.max_in_flight = c.max_in_flight;
     settings.stall_timeout = 2 * c.instance_timeout;
+    settings.quarantine.length =
+        c.restart_quarantine.value_or(default_quarantine(c.instances.size()));
+    settings.quarantine.drift = {c.drift_factor, c.drift_minimum};
 
     std::random_device entropy;
     engine::instance_list result;
@@ -86,6 +97,8 @@ instance_state state_of(instance::state s) noexcept {
             return instance_state::connecting;
         case instance::state::probing:
             return instance_state::probing;
+        case instance::state::quarantined:
+            return instance_state::quarantined;
         case instance::state::ready:
             return instance_state::ready;
         case instance::state::down:
@@ -114,6 +127,8 @@ std::string_view to_string(instance_state state) noexcept {
             return "connecting";
         case instance_state::probing:
             return "probing";
+        case instance_state::quarantined:
+            return "quarantined";
         case instance_state::ready:
             return "ready";
         case instance_state::down:
@@ -147,7 +162,8 @@ std::vector<instance_info> client::instances() const {
     std::vector<instance_info> result;
     for (instance::status& s : engine_->instance_states()) {
         result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
-                          std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight});
+                          std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
+                          s.quarantined_until});
     }
     return result;
 }

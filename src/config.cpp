@@ -78,6 +78,10 @@ void check(const config& c, const field_namer& name,
     }
     check_range(name("reconnect_initial"), c.reconnect_initial, milliseconds(1),
                 c.reconnect_maximum);
+    if (c.restart_quarantine) {
+        check_range(name("restart_quarantine"), *c.restart_quarantine, milliseconds(0),
+                    std::chrono::hours(24));
+    }
     if (!(c.drift_factor >= 0.0 && c.drift_factor <= most_drift)) {  // NaN is not allowed either
         throw config_error(name("drift_factor"), std::to_string(c.drift_factor), "0 to 0.5");
     }
@@ -155,15 +159,23 @@ private:
     bool read_duration(const std::string& key, const std::string& pointer, const json& value) {
         for (const duration_field& field : duration_fields()) {
             if (key == std::string(field.name) + "_ms") {
-                if (!value.is_number_integer() ||
-                    (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
-                    fail(pointer, value, "a whole number of milliseconds");
-                }
-                target_.*field.member = milliseconds(value.get<std::int64_t>());
+                target_.*field.member = to_milliseconds(pointer, value);
                 return true;
             }
         }
+        if (key == "restart_quarantine_ms") {
+            target_.restart_quarantine = to_milliseconds(pointer, value);
+            return true;
+        }
         return false;
+    }
+
+    static milliseconds to_milliseconds(const std::string& pointer, const json& value) {
+        if (!value.is_number_integer() ||
+            (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
+            fail(pointer, value, "a whole number of milliseconds");
+        }
+        return milliseconds(value.get<std::int64_t>());
     }
 
     static std::string known_members() {
@@ -171,7 +183,7 @@ private:
         for (const duration_field& field : duration_fields()) {
             result += ", " + std::string(field.name) + "_ms";
         }
-        return result;
+        return result + ", restart_quarantine_ms";
     }
 
     static std::string escape(const std::string& key) {  // as JSON pointers want it
@@ -187,7 +199,8 @@ private:
 
 std::string json_name(const std::string& field) {
     const auto& durations = duration_fields();
-    const bool is_duration = std::any_of(durations.begin(), durations.end(),
+    const bool is_duration = field == "restart_quarantine" ||
+                             std::any_of(durations.begin(), durations.end(),
                                          [&field](const auto& d) { return field == d.name; });
     return "/" + field + (is_duration ? "_ms" : "");
 }

@@ -207,13 +207,17 @@ stop_redis() { kill -STOP "${redis_pid[$1]}"; fault stopped "$1"; }
 continue_redis() { kill -CONT "${redis_pid[$1]}"; fault continued "$1"; }
 restart_killed() { restart_redis "$1"; fault restarted "$1"; }
 
-# A server that comes back has forgotten its locks. It stays away for a ttl, so that none of them is still in use.
+# A server that comes back has forgotten its locks: it is in quarantine for a ttl, so that none of them is still in use.
+# (Where there are too few instances for that, it comes back only after a ttl.)
 inject_faults() {
     local kill_at=$((seconds * 200)) stop_at restart_at stopped=lock2
     if ((instances == 1)); then stopped=lock1; fi
     if ((instances >= 5)); then   # two may be away at once, and a quorum is left
         stop_at=$((kill_at + seconds * 100))
-        restart_at=$((kill_at + ttl_ms > stop_at + 1000 ? kill_at + ttl_ms : stop_at + 1000))
+        restart_at=$((stop_at + 500))
+    elif ((instances >= 3)); then
+        restart_at=$((kill_at + 500))
+        stop_at=$((restart_at + ttl_ms + 500))
     else
         restart_at=$((kill_at + ttl_ms))
         stop_at=$((restart_at + seconds * 100))

@@ -22,16 +22,17 @@
 
 namespace colock {
 
-/// Where the connection to an instance stands. Only a `ready` instance votes.
+/// Where the connection to an instance stands. Only a `ready` instance grants locks.
 enum class instance_state {
-    connecting,  ///< resolving, connecting, TLS, until the server's first answer
-    probing,     ///< logging in, selecting the database, loading the scripts
-    ready,       ///< answering commands
-    down,        ///< not connected; it will be tried again
-    closed,      ///< the client is closed
+    connecting,   ///< resolving, connecting, TLS, until the server's first answer
+    probing,      ///< logging in, selecting the database, loading the scripts
+    quarantined,  ///< restarted not long ago: extends and releases, but grants no locks
+    ready,        ///< answering commands
+    down,         ///< not connected; it will be tried again
+    closed,       ///< the client is closed
 };
 
-/// "connecting", "probing", "ready", "down" or "closed".
+/// "connecting", "probing", "quarantined", "ready", "down" or "closed".
 std::string_view to_string(instance_state state) noexcept;
 
 /// One instance as the client sees it.
@@ -43,6 +44,10 @@ struct instance_info {
     std::string run_id;             ///< the server process's own id; empty before the probe
     std::chrono::seconds uptime{};  ///< of the server, at the time of the probe
     std::size_t in_flight = 0;      ///< commands sent or about to be sent, not yet answered
+    /// The end of its last quarantine, see `config::restart_quarantine`; `time_point::min()` if there
+    /// was none.
+    std::chrono::steady_clock::time_point quarantined_until =
+        std::chrono::steady_clock::time_point::min();
 };
 
 /// The instances, their connections, and everything that runs behind the locks made from it: the

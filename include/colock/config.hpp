@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,14 @@ struct config {
     /// (As in the Redlock algorithm.) Allowed: 0 to 0.5, and 0 to 1 s.
     double drift_factor = 0.01;
     std::chrono::milliseconds drift_minimum{2};
+
+    /// A server that restarts may have forgotten the locks that it had granted. So one that has been
+    /// up for less than this grants none: it is `instance_state::quarantined` until every lock that
+    /// it can have granted before has ended. To be no shorter than the longest ttl that anybody uses
+    /// on these instances. A server that does not tell how long it has been up is quarantined after
+    /// each connection. 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for
+    /// less, where it cannot help. Allowed: 0 to 24 h.
+    std::optional<std::chrono::milliseconds> restart_quarantine{};
 
     /// Commands in flight to one instance; beyond it a vote fails at once with
     /// `errc::instance_overloaded`. Allowed: 1 to 16,777,216.

@@ -28,6 +28,7 @@ enum class failure : std::uint8_t {
     down,              ///< no ready connection; not sent
     overloaded,        ///< too many in flight; not sent
     stalled,           ///< it has not answered for too long; not sent
+    quarantined,       ///< it may have forgotten locks in a restart; not sent
     withdrawn,         ///< taken back by its sender before it was sent
     too_late,          ///< its deadline passed before it was sent
     timeout,           ///< no answer in time; outcome unknown

@@ -26,7 +26,7 @@ protected:
     ~instance_observer() = default;
 };
 
-enum class state : std::uint8_t { connecting, probing, ready, down, closed };
+enum class state : std::uint8_t { connecting, probing, quarantined, ready, down, closed };
 
 struct status {
     instance::state state = state::connecting;
@@ -35,6 +35,7 @@ struct status {
     std::string version;
     std::string run_id;
     std::chrono::seconds uptime{};
+    core::time_point quarantined_until = core::time_point::min();
     std::size_t in_flight = 0;
 };
 
@@ -60,7 +61,7 @@ public:
     /// until nobody else refers to it.
     virtual void send(const std::shared_ptr<const batch>& commands, core::time_point now) = 0;
 
-    /// Whether commands would be sent.
+    /// Whether locks may be taken on it.
     [[nodiscard]] virtual bool ready() const noexcept = 0;
 
     /// Whether its first try to connect is still under way.

@@ -35,6 +35,8 @@ std::string_view words_for(core::failure reason) noexcept {
             return "overloaded, too many commands in flight";
         case core::failure::stalled:
             return "not sent, it has not answered for a while";
+        case core::failure::quarantined:
+            return "in quarantine";
         case core::failure::withdrawn:
             return "withdrawn before it was sent";
         case core::failure::too_late:

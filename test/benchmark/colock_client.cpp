@@ -12,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 
@@ -40,11 +41,18 @@ bool all_ready(const client& locks) {
     });
 }
 
+/// Its servers have only just been started.
+config configuration_of(const workload& work) {
+    config result = config::from_uris(work.instances);
+    result.restart_quarantine = std::chrono::milliseconds(0);
+    return result;
+}
+
 /// One run: the first failure of a task ends it.
 class run {
 public:
     explicit run(const workload& work)
-        : meter_(context_, work), locks_(context_, config::from_uris(work.instances)) {}
+        : meter_(context_, work), locks_(context_, configuration_of(work)) {}
 
     measured operator()(std::size_t concurrency) {
         asio::co_spawn(context_, run_tasks(concurrency),

@@ -195,6 +195,7 @@ BOOST_AUTO_TEST_CASE(fault_31_slow_names_are_given_up_in_time) {
     run_test([&]() -> asio::awaitable<void> {
         slow_names_answer = false;
         config configuration;
+        configuration.restart_quarantine = 0ms;
         configuration.instances = {"redis://slow.test:" + std::to_string(one[0].port())};
         configuration.connect_timeout = 50ms;
         client locks(co_await asio::this_coro::executor, configuration);
@@ -265,6 +266,7 @@ BOOST_AUTO_TEST_CASE(fault_32_login_refused_on_connect) {
     for (const sample& s : samples) {
         servers three(3, s.arguments);
         config configuration;
+        configuration.restart_quarantine = 0ms;
         for (auto& server : three) {
             if (!s.forbids.empty()) {
                 server.command(s.forbids);
@@ -305,6 +307,7 @@ BOOST_AUTO_TEST_CASE(fault_32_login_refused_on_reconnect) {
     };
     set_user({"on", ">old", "~*", "+@all"});
     config configuration;
+    configuration.restart_quarantine = 0ms;
     for (auto& server : three) {
         configuration.instances.push_back(
             "redis://ann:old@127.0.0.1:" + std::to_string(server.port()) + "/1");

@@ -50,6 +50,8 @@ inline std::string to_text(const core::vote& v) {
             return "failed: down";
         case core::failure::overloaded:
             return "failed: overloaded";
+        case core::failure::quarantined:
+            return "failed: quarantined";
         case core::failure::stalled:
             return "failed: stalled";
         case core::failure::withdrawn:

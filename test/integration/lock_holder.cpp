@@ -112,7 +112,9 @@ int main(int argc, char** argv) {
     asio::io_context context;
     colock::lock_options options;
     options.ttl = std::chrono::milliseconds(std::stol(argv[2]));
-    holder self(context, argv[1], options, colock::config::from_json(argv[3]));
+    auto configuration = colock::config::from_json(argv[3]);
+    configuration.restart_quarantine = std::chrono::milliseconds(0);  // they have just started
+    holder self(context, argv[1], options, configuration);
     asio::co_spawn(context, self.run(), [&](std::exception_ptr) { context.stop(); });
     context.run();
     return 0;

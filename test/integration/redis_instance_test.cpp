@@ -401,6 +401,74 @@ BOOST_AUTO_TEST_CASE(info_is_not_needed) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
+BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_grants_nothing_for_a_while) {
+    const redis_server server;
+    server.command({"SET", "held", "ann", "PX", "60000"});
+    auto settings = quick_settings();
+    settings.quarantine = {2s, {0.0, 0ms}};
+    const auto before = std::chrono::steady_clock::now();
+    instance_rig rig(server.uri(), settings);
+    rig.run_until([&] { return rig.status().state == state::quarantined; });
+    const auto end = rig.status().quarantined_until;
+    BOOST_TEST((end > before));
+    BOOST_TEST((end <= std::chrono::steady_clock::now() + 2s));
+    BOOST_TEST(!rig.subject().ready());
+    BOOST_TEST(!rig.subject().starting());
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: quarantined");
+    BOOST_TEST(contains(detail_of(rig.vote_on(0)), "it had been up for only "));
+    BOOST_TEST(!server.has("k"));
+    // What is there can be kept, and be given back.
+    BOOST_TEST(rig.extend("held", "ann") == "granted");
+    BOOST_TEST(rig.release("held", "ann") == "granted");
+    rig.run_until_ready();
+    BOOST_TEST((std::chrono::steady_clock::now() >= end));
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST((rig.status().quarantined_until == end));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_has_been_up_for_long_enough_is_not_quarantined) {
+    const redis_server server;
+    wait_until([&] {
+        return !contains(server.command({"INFO", "server"}).value(), "uptime_in_seconds:0");
+    });
+    auto settings = quick_settings();
+    settings.quarantine = {1s, {0.0, 0ms}};
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    BOOST_TEST((rig.status().quarantined_until == std::chrono::steady_clock::time_point::min()));
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_is_quarantined_each_time) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-info"});
+    auto settings = quick_settings();
+    settings.quarantine = {300ms, {0.0, 0ms}};
+    instance_rig rig(local_uri(server, "ann:x@"), settings);
+    auto last = std::chrono::steady_clock::time_point::min();
+    for (int connection = 0; connection != 2; ++connection) {
+        rig.run_until([&] { return rig.status().quarantined_until > last; });
+        last = rig.status().quarantined_until;
+        rig.run_until_ready();
+        BOOST_TEST((std::chrono::steady_clock::now() >= last));
+        server.command({"CLIENT", "KILL", "TYPE", "normal"});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_ends_in_quarantine) {
+    redis_server server;
+    auto settings = quick_settings();
+    settings.quarantine = {1min, {0.0, 0ms}};
+    instance_rig rig(server.uri(), settings);
+    rig.run_until([&] { return rig.status().state == state::quarantined; });
+    server.kill();
+    rig.run_until_down();
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    server.restart();
+    rig.run_until([&] { return rig.status().state == state::quarantined; });
+    rig.subject().stop();
+    BOOST_TEST((rig.status().state == state::closed));
+}
+
 // It may log in again as soon as the server lets it.
 BOOST_AUTO_TEST_CASE(a_refusal_that_ends) {
     const redis_server server({"--requirepass", "secret"});
@@ -907,6 +975,7 @@ BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others) {
     c.pause();
     run_test([](std::string one, std::string two, std::string stopped) -> asio::awaitable<void> {
         colock::config configuration;
+        configuration.restart_quarantine = 0ms;
         configuration.instances = {"redis://no-such-host.invalid", stopped, one, two};
         configuration.instances.push_back("memory://beside_others");
         configuration.connect_timeout = 5min;
@@ -930,6 +999,7 @@ BOOST_AUTO_TEST_CASE(states_and_reasons_reach_the_user) {
     const redis_server b({"--requirepass", "secret"});
     run_test([](redis_server& server, std::string refused) -> asio::awaitable<void> {
         colock::config configuration;
+        configuration.restart_quarantine = 0ms;
         configuration.instances = {server.uri(), refused};
         colock::client client(co_await asio::this_coro::executor, configuration);
         co_await async_wait_until([&] {

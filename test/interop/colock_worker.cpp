@@ -129,6 +129,7 @@ private:
         auto config = colock::config::from_uris(uris);
         config.instance_timeout = patience;
         config.silence_timeout = 2 * patience;
+        config.restart_quarantine = std::chrono::milliseconds(0);  // its servers are new
         return config;
     }
 

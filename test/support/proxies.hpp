@@ -26,9 +26,10 @@ public:
     auto begin() noexcept { return proxies_.begin(); }
     auto end() noexcept { return proxies_.end(); }
 
-    /// With all of them, and the defaults for all else.
+    /// With all of them, and as `servers::config` for all else.
     [[nodiscard]] colock::config config() const {
         colock::config configuration;
+        configuration.restart_quarantine = std::chrono::milliseconds(0);
         for (const tcp_proxy& proxy : proxies_) {
             configuration.instances.push_back(proxy.uri());
         }

@@ -5,6 +5,7 @@
 
 #include <colock/config.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -36,10 +37,12 @@ public:
         return uris;
     }
 
-    /// With all of them, and the defaults for all else.
+    /// With all of them, and the defaults for all else; but no quarantine, which they would begin
+    /// with.
     [[nodiscard]] colock::config config() const {
         colock::config configuration;
         configuration.instances = uris();
+        configuration.restart_quarantine = std::chrono::milliseconds(0);
         return configuration;
     }
 

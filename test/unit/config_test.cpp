@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(all_members) {
         "instance_timeout_ms": 1, "connect_timeout_ms": 2, "silence_timeout_ms": 30,
         "reconnect_initial_ms": 4, "reconnect_maximum_ms": 5,
         "drift_factor": 0.25, "drift_minimum_ms": 6,
-        "max_in_flight": 7, "thread_safe": true, "close_timeout_ms": 8
+        "max_in_flight": 7, "thread_safe": true, "close_timeout_ms": 8, "restart_quarantine_ms": 9
     })");
     const std::vector<std::string> expected{"memory://a", "redis://h:1"};
     BOOST_TEST(c.instances == expected, boost::test_tools::per_element());
@@ -402,6 +402,7 @@ BOOST_AUTO_TEST_CASE(all_members) {
     BOOST_TEST(c.max_in_flight == 7U);
     BOOST_TEST(c.thread_safe);
     BOOST_TEST(c.close_timeout.count() == 8);
+    BOOST_TEST((c.restart_quarantine == std::chrono::milliseconds(9)));
 }
 
 BOOST_AUTO_TEST_CASE(defaults) {
@@ -418,6 +419,7 @@ BOOST_AUTO_TEST_CASE(defaults) {
     BOOST_TEST(c.max_in_flight == d.max_in_flight);
     BOOST_TEST(c.thread_safe == d.thread_safe);
     BOOST_TEST((c.close_timeout == d.close_timeout));
+    BOOST_TEST(!c.restart_quarantine.has_value());
     BOOST_TEST(
         config::from_json(R"({"instances": ["memory://a"], "drift_factor": 0})").drift_factor ==
         0.0);
@@ -468,6 +470,10 @@ const std::vector<bad_json> bad_texts{
     {with(R"("drift_factor": "0.1")"), "/drift_factor", "expected a number"},
     {with(R"("drift_factor": 0.51)"), "/drift_factor", "expected 0 to 0.5"},
     {with(R"("drift_factor": -1)"), "/drift_factor", "expected 0 to 0.5"},
+    {with(R"("restart_quarantine_ms": -1)"), "/restart_quarantine_ms",
+     "-1 ms is not allowed; expected 0 ms to 86400000 ms"},
+    {with(R"("restart_quarantine_ms": "1 s")"), "/restart_quarantine_ms",
+     "expected a whole number of milliseconds"},
     {with(R"("max_in_flight": -1)"), "/max_in_flight",
      "-1 is not allowed; expected a whole number"},
     {with(R"("max_in_flight": 1.5)"), "/max_in_flight", "1.5 is not allowed"},

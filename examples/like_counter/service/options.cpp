@@ -134,6 +134,9 @@ options interpret(const raw_options& raw) {
     result.listen = parse_endpoint(raw.listen);
     result.locks = read_lock_config(raw);
     result.lock = lock_options_for(milliseconds(raw.ttl_ms));
+    if (result.locks && !result.locks->restart_quarantine && result.locks->instances.size() >= 3) {
+        result.locks->restart_quarantine = result.lock.ttl;  // of all the services
+    }
     result.data = raw.data;
     if (raw.data != "memory") {
         redis_like_store::parse(raw.data);

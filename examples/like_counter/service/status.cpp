@@ -1,6 +1,7 @@
 #include "status.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace like_counter {
 
@@ -12,6 +13,18 @@ quorum_state quorum_of(const std::vector<colock::instance_info>& instances) {
     return {static_cast<std::size_t>(ready), instances.size()};
 }
 
+namespace {
+
+double quarantine_left(const colock::instance_info& instance) {
+    if (instance.state != colock::instance_state::quarantined) {
+        return 0;
+    }
+    const auto left = instance.quarantined_until - std::chrono::steady_clock::now();
+    return std::max(0.0, std::chrono::duration<double>(left).count());
+}
+
+}  // namespace
+
 nlohmann::json to_json(const std::vector<colock::instance_info>& instances) {
     auto list = nlohmann::json::array();
     for (const colock::instance_info& instance : instances) {
@@ -21,6 +34,7 @@ nlohmann::json to_json(const std::vector<colock::instance_info>& instances) {
                         {"version", instance.version},
                         {"run_id", instance.run_id},
                         {"uptime_seconds", instance.uptime.count()},
+                        {"quarantine_seconds_left", quarantine_left(instance)},
                         {"in_flight", instance.in_flight}});
     }
     return list;

@@ -107,8 +107,10 @@ server_facts probe::facts() const {
         result.run_id = find_field(info.text, "run_id");
         const std::string_view uptime = find_field(info.text, "uptime_in_seconds");
         std::chrono::seconds::rep seconds = 0;
-        std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
-        result.uptime = std::chrono::seconds(seconds);
+        const auto parsed = std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
+        if (parsed.ec == std::errc()) {
+            result.uptime = std::chrono::seconds(seconds);
+        }
     }
     result.extend_sha = steps_[extend_].text;
     result.release_sha = steps_[release_].text;

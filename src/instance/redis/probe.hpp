@@ -18,7 +18,7 @@ namespace colock::instance::redis {
 struct server_facts {
     std::string version;
     std::string run_id;
-    std::chrono::seconds uptime{};
+    std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
     std::string extend_sha;
     std::string release_sha;
 };

@@ -35,7 +35,8 @@ public:
           random_(seed),
           executor_(executor),
           observer_(&observer),
-          backoff_timer_(executor) {
+          backoff_timer_(executor),
+          quarantine_timer_(executor) {
         status_.address = to_.display;
     }
 
@@ -55,6 +56,7 @@ public:
             asio::post(executor_, [closing = connection_] { closing->close(); });
         }
         backoff_timer_.cancel();
+        quarantine_timer_.cancel();
         for (const submission& one : std::exchange(resends_, {})) {
             vote_on(one, core::vote::failed(core::failure::down, why_down_));
         }
@@ -63,7 +65,7 @@ public:
     /// The instance is gone: nobody is there to hear of anything.
     void forget() noexcept {
         stopped_ = true;
-        ready_ = false;
+        serving_ = ready_ = false;
         observer_ = nullptr;
         resends_.clear();
         connection_.reset();
@@ -130,8 +132,11 @@ private:
         if (!one.receiver->wanted(index_, one.tag)) {
             return core::failure::withdrawn;
         }
-        if (!ready_) {
+        if (!serving_) {
             return core::failure::down;
+        }
+        if (!ready_ && one.command.verb == core::verb::acquire) {
+            return core::failure::quarantined;
         }
         if (sent_ >= settings_.max_in_flight) {
             return core::failure::overloaded;
@@ -152,7 +157,14 @@ private:
     }
 
     [[nodiscard]] std::shared_ptr<const std::string> explain(core::failure refusal) const {
-        return refusal == core::failure::down ? why_down_ : nullptr;
+        switch (refusal) {
+            case core::failure::down:
+                return why_down_;
+            case core::failure::quarantined:
+                return why_quarantined_;
+            default:
+                return nullptr;
+        }
     }
 
     void vote_on(const submission& one, const core::vote& vote) {
@@ -182,9 +194,44 @@ private:
             const std::lock_guard lock(status_mutex_);
             status_.version = facts.version;
             status_.run_id = facts.run_id;
-            status_.uptime = facts.uptime;
+            status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
         }
-        change_state(state::ready, {});
+        if (const core::time_point end = quarantine_end(); end > std::chrono::steady_clock::now()) {
+            quarantine(end);
+        } else {
+            change_state(state::ready, {});
+        }
+    }
+
+    /// When the server has been up for long enough. Its uptime is that of a moment ago, in whole
+    /// seconds, rounded down.
+    [[nodiscard]] core::time_point quarantine_end() const {
+        const auto& [length, drift] = settings_.quarantine;
+        if (length == core::duration::zero()) {
+            return core::time_point::min();
+        }
+        const core::duration up = facts_.uptime.value_or(std::chrono::seconds(0));
+        const core::duration left = length - up;
+        return core::gone_at(std::chrono::steady_clock::now(), left, drift);
+    }
+
+    void quarantine(core::time_point end) {
+        why_quarantined_ = std::make_shared<const std::string>(
+            facts_.uptime ? "it had been up for only " + std::to_string(facts_.uptime->count()) +
+                                " s, and may have forgotten locks"
+                          : "it does not tell how long it has been up");
+        {
+            const std::lock_guard lock(status_mutex_);
+            status_.quarantined_until = end;
+        }
+        change_state(state::quarantined, {});
+        quarantine_timer_.expires_at(end);
+        quarantine_timer_.async_wait(
+            [self = shared_from_this()](const boost::system::error_code& cancelled) {
+                if (!cancelled && self->serving_ && !self->ready_) {
+                    self->change_state(state::ready, {});
+                }
+            });
     }
 
     void on_vote(const submission& command, const core::vote& vote) override {
@@ -201,7 +248,8 @@ private:
     }
 
     void on_ended(const std::string& reason) override {
-        if (ready_) {
+        if (serving_) {
+            quarantine_timer_.cancel();
             change_state(state::down, reason);
         }
     }
@@ -254,6 +302,7 @@ private:
     void change_state(state now, const std::string& reason) {
         const bool was_ready = ready_;
         ready_ = now == state::ready;
+        serving_ = ready_ || now == state::quarantined;
         {
             const std::lock_guard lock(status_mutex_);
             if (status_.state == state::closed) {
@@ -268,7 +317,7 @@ private:
             why_down_ = std::make_shared<const std::string>(reason);
         }
         const bool was_starting = starting_;
-        if (now == state::ready || now == state::down || now == state::closed) {
+        if (now != state::connecting && now != state::probing) {
             starting_ = false;
         }
         if (observer_ != nullptr && (was_ready != ready_ || was_starting != starting_)) {
@@ -283,10 +332,12 @@ private:
     asio::any_io_executor executor_;
     instance_observer* observer_;
     asio::steady_timer backoff_timer_;
+    asio::steady_timer quarantine_timer_;
     resolver resolver_;
 
     bool stopped_ = false;
-    bool ready_ = false;
+    bool serving_ = false;  // connected and probed: commands can be sent
+    bool ready_ = false;    // and not in quarantine: locks may be taken
     bool starting_ = true;
     bool answered_ = false;  // the server, since the last try to connect
     std::size_t tries_ = 0;  // to connect, since it was last ready
@@ -294,6 +345,7 @@ private:
     server_facts facts_;
     std::shared_ptr<const std::string> why_down_ =
         std::make_shared<const std::string>("not connected yet");
+    std::shared_ptr<const std::string> why_quarantined_;
 
     std::vector<submission> resends_;        // whose script the server has forgotten
     std::size_t sent_ = 0;                   // of the commands in flight, those at the server

@@ -3,6 +3,7 @@
 
 #include "core/backoff.hpp"
 #include "core/time.hpp"
+#include "core/validity.hpp"
 #include "instance/instance.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/connection.hpp"
@@ -16,12 +17,19 @@
 
 namespace colock::instance::redis {
 
+/// For how long a server that has restarted may not grant.
+struct quarantine_settings {
+    core::duration length{};  ///< from its start on, on its own clock; 0 = no quarantine
+    core::drift_bound drift;  ///< of that clock
+};
+
 struct redis_settings {
     connection_settings connection;
     core::backoff reconnect;
     std::size_t max_in_flight = 65536;
     /// A server that has not answered for so long is sent no new locks until it does.
     core::duration stall_timeout{};
+    quarantine_settings quarantine;
     /// Shared by the instances of a client.
     std::shared_ptr<redis::encoder> encoder = std::make_shared<redis::encoder>();
 };

@@ -1,0 +1,94 @@
+// What becomes of mutual exclusion when servers forget.
+
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace colock;
+using namespace colock::test;
+
+config with_quarantine(const servers& instances, milliseconds length) {
+    config configuration = instances.config();
+    configuration.restart_quarantine = length;
+    return configuration;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(quarantine_test)
+
+/// What is held goes on, and what is let go is.
+BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        client locks(co_await asio::this_coro::executor, with_quarantine(three, 2s));
+        co_await async_wait_until([&] { return ready_instances(locks) == 3; });
+        lease held = co_await mutex(locks, "x", with_ttl(1s)).acquire();
+        three[0].restart();
+        co_await async_wait_until(
+            [&] { return locks.instances()[0].state == instance_state::quarantined; });
+        const instance_info restarted = locks.instances()[0];
+        BOOST_TEST((restarted.quarantined_until > steady_clock::now()));
+        BOOST_TEST((restarted.quarantined_until < steady_clock::now() + 3s));
+        BOOST_TEST(to_string(restarted.state) == "quarantined");
+        // Others are still granted by the rest, a quorum.
+        const lease another = co_await mutex(locks, "y", with_ttl(1s)).acquire();
+        BOOST_TEST(!three[0].has("y"));
+        co_await all_ready(locks);
+        BOOST_TEST((steady_clock::now() >= restarted.quarantined_until));
+        // The watchdog has kept it all the while, and puts it back on the one that had forgotten.
+        co_await async_wait_until([&] { return three[0].has("x"); });
+        BOOST_TEST(held.valid());
+        const auto result = co_await held.release();
+        BOOST_TEST((result == release_result::released));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        client locks(co_await asio::this_coro::executor, with_quarantine(three, 4s));
+        co_await async_wait_until([&] {
+            const auto all = locks.instances();
+            return std::all_of(all.begin(), all.end(), [](const instance_info& one) {
+                return one.state == instance_state::quarantined;
+            });
+        });
+        const auto [e, nothing] = co_await mutex(locks, "x").try_acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::no_quorum));
+        BOOST_TEST(e.details().find("in quarantine: it had been up for only ") != std::string::npos,
+                   e.details());
+        lock_options patient;
+        patient.unavailable_timeout = 1min;
+        patient.retry.initial = patient.retry.maximum = 1min;
+        const lease held = co_await mutex(locks, "x", patient).acquire();
+        BOOST_TEST(held.valid());
+        co_await all_ready(locks);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(by_default_for_three_and_not_for_less) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        const auto executor = co_await asio::this_coro::executor;
+        client all(executor, config::from_uris(three.uris()));
+        client two(executor, config::from_uris({three[0].uri(), three[1].uri()}));
+        client one(executor, config::from_uris({three[0].uri()}));
+        co_await all_ready(two);
+        co_await all_ready(one);
+        const lease held = co_await mutex(two, "x").acquire();
+        co_await async_wait_until(
+            [&] { return all.instances()[2].state == instance_state::quarantined; });
+        BOOST_TEST((all.instances()[2].quarantined_until > steady_clock::now() + 5s));
+        BOOST_TEST(ready_instances(all) == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
+#include <variant>
 
 namespace colock {
 namespace {
@@ -28,18 +30,21 @@ std::string struct_name(const std::string& field) {
     return field;
 }
 
+/// A member that is a duration, or that may be one.
+using duration_member = std::variant<milliseconds config::*, std::optional<milliseconds> config::*>;
+
 struct duration_field {
     const char* name;
-    milliseconds config::*member;
+    duration_member member;
     milliseconds least;
     milliseconds most;
 };
 
-const std::array<duration_field, 7>& duration_fields() {
+const std::array<duration_field, 8>& duration_fields() {
     using std::chrono::hours;
     using std::chrono::minutes;
     using std::chrono::seconds;
-    static const std::array<duration_field, 7> fields{{
+    static const std::array<duration_field, 8> fields{{
         {"instance_timeout", &config::instance_timeout, milliseconds(1), minutes(1)},
         {"connect_timeout", &config::connect_timeout, milliseconds(1), minutes(5)},
         {"silence_timeout", &config::silence_timeout, milliseconds(10), hours(1)},
@@ -47,6 +52,7 @@ const std::array<duration_field, 7>& duration_fields() {
         {"reconnect_initial", &config::reconnect_initial, milliseconds(1), hours(1)},
         {"drift_minimum", &config::drift_minimum, milliseconds(0), seconds(1)},
         {"close_timeout", &config::close_timeout, milliseconds(0), minutes(5)},
+        {"restart_quarantine", &config::restart_quarantine, milliseconds(0), hours(24)},
     }};
     return fields;
 }
@@ -74,14 +80,14 @@ void check(const config& c, const field_namer& name,
 
     check_instances(c.instances, name, item_name);
     for (const duration_field& field : duration_fields()) {
-        check_range(name(field.name), c.*field.member, field.least, field.most);
+        const auto set = std::visit(
+            [&c](auto member) { return std::optional<milliseconds>(c.*member); }, field.member);
+        if (set) {
+            check_range(name(field.name), *set, field.least, field.most);
+        }
     }
     check_range(name("reconnect_initial"), c.reconnect_initial, milliseconds(1),
                 c.reconnect_maximum);
-    if (c.restart_quarantine) {
-        check_range(name("restart_quarantine"), *c.restart_quarantine, milliseconds(0),
-                    std::chrono::hours(24));
-    }
     if (!(c.drift_factor >= 0.0 && c.drift_factor <= most_drift)) {  // NaN is not allowed either
         throw config_error(name("drift_factor"), std::to_string(c.drift_factor), "0 to 0.5");
     }
@@ -159,23 +165,16 @@ private:
     bool read_duration(const std::string& key, const std::string& pointer, const json& value) {
         for (const duration_field& field : duration_fields()) {
             if (key == std::string(field.name) + "_ms") {
-                target_.*field.member = to_milliseconds(pointer, value);
+                if (!value.is_number_integer() ||
+                    (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
+                    fail(pointer, value, "a whole number of milliseconds");
+                }
+                const milliseconds read(value.get<std::int64_t>());
+                std::visit([&](auto member) { target_.*member = read; }, field.member);
                 return true;
             }
         }
-        if (key == "restart_quarantine_ms") {
-            target_.restart_quarantine = to_milliseconds(pointer, value);
-            return true;
-        }
         return false;
-    }
-
-    static milliseconds to_milliseconds(const std::string& pointer, const json& value) {
-        if (!value.is_number_integer() ||
-            (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)) {
-            fail(pointer, value, "a whole number of milliseconds");
-        }
-        return milliseconds(value.get<std::int64_t>());
     }
 
     static std::string known_members() {
@@ -183,7 +182,7 @@ private:
         for (const duration_field& field : duration_fields()) {
             result += ", " + std::string(field.name) + "_ms";
         }
-        return result + ", restart_quarantine_ms";
+        return result;
     }
 
     static std::string escape(const std::string& key) {  // as JSON pointers want it
@@ -199,8 +198,7 @@ private:
 
 std::string json_name(const std::string& field) {
     const auto& durations = duration_fields();
-    const bool is_duration = field == "restart_quarantine" ||
-                             std::any_of(durations.begin(), durations.end(),
+    const bool is_duration = std::any_of(durations.begin(), durations.end(),
                                          [&field](const auto& d) { return field == d.name; });
     return "/" + field + (is_duration ? "_ms" : "");
 }

@@ -124,13 +124,9 @@ std::string_view to_string(release_result result) noexcept {
 }
 
 lease& lease::operator=(lease&& other) noexcept {
-    if (this != &other) {
-        if (state_) {
-            hand_over();
-        }
-        state_ = std::move(other.state_);
-    }
-    return *this;
+    lease mine(std::move(other));
+    state_.swap(mine.state_);
+    return *this;  // and what was ours is handed over
 }
 
 /// Of a lease that is not empty.

@@ -105,11 +105,8 @@ void acquire_operation::on_time(core::time_point /*now*/) {
 }
 
 void acquire_operation::drive(core::acquire::event event) {
-    drive(std::move(event), std::chrono::steady_clock::now());
-}
-
-void acquire_operation::drive(core::acquire::event event, core::time_point now) {
     using kind = core::acquire::action::kind_type;
+    const core::time_point now = std::chrono::steady_clock::now();
     for (;;) {
         const core::acquire::action action = machine_.resume(event, now);
         switch (action.kind) {

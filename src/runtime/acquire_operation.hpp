@@ -66,7 +66,6 @@ protected:
 private:
     void on_time(core::time_point now) override;
     void drive(core::acquire::event event);
-    void drive(core::acquire::event event, core::time_point now);
     void begin_attempt(core::time_point now);
     void give_back();
     void wait(core::time_point until);

@@ -14,9 +14,9 @@ constexpr std::uint64_t sign_bit = std::uint64_t{1} << 63;
 
 }  // namespace
 
-bool timer_queue::set(timed& t, core::time_point when) {
+void timer_queue::set(timed& t, core::time_point when) {
     if (when == t.time_) {
-        return false;
+        return;
     }
     clear(t);
     if (when != core::never) {
@@ -25,7 +25,6 @@ bool timer_queue::set(timed& t, core::time_point when) {
         ++size_;
         insert(t);
     }
-    return true;
 }
 
 void timer_queue::clear(timed& t) noexcept {

@@ -58,8 +58,8 @@ public:
     timer_queue(const timer_queue&) = delete;
     timer_queue& operator=(const timer_queue&) = delete;
 
-    /// Sets or moves the time of `t`; `core::never` clears it. False if that was its time already.
-    bool set(timed& t, core::time_point when);
+    /// Sets or moves the time of `t`; `core::never` clears it.
+    void set(timed& t, core::time_point when);
 
     /// Clears the time of `t`, if it has one.
     void clear(timed& t) noexcept;

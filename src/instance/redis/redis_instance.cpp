@@ -196,7 +196,8 @@ private:
             status_.run_id = facts.run_id;
             status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
         }
-        if (const core::time_point end = quarantine_end(); end > std::chrono::steady_clock::now()) {
+        const core::time_point now = std::chrono::steady_clock::now();
+        if (const core::time_point end = quarantine_end(now); end > now) {
             quarantine(end);
         } else {
             change_state(state::ready, {});
@@ -205,14 +206,13 @@ private:
 
     /// When the server has been up for long enough. Its uptime is that of a moment ago, in whole
     /// seconds, rounded down.
-    [[nodiscard]] core::time_point quarantine_end() const {
+    [[nodiscard]] core::time_point quarantine_end(core::time_point now) const {
         const auto& [length, drift] = settings_.quarantine;
         if (length == core::duration::zero()) {
             return core::time_point::min();
         }
         const core::duration up = facts_.uptime.value_or(std::chrono::seconds(0));
-        const core::duration left = length - up;
-        return core::gone_at(std::chrono::steady_clock::now(), left, drift);
+        return core::gone_at(now, length - up, drift);
     }
 
     void quarantine(core::time_point end) {

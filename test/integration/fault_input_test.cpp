@@ -46,9 +46,7 @@ void check_unchanged(servers& instances, std::size_t first, const std::string& d
 }
 
 lock_options renewed_often() {
-    lock_options options = with_ttl(10s);
-    options.renew = 20ms;
-    return options;
+    return renewed_every(20ms, 10s);
 }
 
 BOOST_FIXTURE_TEST_SUITE(fault_input_test, shared_servers<5>)
@@ -99,8 +97,7 @@ BOOST_AUTO_TEST_CASE(fault_34_odd_keys_on_a_minority_are_left_alone) {
                     co_await async_wait_until([&] { return instances.holding("x") == 5; });
                     place_two();
                 }
-                const auto renewed = locks.counters().renewed;
-                co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 2; });
+                co_await renewed_more(locks, 2);
                 BOOST_TEST(held.valid());
                 const auto result = co_await held.release();
                 BOOST_TEST((result == release_result::released));

@@ -74,9 +74,7 @@ BOOST_AUTO_TEST_CASE(fault_25_data_lost_or_kept_by_kill_9_with_aof_everysec) {
 const std::vector<std::vector<std::string>> deletions{{"FLUSHALL"}, {"DEL", "x"}};
 
 lock_options renewed_often() {
-    lock_options options = with_ttl(10s);
-    options.renew = 50ms;
-    return options;
+    return renewed_every(50ms, 10s);
 }
 
 struct five_servers : shared_servers<5> {};
@@ -150,8 +148,7 @@ BOOST_FIXTURE_TEST_CASE(fault_26_script_flush_is_recovered_inside_the_operation,
             lease held = co_await mutex(locks, "x", renewed_often()).acquire();
             co_await async_wait_until([&] { return instances.holding("x") == 5; });
             forget();
-            const auto renewed = locks.counters().renewed;  // by the watchdog
-            co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 2; });
+            co_await renewed_more(locks, 2);  // by the watchdog
             forget();
             co_await held.extend(20s);
             BOOST_TEST(held.valid());
@@ -250,8 +247,7 @@ void refuse_for_a_while(servers& three, const std::function<void(redis_server&)>
         for (auto& server : three) {
             end(server);
         }
-        const auto renewed = locks.counters().renewed;
-        co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 2; });
+        co_await renewed_more(locks, 2);
         BOOST_TEST(held.valid());
         const auto result = co_await held.release();
         BOOST_TEST((result == release_result::released));
@@ -298,8 +294,7 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_oom) {
             server.command({"CONFIG", "SET", "maxmemory", "1"});
         }
         co_await check_refused(locks, "OOM");
-        const auto renewed = locks.counters().renewed;
-        co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 2; });
+        co_await renewed_more(locks, 2);
         const auto result = co_await held.release();
         BOOST_TEST((result == release_result::released));
         dropped = lease();

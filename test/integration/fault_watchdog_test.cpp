@@ -16,12 +16,6 @@ using namespace colock;
 using namespace colock::test;
 using way = tcp_proxy::way;
 
-lock_options renewed_every(milliseconds interval, milliseconds ttl) {
-    lock_options options = with_ttl(ttl);
-    options.renew = interval;
-    return options;
-}
-
 BOOST_FIXTURE_TEST_SUITE(fault_watchdog_test, shared_servers_far_away<5>)
 
 /// The renewal reaches the servers with the release behind it, or has been answered by the time.

@@ -356,8 +356,7 @@ BOOST_AUTO_TEST_CASE(a_minority_that_somebody_else_took_is_left_to_him) {
         lease held = co_await mutex(locks, "x", with_ttl(600ms)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
         instances[2].command({"SET", "x", "somebody else"});
-        const auto renewed = locks.counters().renewed;
-        co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 3; });
+        co_await renewed_more(locks, 3);
         BOOST_TEST(held.valid());
         co_await held.release();
         co_await settled(locks);

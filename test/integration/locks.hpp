@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -73,11 +74,15 @@ inline lock_options with_ttl(milliseconds ttl) {
     return options;
 }
 
+inline lock_options renewed_every(milliseconds interval, milliseconds ttl) {
+    lock_options options = with_ttl(ttl);
+    options.renew = interval;
+    return options;
+}
+
 /// Nobody renews it.
 inline lock_options without_watchdog(milliseconds ttl) {
-    lock_options options = with_ttl(ttl);
-    options.renew = milliseconds(0);
-    return options;
+    return renewed_every(milliseconds(0), ttl);
 }
 
 inline std::size_t ready_instances(const client& locks) {
@@ -106,6 +111,12 @@ inline asio::awaitable<void> settled(const client& locks) {
         const counters now = locks.counters();
         return now.held == 0 && now.acquiring == 0 && now.releasing == 0;
     });
+}
+
+/// Until the watchdogs have renewed so many times more.
+inline asio::awaitable<void> renewed_more(const client& locks, std::uint64_t times) {
+    const std::uint64_t before = locks.counters().renewed;
+    co_await async_wait_until([&] { return locks.counters().renewed >= before + times; });
 }
 
 /// What is left of a key's life on a server; empty if there is no such key.

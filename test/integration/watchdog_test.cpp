@@ -31,9 +31,7 @@ std::optional<milliseconds> quorum_pttl(servers& instances, const std::string& k
 
 /// Many renewals, and time to spare for a machine that is busy with other things.
 lock_options renewed_often() {
-    lock_options options = with_ttl(3s);
-    options.renew = 100ms;
-    return options;
+    return renewed_every(100ms, 3s);
 }
 
 /// To be asked in short intervals whether the lease is held still. When it is not, it tells for how
@@ -199,8 +197,7 @@ BOOST_AUTO_TEST_CASE(no_key_is_left_on_a_server_that_slept_through_the_release) 
             lease held = co_await mutex(locks, "x", often).acquire();
             co_await async_wait_until([&] { return five.holding("x") == 5; });
             five[4].pause();
-            const auto renewed = locks.counters().renewed;
-            co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 3; });
+            co_await renewed_more(locks, 3);
             const auto result = co_await held.release();
             BOOST_TEST((result == release_result::released));
             five[4].resume();

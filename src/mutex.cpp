@@ -66,14 +66,18 @@ public:
     }
 };
 
-std::shared_ptr<const runtime::lock_spec> make_spec(const std::string& prefix, std::string resource,
+std::shared_ptr<const runtime::lock_spec> make_spec(const runtime::engine& engine,
+                                                    std::string resource,
                                                     const lock_options& options) {
     auto spec = std::make_shared<runtime::lock_spec>();
-    spec->key = prefix + resource;
+    spec->key = engine.settings().key_prefix + resource;
     spec->resource = std::move(resource);
-    spec->ttl = options.ttl;
-    spec->renew_interval = options.renew_interval();
-    spec->max_hold = options.max_hold;
+    spec->lease.instances = engine.instance_count();
+    spec->lease.ttl = options.ttl;
+    spec->lease.renew_interval = options.renew_interval();
+    spec->lease.max_hold = options.max_hold;
+    spec->lease.drift = engine.settings().drift;
+    spec->lease.instance_timeout = engine.settings().instance_timeout;
     spec->retry = {options.retry.initial, options.retry.maximum};
     spec->attempts = options.retry.attempts;
     spec->unavailable_timeout = options.unavailable_timeout;
@@ -93,7 +97,7 @@ mutex::mutex(client& client, std::string resource, lock_options options)
     : engine_(client.engine_), options_(options) {
     check_resource(resource);
     options.validate();
-    spec_ = make_spec(engine_->settings().key_prefix, std::move(resource), options);
+    spec_ = make_spec(*engine_, std::move(resource), options);
 }
 
 mutex::executor_type mutex::get_executor() const noexcept {

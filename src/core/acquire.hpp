@@ -77,11 +77,11 @@ public:
 
     struct action {
         enum class kind_type : std::uint8_t {
-            attempt,    ///< draw a token, send `acquire` to all; `now` of this resume is "sent"
-            give_back,  ///< release what the attempt got or may get; ask those who denied `remaining`
-            wait,       ///< until an event, or `time`
-            granted,    ///< ended: the lease is valid until `time`
-            failed,     ///< ended: see `outcome`
+            attempt,  ///< draw a token, send `acquire` to all; `now` of this resume is "sent"
+            give_back,  ///< release what the attempt got or may get; ask `remaining` of whom it `asks_remaining`
+            wait,     ///< until an event, or `time`
+            granted,  ///< ended: the lease is valid until `time`
+            failed,   ///< ended: see `outcome`
         };
         kind_type kind = kind_type::wait;
         time_point time = never;
@@ -116,6 +116,11 @@ public:
 
     /// After `give_back`: whether another attempt will follow, so that `remaining` is worth asking.
     [[nodiscard]] bool will_retry() const noexcept { return state_ == state::giving_back_to_retry; }
+
+    /// After `give_back`: whether instance `index` is to be asked `remaining`.
+    [[nodiscard]] bool asks_remaining(std::size_t index) const {
+        return will_retry() && votes_.has_denied(index);
+    }
 
 private:
     enum class state : std::uint8_t {

@@ -64,6 +64,10 @@ public:
                                             : denied_ + failed_ + 1 > spare_of(instances());
     }
 
+    [[nodiscard]] bool has_denied(std::size_t index) const {
+        return ballots_[index].cast && ballots_[index].kind == vote_kind::denied;
+    }
+
     /// The vote of an instance, without `remaining`; nothing while it is silent.
     [[nodiscard]] std::optional<vote> vote_of(std::size_t index) const;
 

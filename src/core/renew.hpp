@@ -20,6 +20,7 @@ enum class loss : std::uint8_t {
     unrenewable,  ///< no renewal won before the validity was over
     expired,      ///< it was not to be renewed, and the validity is over
     max_hold,     ///< held for as long as is allowed
+    closed,       ///< its client is closed
 };
 
 struct renew_settings {

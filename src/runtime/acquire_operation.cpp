@@ -5,20 +5,17 @@
 #include "runtime/lease_state.hpp"
 #include "runtime/recycling_allocator.hpp"
 
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace colock::runtime {
 namespace {
 
-core::acquire_settings settings_for(const engine& owner, const lock_spec& spec,
-                                    core::time_point deadline) {
+core::acquire_settings settings_for(const lock_spec& spec, core::time_point deadline) {
     core::acquire_settings settings;
-    settings.instances = owner.instance_count();
-    settings.ttl = spec.ttl;
-    settings.drift = owner.settings().drift;
-    settings.instance_timeout = owner.settings().instance_timeout;
+    settings.instances = spec.lease.instances;
+    settings.ttl = spec.lease.ttl;
+    settings.drift = spec.lease.drift;
+    settings.instance_timeout = spec.lease.instance_timeout;
     settings.retry = spec.retry;
     settings.attempts = spec.attempts;
     settings.deadline = deadline;
@@ -48,7 +45,7 @@ acquire_operation::acquire_operation(std::shared_ptr<engine> owner,
     : engine_(std::move(owner)),
       spec_(std::move(spec)),
       deadline_(deadline),
-      machine_(settings_for(*engine_, *spec_, deadline), engine_->next_seed()) {}
+      machine_(settings_for(*spec_, deadline), engine_->next_seed()) {}
 
 acquire_operation::~acquire_operation() = default;
 
@@ -139,20 +136,17 @@ void acquire_operation::begin_attempt(core::time_point now) {
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), engine_, spec_,
                                                *this);
     ++engine_->count().attempts;
-    lease_->send_acquire(now);
+    lease_->begin(now);
 }
 
 void acquire_operation::give_back() {
     count_failed_attempt();
-    std::vector<std::size_t> denied;
-    const core::round& votes = machine_.votes();
-    for (std::size_t i = 0; machine_.will_retry() && i != votes.instances(); ++i) {
-        const std::optional<core::vote> vote = votes.vote_of(i);
-        if (vote && vote->kind == core::vote_kind::denied) {
-            denied.push_back(i);
+    lease_->give_back();
+    for (std::size_t i = 0; machine_.will_retry() && i != engine_->instance_count(); ++i) {
+        if (machine_.asks_remaining(i)) {
+            lease_->ask_remaining(i);
         }
     }
-    lease_->give_back(denied);
 }
 
 void acquire_operation::count_failed_attempt() {

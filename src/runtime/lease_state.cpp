@@ -4,23 +4,12 @@
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace colock::runtime {
 namespace {
 
-// A tag is the verb, and for `extend` the round as well; `heal` is an acquire of its own kind.
-constexpr instance::command_tag tag_bits = 3;
-constexpr instance::command_tag heal_tag = 7;
-
-constexpr instance::command_tag make_tag(core::verb verb, std::uint32_t round = 0) noexcept {
-    return (round << tag_bits) | static_cast<instance::command_tag>(verb);
-}
-
-constexpr bool is(instance::command_tag tag, core::verb verb) noexcept {
-    return (tag & ((1U << tag_bits) - 1U)) == static_cast<instance::command_tag>(verb);
-}
+using purpose = core::lease_tag::purpose_type;
 
 core::milliseconds to_milliseconds(core::duration d) noexcept {
     return std::chrono::duration_cast<core::milliseconds>(d);
@@ -35,8 +24,15 @@ loss_reason reason_for(core::loss why) noexcept {
             return loss_reason::expired;
         case core::loss::max_hold:
             return loss_reason::max_hold;
+        case core::loss::closed:
+            return loss_reason::closed;
     }
     return loss_reason::lost;
+}
+
+lease_result result_of(core::release_outcome outcome) noexcept {
+    return outcome == core::release_outcome::no_quorum ? lease_result::no_quorum
+                                                       : lease_result::done;
 }
 
 }  // namespace
@@ -68,11 +64,10 @@ void loss_operation::start() {
 lease_state::lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
                          acquire_operation& attempt)
     : attempt_(&attempt),
-      keys_(owner->instance_count(), belief::maybe),
+      machine_(spec->lease, owner->next_seed()),
       engine_(std::move(owner)),
       spec_(std::move(spec)),
-      token_(engine_->tokens().next_token()),
-      ttl_(spec_->ttl) {
+      token_(engine_->tokens().next_token()) {
     engine_->add(*this);
 }
 
@@ -80,22 +75,21 @@ lease_state::~lease_state() {
     engine_->stop_waiting(*this);
 }
 
-void lease_state::submit(core::verb verb, core::duration ttl, core::time_point sent,
-                         instance::command_tag tag, std::uint32_t target) {
+void lease_state::submit(const core::lease::action& send, core::time_point now) {
     instance::submission one;
-    one.command.verb = verb;
+    one.command.verb = send.verb;
     one.command.key = spec_->key;
     one.command.token = token_.view();
-    one.command.ttl = to_milliseconds(ttl);
-    if (verb == core::verb::acquire || verb == core::verb::extend) {  // a release is never too late
-        one.command.deadline = sent + engine_->settings().instance_timeout;
-    }
+    one.command.ttl = to_milliseconds(send.ttl);
+    if (send.verb == core::verb::acquire || send.verb == core::verb::extend) {
+        one.command.deadline = now + engine_->settings().instance_timeout;
+    }  // a release is never too late
     one.receiver = this;
-    one.tag = tag;
-    one.target = target;
+    one.tag = send.tag.value();
+    one.target = send.target;
     keep_alive();
-    pending_votes_ += target == instance::submission::every_instance
-                          ? static_cast<std::uint32_t>(keys_.size())
+    pending_votes_ += send.target == core::lease::action::every_instance
+                          ? static_cast<std::uint32_t>(engine_->instance_count())
                           : 1U;
     last_turn_ = engine_->turn_number();
     engine_->submit(one);
@@ -110,179 +104,131 @@ void lease_state::reconsider() noexcept {
 
 void lease_state::detach() noexcept {
     attempt_ = nullptr;
+    machine_.detach();
     reconsider();
 }
 
-void lease_state::send_acquire(core::time_point sent) {
-    submit(core::verb::acquire, ttl_, sent, make_tag(core::verb::acquire));
+void lease_state::begin(core::time_point now) {
+    submit(machine_.start(), now);
 }
 
 void lease_state::hold(core::time_point sent, core::time_point valid_until, core::time_point now) {
     attempt_ = nullptr;
-    phase_ = phase::held;
-    was_held_ = true;
     ++engine_->count().held;
-
-    core::renew_settings settings;
-    settings.instances = keys_.size();
-    settings.ttl = spec_->ttl;
-    settings.interval = spec_->renew_interval;
-    settings.drift = engine_->settings().drift;
-    settings.instance_timeout = engine_->settings().instance_timeout;
-    settings.max_hold = spec_->max_hold;
-    machine_.emplace<core::renew>(settings, sent, valid_until);
-    drive_renew(core::renew::event::start(), now);
+    drive(machine_.hold(sent, valid_until, now), now);
 }
 
-void lease_state::give_back(const std::vector<std::size_t>& denied) {
-    if (std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; })) {
+void lease_state::give_back() {
+    if (machine_.may_have_keys()) {
         ++engine_->count().undone;
     }
+    before_release();
     const core::time_point now = std::chrono::steady_clock::now();
-    begin_release(now, core::time_point::min());
-    for (const std::size_t index : denied) {
-        submit(core::verb::remaining, {}, now, make_tag(core::verb::remaining),
-               static_cast<std::uint32_t>(index));
-    }
+    drive(machine_.give_back(now), now);
 }
 
-void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
+void lease_state::ask_remaining(std::size_t index) {
+    submit(core::lease::ask_remaining(index), engine_->recent_time());
+}
+
+void lease_state::on_vote(std::size_t index, instance::command_tag value, const core::vote& vote) {
     --pending_votes_;
-    if (is(tag, core::verb::acquire)) {
-        on_acquire_vote(index, vote);
-    } else if (is(tag, core::verb::extend)) {
-        if (phase_ == phase::held) {
-            drive_renew(core::renew::event::voted(index, tag >> tag_bits, vote),
-                        std::chrono::steady_clock::now());
+    const core::lease_tag tag = core::lease_tag::from(value);
+    if (!machine_.note(index, tag, vote)) {
+        const core::time_point now = tag.purpose() == purpose::extend
+                                         ? std::chrono::steady_clock::now()
+                                         : engine_->recent_time();
+        drive(machine_.on_vote(index, tag, vote, now), now);
+    }
+    if (tag.purpose() == purpose::acquire) {
+        if (vote.kind != core::vote_kind::granted) {
+            reconsider();
         }
-    } else if (is(tag, core::verb::release)) {
-        on_release_vote(index, vote);
-    } else if (is(tag, core::verb::remaining)) {
+        if (machine_.acquiring()) {
+            attempt_->on_vote(index, vote);
+        }
+    } else if (tag.purpose() == purpose::remaining) {
         if (attempt_ != nullptr) {
             attempt_->on_remaining(index, vote);
         }
-    } else {
-        on_heal_vote(index, vote);
-    }
-    forget_if_idle();
-}
-
-void lease_state::on_acquire_vote(std::size_t index, const core::vote& vote) {
-    const bool granted = vote.kind == core::vote_kind::granted;
-    if (granted) {
-        keys_[index] = belief::yes;
-    } else if (vote.kind == core::vote_kind::denied || !core::outcome_unknown(vote.reason)) {
-        keys_[index] = belief::no;
-        reconsider();
-    }
-    if (phase_ == phase::acquiring) {
-        attempt_->on_vote(index, vote);
-    } else if (phase_ == phase::releasing && granted && giving_back().thinks_without(index)) {
-        drive_release(core::release::event::late_grant(index), engine_->recent_time());
-    }
-}
-
-void lease_state::on_release_vote(std::size_t index, const core::vote& vote) {
-    if (phase_ == phase::releasing && giving_back().note(index, vote)) {
-        return;
-    }
-    // Not sent, since by then there was no need.
-    const bool needless = vote.kind == core::vote_kind::failed && keys_[index] == belief::no;
-    drive_release(core::release::event::voted(
-                      index, needless ? core::vote::denied(core::holder::nobody) : vote),
-                  engine_->recent_time());
-}
-
-void lease_state::on_heal_vote(std::size_t index, const core::vote& vote) {
-    if (vote.kind == core::vote_kind::granted) {
-        keys_[index] = belief::yes;
+    } else if (tag.purpose() == purpose::heal && vote.kind == core::vote_kind::granted) {
         ++engine_->count().healed;
     }
+    forget_if_idle();
 }
 
 /// What makes it false calls `reconsider`.
 bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
-    if (is(tag, core::verb::acquire)) {
-        return phase_ == phase::acquiring || phase_ == phase::held;
-    }
-    if (is(tag, core::verb::release)) {
-        return keys_[index] != belief::no;
-    }
-    if (is(tag, core::verb::remaining)) {
-        return attempt_ != nullptr;
-    }
-    return phase_ == phase::held;  // extend and heal stop strictly before the release
+    return machine_.wanted(index, core::lease_tag::from(tag));
 }
 
 void lease_state::on_time(core::time_point now) {
     const std::shared_ptr<lease_state> alive = shared_from_this();
-    if (phase_ == phase::held) {
-        drive_renew(core::renew::event::timer(), now);
-    } else if (phase_ == phase::releasing) {
-        drive_release(core::release::event::timer(), now);
-    }
+    drive(machine_.on_time(now), now);
     forget_if_idle();
 }
 
-void lease_state::drive_renew(core::renew::event event, core::time_point now) {
-    using kind = core::renew::action::kind_type;
+/// Carries out an action of the machine, and those that come next.
+void lease_state::drive(core::lease::action action, core::time_point now) {
+    using kind = core::lease::action::kind_type;
     for (;;) {
-        const std::uint32_t won = watchdog().won();
-        const std::uint32_t failed = watchdog().failed();
-        const core::renew::action action = watchdog().resume(event, now);
-        engine_->count().renewed.add(watchdog().won() - won);
-        engine_->count().renewals_failed.add(watchdog().failed() - failed);
-        valid_until_.store(watchdog().valid_until().time_since_epoch().count(),
-                           std::memory_order_release);
+        publish();
         switch (action.kind) {
             case kind::wait:
-                wait(action.time);
+                engine_->wait(*this, action.time);
                 return;
             case kind::send:
-                send_extend(now);
-                break;
-            case kind::heal:
-                keys_[action.index] = belief::maybe;
-                submit(core::verb::acquire, watchdog().ttl(), now, heal_tag,
-                       static_cast<std::uint32_t>(action.index));
+                submit(action, now);
                 break;
             case kind::extended:
-                event = end_extend(action.success);
+                action = end_extend(action.success, now);
                 continue;
             case kind::lost:
-                lose(reason_for(action.why));
+                on_lost(reason_for(action.why));
+                break;
+            case kind::resolved:
+                on_resolved();
+                break;
+            case kind::ended:
+                end();
                 return;
         }
-        event = core::renew::event::done();
+        action = machine_.next(now);
     }
 }
 
-void lease_state::send_extend(core::time_point now) {
-    ttl_ = std::max(ttl_, watchdog().ttl());
-    submit(core::verb::extend, watchdog().ttl(), now,
-           make_tag(core::verb::extend, watchdog().round_number()));
+/// For whoever asks from another thread, and for the counters.
+void lease_state::publish() noexcept {
+    valid_until_.store(machine_.valid_until().time_since_epoch().count(),
+                       std::memory_order_release);
+    if (machine_.held()) {
+        const core::renew& watchdog = machine_.watchdog();
+        engine_->count().renewed.add(watchdog.won() - renewals_counted_);
+        engine_->count().renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
+        renewals_counted_ = watchdog.won();
+        failed_renewals_counted_ = watchdog.failed();
+    }
 }
 
-/// Tells the one who asked for the extension; gives the event to go on with.
-core::renew::event lease_state::end_extend(bool success) {
+/// Tells the one who asked for the extension, and asks for the next.
+core::lease::action lease_state::end_extend(bool success, core::time_point now) {
     auto& extends = rare().extends;
     extends.front()->finish(success ? lease_result::done : lease_result::no_quorum);
     extends.erase(extends.begin());
-    return extends.empty() ? core::renew::event::done()
-                           : core::renew::event::extend(extends.front()->ttl());
+    return extends.empty() ? machine_.next(now) : machine_.extend(extends.front()->ttl(), now);
 }
 
 void lease_state::extend(std::shared_ptr<extend_operation> asker) {
     if (loss() != loss_reason::none) {
         asker->finish(lease_result::ended);
-    } else if (phase_ != phase::held) {
+    } else if (!machine_.held()) {
         asker->finish(lease_result::not_held);
     } else {
         auto& extends = rare().extends;
         extends.push_back(std::move(asker));
         if (extends.size() == 1) {
-            drive_renew(core::renew::event::extend(extends.front()->ttl()),
-                        std::chrono::steady_clock::now());
+            const core::time_point now = std::chrono::steady_clock::now();
+            drive(machine_.extend(extends.front()->ttl(), now), now);
         }
     }
 }
@@ -290,7 +236,7 @@ void lease_state::extend(std::shared_ptr<extend_operation> asker) {
 void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
     if (loss() != loss_reason::none) {
         asker->finish(lease_result::ended);
-    } else if (phase_ != phase::held) {
+    } else if (!machine_.held()) {
         asker->finish(lease_result::not_held);
     } else {
         auto& waiters = rare().loss_waiters;
@@ -300,9 +246,8 @@ void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
 }
 
 void lease_state::release(std::shared_ptr<release_operation> asker) {
-    if (outcome_) {
-        asker->finish(*outcome_ == core::release_outcome::no_quorum ? lease_result::no_quorum
-                                                                    : lease_result::done);
+    if (machine_.outcome()) {
+        asker->finish(result_of(*machine_.outcome()));
         return;
     }
     release_waiters_.push_back(std::move(asker));
@@ -310,33 +255,30 @@ void lease_state::release(std::shared_ptr<release_operation> asker) {
 }
 
 void lease_state::let_go() {
-    if (phase_ != phase::held || engine_->dead()) {
+    if (!machine_.held() || engine_->dead()) {
         return;
     }
-    const core::time_point now = std::chrono::steady_clock::now();
     end_loss_waiters(lease_result::not_held);
-    begin_release(now, valid_until());
+    before_release();
+    const core::time_point now = std::chrono::steady_clock::now();
+    drive(machine_.release(now), now);
     forget_if_idle();
 }
 
-void lease_state::lose(loss_reason why) {
-    if (phase_ != phase::held) {
-        return;
-    }
-    const core::round* votes = watchdog().votes();
+void lease_state::on_lost(loss_reason why) {
+    const core::round* votes = machine_.watchdog().votes();
     rare().loss_details = why == loss_reason::lost && votes != nullptr
                               ? describe(spec_->resource, *votes, engine_->instance_states())
                               : describe(spec_->resource);
-    const core::time_point end = valid_until();
     ++engine_->count().lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
-    begin_release(std::chrono::steady_clock::now(), end);
+    before_release();
 }
 
-/// Leaves the phase of acquiring or holding for good.
-void lease_state::begin_release(core::time_point now, core::time_point valid_until) {
-    if (phase_ == phase::held) {
+/// The last thing to do while acquiring or held.
+void lease_state::before_release() {
+    if (machine_.held()) {
         --engine_->count().held;
         if (rare_) {
             for (const auto& asker : std::exchange(rare_->extends, {})) {
@@ -345,101 +287,43 @@ void lease_state::begin_release(core::time_point now, core::time_point valid_unt
             }
         }
     }
-    phase_ = phase::releasing;
     reconsider();
     keep_alive();
     engine_->release_started();
-    valid_until_.store(core::time_point::min().time_since_epoch().count(),
-                       std::memory_order_release);
-
-    core::release_settings settings;
-    settings.instances = keys_.size();
-    settings.instance_timeout = engine_->settings().instance_timeout;
-    settings.retry = {std::chrono::milliseconds(20), std::chrono::seconds(2)};
-    settings.valid_until = valid_until;
-    settings.gone_at = core::gone_at(now, ttl_, engine_->settings().drift);
-    core::release& machine = machine_.emplace<core::release>(settings, engine_->next_seed());
-    for (std::size_t i = 0; i != keys_.size(); ++i) {
-        if (keys_[i] != belief::no) {
-            machine.concern(i);
-        }
-    }
-    drive_release(core::release::event::start(), now);
 }
 
-void lease_state::drive_release(core::release::event event, core::time_point now) {
-    using kind = core::release::action::kind_type;
-    while (phase_ == phase::releasing) {
-        const core::release::action action = giving_back().resume(event, now);
-        switch (action.kind) {
-            case kind::send:
-                send_release(now);
-                break;
-            case kind::resolved:
-                on_resolved(action.outcome);
-                break;
-            case kind::wait:
-                wait(action.time);
-                return;
-            case kind::ended:
-                end();
-                break;
-        }
-        event = core::release::event::done();
-    }
-}
-
-void lease_state::send_release(core::time_point now) {
-    constexpr instance::command_tag tag = make_tag(core::verb::release);
-    if (giving_back().wants_all()) {
-        submit(core::verb::release, {}, now, tag);
-        return;
-    }
-    for (std::uint32_t i = 0; i != keys_.size(); ++i) {
-        if (giving_back().wants(i)) {
-            submit(core::verb::release, {}, now, tag, i);
-        }
-    }
-}
-
-void lease_state::on_resolved(core::release_outcome outcome) {
-    // It had ended before it was given back; or its validity has, whether somebody answers or not.
-    const loss_reason why = loss();
-    const bool over = why == loss_reason::lost || why == loss_reason::expired;
-    if ((outcome == core::release_outcome::released && why != loss_reason::none) ||
-        (outcome == core::release_outcome::no_quorum && over)) {
-        outcome = core::release_outcome::expired;
-    }
-    if (outcome == core::release_outcome::released && was_held_) {
+void lease_state::on_resolved() {
+    const core::release_outcome outcome = *machine_.outcome();
+    if (outcome == core::release_outcome::released && machine_.was_held()) {
         ++engine_->count().released;
     }
-    outcome_ = outcome;
     for (const auto& waiter : std::exchange(release_waiters_, {})) {
-        waiter->finish(outcome == core::release_outcome::no_quorum ? lease_result::no_quorum
-                                                                   : lease_result::done);
+        waiter->finish(result_of(outcome));
     }
 }
 
 /// Leaves everything that the engine knows of us: from now on we may be destroyed by any thread.
 void lease_state::end() {
-    phase_ = phase::ended;
     engine_->stop_waiting(*this);
     unlink();
     engine_->release_ended();
 }
 
 void lease_state::on_close() {
-    lose(loss_reason::closed);
+    const core::time_point now = std::chrono::steady_clock::now();
+    drive(machine_.close(), now);
     forget_if_idle();
 }
 
 void lease_state::on_closed() {
-    if (phase_ != phase::releasing) {
+    if (!machine_.releasing()) {
         return;
     }
+    const bool was_resolved = machine_.outcome().has_value();
+    machine_.disconnect();
     end();
-    if (!outcome_) {
-        on_resolved(core::release_outcome::no_quorum);
+    if (!was_resolved) {
+        on_resolved();
     }
     forget_if_idle();
 }
@@ -472,10 +356,6 @@ lease_state::rarely_used& lease_state::rare() {
     return *rare_;
 }
 
-void lease_state::wait(core::time_point until) {
-    engine_->wait(*this, until);
-}
-
 void lease_state::keep_alive() {
     if (!self_) {
         self_ = shared_from_this();
@@ -484,7 +364,7 @@ void lease_state::keep_alive() {
 
 /// The last thing that an entry point does: it may be the end of us.
 void lease_state::forget_if_idle() {
-    if (pending_votes_ == 0 && phase_ != phase::releasing) {
+    if (pending_votes_ == 0 && !machine_.releasing()) {
         const auto dying = std::move(self_);
     }
 }

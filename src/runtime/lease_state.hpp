@@ -1,9 +1,8 @@
 #ifndef COLOCK_RUNTIME_LEASE_STATE_HPP
 #define COLOCK_RUNTIME_LEASE_STATE_HPP
 
-#include "core/per_instance.hpp"
+#include "core/lease.hpp"
 #include "core/release.hpp"
-#include "core/renew.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
@@ -19,10 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace colock::runtime {
@@ -86,8 +83,8 @@ public:
     void start() final;
 };
 
-/// A token's life: from the first command of an attempt that carries it, over being held, until each
-/// instance has answered its release. Drives `core::renew` and `core::release`; receives the votes.
+/// Drives a `core::lease`: carries out its actions and receives the votes; tells those who wait for it,
+/// and whoever asks from another thread.
 ///
 /// Kept alive by its owner (the acquire operation, then the lease), and by itself while votes or a
 /// release are pending.
@@ -118,14 +115,16 @@ public:
     // From the acquire operation, on the engine's executor:
 
     /// Sends the attempt to all instances.
-    void send_acquire(core::time_point sent);
+    void begin(core::time_point now);
 
     /// The attempt has won `now`: the watchdog begins.
     void hold(core::time_point sent, core::time_point valid_until, core::time_point now);
 
-    /// The attempt has failed: takes back what it got or may get. Asks those in `denied` how long
-    /// they will say no.
-    void give_back(const std::vector<std::size_t>& denied);
+    /// The attempt has failed: takes back what it got or may get.
+    void give_back();
+
+    /// Asks an instance that denied how long it will say no.
+    void ask_remaining(std::size_t index);
 
     /// The acquire operation does not want to hear of this attempt any more.
     void detach() noexcept;
@@ -140,7 +139,9 @@ public:
     void let_go();
 
     /// How the release ended; only after it has.
-    [[nodiscard]] core::release_outcome release_outcome() const noexcept { return *outcome_; }
+    [[nodiscard]] core::release_outcome release_outcome() const noexcept {
+        return *machine_.outcome();
+    }
 
     // From the engine:
 
@@ -151,9 +152,6 @@ public:
     void on_abandon() noexcept;
 
 private:
-    enum class phase : std::uint8_t { acquiring, held, releasing, ended };
-    enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
-
     /// What most leases never need.
     struct rarely_used {
         std::vector<std::shared_ptr<extend_operation>> extends;  // the first is being served
@@ -165,54 +163,40 @@ private:
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
-    void submit(core::verb verb, core::duration ttl, core::time_point sent,
-                instance::command_tag tag,
-                std::uint32_t target = instance::submission::every_instance);
+    void submit(const core::lease::action& send, core::time_point now);
+    void publish() noexcept;
     void reconsider() noexcept;
-    void on_acquire_vote(std::size_t index, const core::vote& vote);
-    void on_release_vote(std::size_t index, const core::vote& vote);
-    void on_heal_vote(std::size_t index, const core::vote& vote);
 
-    void drive_renew(core::renew::event event, core::time_point now);
-    void send_extend(core::time_point now);
-    [[nodiscard]] core::renew::event end_extend(bool success);
-    [[nodiscard]] core::renew& watchdog() { return std::get<core::renew>(machine_); }
-    [[nodiscard]] core::release& giving_back() { return std::get<core::release>(machine_); }
-    void lose(loss_reason why);
-
-    void begin_release(core::time_point now, core::time_point valid_until);
-    void drive_release(core::release::event event, core::time_point now);
-    void send_release(core::time_point now);
-    void on_resolved(core::release_outcome outcome);
+    void drive(core::lease::action action, core::time_point now);
+    [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
+    void on_lost(loss_reason why);
+    void before_release();
+    void on_resolved();
     void end();
 
     void end_loss_waiters(lease_result result);
     [[nodiscard]] rarely_used& rare();
-    void wait(core::time_point until);
     void keep_alive();
     void forget_if_idle();
 
     // What every vote needs comes first, so that it is together in few cache lines.
-    phase phase_ = phase::acquiring;
-    bool was_held_ = false;
-    std::optional<core::release_outcome> outcome_;
     std::uint32_t pending_votes_ = 0;
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     acquire_operation* attempt_;
-    core::per_instance<belief> keys_;
+    core::lease machine_;
     std::shared_ptr<engine> engine_;
-    std::variant<std::monostate, core::renew, core::release> machine_;  // held, released
     std::shared_ptr<lease_state> self_;  // while votes are pending, or a release
 
     std::shared_ptr<const lock_spec> spec_;
     runtime::token token_;
-    core::duration ttl_;  // the longest that is in force anywhere
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     std::atomic<loss_reason> loss_{loss_reason::none};
 
     boost::container::small_vector<std::shared_ptr<release_operation>, 1> release_waiters_;
     std::unique_ptr<rarely_used> rare_;  // null until it is
+    std::uint32_t renewals_counted_ = 0;
+    std::uint32_t failed_renewals_counted_ = 0;
 };
 
 }  // namespace colock::runtime

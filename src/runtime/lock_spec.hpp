@@ -2,6 +2,7 @@
 #define COLOCK_RUNTIME_LOCK_SPEC_HPP
 
 #include "core/backoff.hpp"
+#include "core/lease.hpp"
 #include "core/time.hpp"
 
 #include <cstddef>
@@ -12,9 +13,7 @@ namespace colock::runtime {
 /// What a lock object and its leases have in common: its name and its options, checked.
 struct lock_spec {
     std::string key;  ///< prefix and resource, the name at the instances
-    core::duration ttl{};
-    core::duration renew_interval{};
-    core::duration max_hold{};
+    core::lease_settings lease;
     core::backoff retry;
     std::size_t attempts = 0;
     core::duration unavailable_timeout{};

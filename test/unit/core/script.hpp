@@ -81,6 +81,8 @@ inline std::string name(loss why) {
             return "expired";
         case loss::max_hold:
             return "max_hold";
+        case loss::closed:
+            return "closed";
     }
     return "?";
 }

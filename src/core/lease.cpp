@@ -1,0 +1,200 @@
+#include "core/lease.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace colock::core {
+
+using purpose = lease_tag::purpose_type;
+
+lease::action lease::start() {
+    return action::send(verb::acquire, lease_tag(purpose::acquire), ttl_);
+}
+
+lease::action lease::hold(time_point sent, time_point valid_until, time_point now) {
+    assert(phase_ == phase::acquiring);
+    phase_ = phase::held;
+    was_held_ = true;
+    awaited_ = false;
+
+    renew_settings settings;
+    settings.instances = settings_->instances;
+    settings.ttl = settings_->ttl;
+    settings.interval = settings_->renew_interval;
+    settings.drift = settings_->drift;
+    settings.instance_timeout = settings_->instance_timeout;
+    settings.max_hold = settings_->max_hold;
+    machine_.emplace<renew>(settings, sent, valid_until);
+    return perform(renewing().resume(renew::event::start(), now));
+}
+
+lease::action lease::give_back(time_point now) {
+    assert(phase_ == phase::acquiring);
+    return begin_release(now, time_point::min());
+}
+
+lease::action lease::extend(duration ttl, time_point now) {
+    if (phase_ != phase::held) {
+        return action::wait(never);
+    }
+    return perform(renewing().resume(renew::event::extend(ttl), now));
+}
+
+lease::action lease::release(time_point now) {
+    if (phase_ != phase::held) {
+        return action::wait(never);
+    }
+    return begin_release(now, valid_until());
+}
+
+lease::action lease::close() {
+    if (phase_ != phase::held) {
+        return action::wait(never);
+    }
+    lost_ = loss::closed;
+    return action::lost(*lost_);
+}
+
+lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now) {
+    if (phase_ == phase::held && tag.purpose() == purpose::extend) {
+        return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now));
+    }
+    if (phase_ == phase::releasing && tag.purpose() == purpose::release) {
+        // Not sent, since by then there was no need.
+        const bool needless = v.kind == vote_kind::failed && keys_[index] == belief::no;
+        return perform(giving_back().resume(core::release::event::voted(
+                                                index, needless ? vote::denied(holder::nobody) : v),
+                                            now),
+                       now);
+    }
+    if (tag.purpose() == purpose::acquire && is_late_grant(index, v)) {
+        return perform(giving_back().resume(core::release::event::late_grant(index), now), now);
+    }
+    return action::wait(never);
+}
+
+lease::action lease::on_time(time_point now) {
+    if (phase_ == phase::held) {
+        return perform(renewing().resume(renew::event::timer(), now));
+    }
+    if (phase_ == phase::releasing) {
+        return perform(giving_back().resume(core::release::event::timer(), now), now);
+    }
+    return action::wait(never);
+}
+
+lease::action lease::next(time_point now) {
+    switch (phase_) {
+        case phase::acquiring:
+            break;
+        case phase::held:
+            if (lost_) {
+                return begin_release(now, valid_until());
+            }
+            return perform(renewing().resume(renew::event::done(), now));
+        case phase::releasing:
+            if (next_to_send_ != 0) {
+                return send_release(now);
+            }
+            return perform(giving_back().resume(core::release::event::done(), now), now);
+        case phase::ended:
+            break;
+    }
+    return action::wait(never);
+}
+
+void lease::disconnect() noexcept {
+    phase_ = phase::ended;
+    if (!outcome_) {
+        outcome_ = release_outcome::no_quorum;
+    }
+}
+
+bool lease::may_have_keys() const noexcept {
+    return std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; });
+}
+
+/// Leaves the phase of acquiring or holding for good.
+lease::action lease::begin_release(time_point now, time_point valid_until) {
+    phase_ = phase::releasing;
+    release_settings settings;
+    settings.instances = settings_->instances;
+    settings.instance_timeout = settings_->instance_timeout;
+    settings.retry = settings_->release_retry;
+    settings.valid_until = valid_until;
+    settings.gone_at = gone_at(now, ttl_, settings_->drift);
+    auto& machine = machine_.emplace<core::release>(settings, seed_);
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        if (keys_[i] != belief::no) {
+            machine.concern(i);
+        }
+    }
+    return perform(machine.resume(core::release::event::start(), now), now);
+}
+
+lease::action lease::perform(const renew::action& a) {
+    using kind = renew::action::kind_type;
+    switch (a.kind) {
+        case kind::wait:
+            break;
+        case kind::send:
+            ttl_ = std::max(ttl_, watchdog().ttl());
+            return action::send(verb::extend, lease_tag(purpose::extend, watchdog().round_number()),
+                                watchdog().ttl());
+        case kind::heal:
+            keys_[a.index] = belief::maybe;
+            return action::send(verb::acquire, lease_tag(purpose::heal), watchdog().ttl(),
+                                static_cast<std::uint32_t>(a.index));
+        case kind::extended:
+            return action::extended(a.success);
+        case kind::lost:
+            lost_ = a.why;
+            return action::lost(a.why);
+    }
+    return action::wait(a.time);
+}
+
+lease::action lease::perform(const core::release::action& a, time_point now) {
+    using kind = core::release::action::kind_type;
+    switch (a.kind) {
+        case kind::send:
+            if (giving_back().wants_all()) {
+                return action::send(verb::release, lease_tag(purpose::release), {});
+            }
+            return send_release(now);
+        case kind::wait:
+            break;
+        case kind::resolved:
+            outcome_ = outcome_to_tell(a.outcome);
+            return action::just(action::kind_type::resolved);
+        case kind::ended:
+            phase_ = phase::ended;
+            return action::just(action::kind_type::ended);
+    }
+    return action::wait(a.time);
+}
+
+/// A lease that was lost had ended before it was given back; and mostly its validity is over by then,
+/// whether anybody answers or not.
+release_outcome lease::outcome_to_tell(release_outcome outcome) const noexcept {
+    const bool over = lost_ && *lost_ != loss::max_hold && *lost_ != loss::closed;
+    if ((lost_ && outcome == release_outcome::released) ||
+        (over && outcome == release_outcome::no_quorum)) {
+        return release_outcome::expired;
+    }
+    return outcome;
+}
+
+/// To one after the other of those who are to be sent it, if these are not all.
+lease::action lease::send_release(time_point now) {
+    while (next_to_send_ != settings_->instances) {
+        const std::uint32_t index = next_to_send_++;
+        if (giving_back().wants(index)) {
+            return action::send(verb::release, lease_tag(purpose::release), {}, index);
+        }
+    }
+    next_to_send_ = 0;
+    return perform(giving_back().resume(core::release::event::done(), now), now);
+}
+
+}  // namespace colock::core

@@ -1,0 +1,296 @@
+#ifndef COLOCK_CORE_LEASE_HPP
+#define COLOCK_CORE_LEASE_HPP
+
+#include "core/backoff.hpp"
+#include "core/command.hpp"
+#include "core/per_instance.hpp"
+#include "core/quorum.hpp"
+#include "core/release.hpp"
+#include "core/renew.hpp"
+#include "core/time.hpp"
+#include "core/validity.hpp"
+#include "core/vote.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <variant>
+
+namespace colock::core {
+
+struct lease_settings {
+    std::size_t instances = 1;
+    duration ttl{};
+    /// From one renewal to the next; 0 = never renew.
+    duration renew_interval{};
+    /// From the grant on; 0 = unlimited.
+    duration max_hold{};
+    drift_bound drift;
+    duration instance_timeout{};
+    /// Between tries to give back what could not be.
+    backoff release_retry{milliseconds(20), milliseconds(2000)};
+};
+
+/// Says what a command of a lease was sent for; comes back with its vote.
+class lease_tag {
+public:
+    enum class purpose_type : std::uint8_t {
+        acquire,
+        extend,
+        release,
+        remaining,
+        heal,  ///< an acquire that gives an instance its key back
+    };
+
+    constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
+        : value_((round << purpose_bits) | static_cast<std::uint32_t>(purpose)) {}
+
+    /// From what `value` told.
+    static constexpr lease_tag from(std::uint32_t value) noexcept {
+        lease_tag result(purpose_type::acquire);
+        result.value_ = value;
+        return result;
+    }
+
+    [[nodiscard]] constexpr purpose_type purpose() const noexcept {
+        return static_cast<purpose_type>(value_ & ((1U << purpose_bits) - 1U));
+    }
+    /// Of `extend`: the number of the renewal.
+    [[nodiscard]] constexpr std::uint32_t round() const noexcept { return value_ >> purpose_bits; }
+    [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }
+
+private:
+    static constexpr unsigned purpose_bits = 3;
+    std::uint32_t value_;
+};
+
+/// A token's life: from the first command of an attempt that carries it, over being held, until each
+/// instance has answered its release. It knows which instances may have the key, and has it given
+/// back by all of these; composed of `renew` while it is held, and of `release` afterwards. Nothing
+/// that could make or prolong a key is sent after that has begun.
+///
+/// It acts by being called: each member that takes `now` returns an action. Carry it out, then call
+/// `next`, until it says `wait`; then call what comes first, at the latest `on_time` at the time that
+/// it said. While its attempt is running, it is `acquire` who waits, and says `hold` or `give_back`.
+class lease {
+public:
+    struct action {
+        enum class kind_type : std::uint8_t {
+            wait,      ///< until something happens, or `time`; the only one without a `next`
+            send,      ///< send `verb` with `ttl`, as `tag`, to `target`
+            extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
+            lost,      ///< the lease has ended by itself: see `why`; its release follows
+            resolved,  ///< `outcome()` is known
+            ended,     ///< nothing is left to do; comes once
+        };
+        static constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_t>::max();
+
+        kind_type kind = kind_type::wait;
+        core::verb verb = verb::acquire;
+        bool success = false;
+        loss why = loss::keys_gone;
+        lease_tag tag{lease_tag::purpose_type::acquire};
+        std::uint32_t target = every_instance;
+        duration ttl{};
+        time_point time = never;
+
+        static action wait(time_point until) {
+            action a;
+            a.time = until;
+            return a;
+        }
+        static action send(core::verb verb, lease_tag tag, duration ttl,
+                           std::uint32_t target = every_instance) {
+            action a;
+            a.kind = kind_type::send;
+            a.verb = verb;
+            a.tag = tag;
+            a.ttl = ttl;
+            a.target = target;
+            return a;
+        }
+        static action extended(bool success) {
+            action a;
+            a.kind = kind_type::extended;
+            a.success = success;
+            return a;
+        }
+        static action lost(loss why) {
+            action a;
+            a.kind = kind_type::lost;
+            a.why = why;
+            return a;
+        }
+        static action just(kind_type kind) {
+            action a;
+            a.kind = kind;
+            return a;
+        }
+    };
+
+    /// Refers to the settings for as long as it lives. `seed` feeds the jitter of the release.
+    lease(const lease_settings& settings, std::uint64_t seed)
+        : keys_(settings.instances, belief::maybe),
+          settings_(&settings),
+          ttl_(settings.ttl),
+          seed_(seed) {}
+
+    // The attempt.
+
+    /// Sends it.
+    action start();
+
+    /// It was sent at `sent` and has won: the watchdog begins.
+    action hold(time_point sent, time_point valid_until, time_point now);
+
+    /// It has failed, or is not wanted any more: takes back what it got or may get.
+    action give_back(time_point now);
+
+    /// How long will an instance that denied say no? For the operation whose attempt this was.
+    [[nodiscard]] static action ask_remaining(std::size_t index) {
+        return action::send(verb::remaining, lease_tag(lease_tag::purpose_type::remaining), {},
+                            static_cast<std::uint32_t>(index));
+    }
+
+    /// Its operation does not want to hear of the attempt any more.
+    void detach() noexcept { awaited_ = false; }
+
+    // The holder. None of these has an effect unless it is held.
+
+    /// Asks for another ttl. Not while an earlier one is unanswered; but after `extended`, in place
+    /// of `next`, is the time for another.
+    action extend(duration ttl, time_point now);
+
+    /// Lets go of it.
+    action release(time_point now);
+
+    /// Lets it be lost.
+    action close();
+
+    // The world.
+
+    /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
+    /// any other it is false, and `on_vote` has to be called with it.
+    bool note(std::size_t index, lease_tag tag, const vote& v) {
+        switch (tag.purpose()) {
+            case lease_tag::purpose_type::acquire:
+                learn(index, v);
+                return !is_late_grant(index, v);
+            case lease_tag::purpose_type::release:
+                return phase_ != phase::releasing || giving_back().note(index, v);
+            case lease_tag::purpose_type::extend:
+                return phase_ != phase::held;
+            case lease_tag::purpose_type::heal:
+                if (v.kind == vote_kind::granted) {
+                    keys_[index] = belief::yes;
+                }
+                break;
+            case lease_tag::purpose_type::remaining:
+                break;
+        }
+        return true;
+    }
+
+    /// A vote that was not to be noted.
+    action on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now);
+
+    /// The time to wait for has come.
+    action on_time(time_point now);
+
+    /// The action was carried out.
+    action next(time_point now);
+
+    /// There are no connections any more: it has ended, without an action.
+    void disconnect() noexcept;
+
+    /// Asked before a command is sent: false withdraws it, and the vote is failed, `withdrawn`. It
+    /// may become false by a vote on an acquire that is no grant, and with the end of its attempt or
+    /// of being held.
+    [[nodiscard]] bool wanted(std::size_t index, lease_tag tag) const noexcept {
+        switch (tag.purpose()) {
+            case lease_tag::purpose_type::acquire:
+                return phase_ == phase::acquiring || phase_ == phase::held;
+            case lease_tag::purpose_type::release:
+                return keys_[index] != belief::no;
+            case lease_tag::purpose_type::remaining:
+                return awaited_;
+            case lease_tag::purpose_type::extend:
+            case lease_tag::purpose_type::heal:
+                break;
+        }
+        return phase_ == phase::held;  // these stop strictly before the release
+    }
+
+    // What is known.
+
+    [[nodiscard]] bool acquiring() const noexcept { return phase_ == phase::acquiring; }
+    [[nodiscard]] bool held() const noexcept { return phase_ == phase::held; }
+    [[nodiscard]] bool releasing() const noexcept { return phase_ == phase::releasing; }
+    [[nodiscard]] bool ended() const noexcept { return phase_ == phase::ended; }
+    [[nodiscard]] bool was_held() const noexcept { return was_held_; }
+
+    /// The end of the validity as it stands; `time_point::min()` unless held.
+    [[nodiscard]] time_point valid_until() const noexcept {
+        return held() ? watchdog().valid_until() : time_point::min();
+    }
+
+    /// Whether any instance may have the key.
+    [[nodiscard]] bool may_have_keys() const noexcept;
+
+    /// How the release ended; nothing until it has.
+    [[nodiscard]] const std::optional<release_outcome>& outcome() const noexcept {
+        return outcome_;
+    }
+
+    /// While it is held: what the watchdog knows.
+    [[nodiscard]] const renew& watchdog() const noexcept { return *std::get_if<renew>(&machine_); }
+
+private:
+    enum class phase : std::uint8_t { acquiring, held, releasing, ended };
+    enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
+
+    [[nodiscard]] renew& renewing() noexcept { return *std::get_if<renew>(&machine_); }
+    [[nodiscard]] core::release& giving_back() noexcept {
+        return *std::get_if<core::release>(&machine_);
+    }
+    [[nodiscard]] const core::release& giving_back() const noexcept {
+        return *std::get_if<core::release>(&machine_);
+    }
+
+    void learn(std::size_t index, const vote& v) noexcept {
+        if (v.kind == vote_kind::granted) {
+            keys_[index] = belief::yes;
+        } else if (v.kind == vote_kind::denied || !outcome_unknown(v.reason)) {
+            keys_[index] = belief::no;
+        }
+    }
+    [[nodiscard]] bool is_late_grant(std::size_t index, const vote& v) const {
+        return phase_ == phase::releasing && v.kind == vote_kind::granted &&
+               giving_back().thinks_without(index);
+    }
+
+    action begin_release(time_point now, time_point valid_until);
+    action perform(const renew::action& a);
+    action perform(const core::release::action& a, time_point now);
+    action send_release(time_point now);
+    [[nodiscard]] release_outcome outcome_to_tell(release_outcome outcome) const noexcept;
+
+    // What every vote needs comes first.
+    phase phase_ = phase::acquiring;
+    bool was_held_ = false;
+    bool awaited_ = true;  // by the operation whose attempt this is
+    std::optional<loss> lost_;
+    std::optional<release_outcome> outcome_;
+    std::uint32_t next_to_send_ = 0;  // the instances before it were sent what the release wants
+    per_instance<belief> keys_;
+    std::variant<std::monostate, renew, core::release> machine_;  // held, releasing
+
+    const lease_settings* settings_;
+    duration ttl_;  // the longest that is in force anywhere
+    std::uint64_t seed_;
+};
+
+}  // namespace colock::core
+
+#endif

@@ -1,0 +1,461 @@
+#include "core/lease.hpp"
+
+#include "unit/core/script.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+// One token's life. What renewing and releasing decide on their own is in renew_test and
+// release_test; here it is who is believed to have a key, and what may be sent when.
+
+namespace colock::core::test {
+namespace {
+
+using purpose = lease_tag::purpose_type;
+using event = std::function<lease::action(lease&, time_point)>;
+
+/// Three instances that have 50 ms to vote; a ttl of a second, of which a grant is valid for 988 ms,
+/// its loss is announced after 938, and its keys are gone 1012 ms after a release began; renewed each
+/// 300 ms.
+lease_settings three() {
+    lease_settings s;
+    s.instances = 3;
+    s.ttl = 1s;
+    s.renew_interval = 300ms;
+    s.instance_timeout = 50ms;
+    return s;
+}
+
+const lease_settings settings = three();
+
+lease::action nothing() {
+    return lease::action::wait(never);
+}
+
+event start() {
+    return [](lease& l, time_point) { return l.start(); };
+}
+event hold() {  // what was sent at 0
+    return [](lease& l, time_point now) {
+        return l.hold(at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift), now);
+    };
+}
+event give_back() {
+    return [](lease& l, time_point now) { return l.give_back(now); };
+}
+event extend(duration ttl) {
+    return [ttl](lease& l, time_point now) { return l.extend(ttl, now); };
+}
+event release() {
+    return [](lease& l, time_point now) { return l.release(now); };
+}
+event close() {
+    return [](lease& l, time_point) { return l.close(); };
+}
+event timer() {
+    return [](lease& l, time_point now) { return l.on_time(now); };
+}
+
+/// Noted if that is enough, as the runtime does.
+event voted(std::size_t i, lease_tag tag, const vote& v) {
+    return [=](lease& l, time_point now) {
+        return l.note(i, tag, v) ? nothing() : l.on_vote(i, tag, v, now);
+    };
+}
+event voted(char letter, std::size_t i, lease_tag tag) {
+    return voted(i, tag, vote_from(letter));
+}
+event acquired(char letter, std::size_t i) {
+    return voted(letter, i, lease_tag(purpose::acquire));
+}
+event extended(char letter, std::size_t i, std::uint32_t round = 1) {
+    return voted(letter, i, lease_tag(purpose::extend, round));
+}
+event healed(char letter, std::size_t i) {
+    return voted(letter, i, lease_tag(purpose::heal));
+}
+event released(char letter, std::size_t i) {
+    return voted(letter, i, lease_tag(purpose::release));
+}
+
+std::string verb_name(verb v) {
+    switch (v) {
+        case verb::acquire:
+            return "acquire";
+        case verb::extend:
+            return "extend";
+        case verb::release:
+            return "release";
+        case verb::remaining:
+            return "remaining";
+    }
+    return "?";
+}
+
+std::string describe(const lease& l, const lease::action& a) {
+    using kind = lease::action::kind_type;
+    switch (a.kind) {
+        case kind::wait:
+            return "wait " + in_ms(a.time);
+        case kind::send: {
+            std::string text = a.tag.purpose() == purpose::heal ? "heal" : verb_name(a.verb);
+            if (a.tag.purpose() == purpose::extend) {
+                text += " #" + std::to_string(a.tag.round());
+            }
+            if (a.target != lease::action::every_instance) {
+                text += " " + std::to_string(a.target);
+            }
+            return text;
+        }
+        case kind::extended:
+            return a.success ? "extended" : "not extended";
+        case kind::lost:
+            return "lost " + name(a.why);
+        case kind::resolved:
+            return "resolved " + name(*l.outcome());
+        case kind::ended:
+            return "ended";
+    }
+    return "?";
+}
+
+struct lease_step {
+    duration time;
+    test::event event;
+    std::string expected;
+};
+using lease_script = std::vector<lease_step>;
+
+/// Plays a script, with `next` for as long as that is wanted.
+void play(lease& machine, const lease_script& steps) {
+    using kind = lease::action::kind_type;
+    for (std::size_t i = 0; i != steps.size(); ++i) {
+        BOOST_TEST_CONTEXT("step " << i << ", at " << in_ms(steps[i].time) << " ms") {
+            const time_point now = at(steps[i].time);
+            lease::action action = steps[i].event(machine, now);
+            std::string words = describe(machine, action);
+            while (action.kind != kind::wait && action.kind != kind::ended) {
+                action = machine.next(now);
+                words += "; " + describe(machine, action);
+            }
+            BOOST_TEST(words == steps[i].expected);
+        }
+    }
+}
+
+/// One whose attempt was sent to three instances at 0.
+lease sent() {
+    lease machine(settings, 42);
+    play(machine, {{0ms, start(), "acquire; wait never"}});
+    return machine;
+}
+
+/// One that was granted at 10 ms; instance 2 has not voted yet.
+lease held() {
+    lease machine = sent();
+    play(machine, {
+                      {5ms, acquired('G', 0), "wait never"},
+                      {10ms, acquired('G', 1), "wait never"},
+                      {10ms, hold(), "wait 300"},
+                  });
+    return machine;
+}
+
+bool wanted(const lease& l, std::size_t i, purpose p) {
+    return l.wanted(i, lease_tag(p));
+}
+
+BOOST_AUTO_TEST_SUITE(leases)
+
+BOOST_AUTO_TEST_CASE(tags_tell_what_was_sent) {
+    const lease_tag tag(purpose::extend, 70000);
+    BOOST_TEST((lease_tag::from(tag.value()).purpose() == purpose::extend));
+    BOOST_TEST(lease_tag::from(tag.value()).round() == 70000U);
+    BOOST_TEST((lease_tag::from(lease_tag(purpose::heal).value()).purpose() == purpose::heal));
+    const auto ask = lease::ask_remaining(2);
+    BOOST_TEST((ask.verb == verb::remaining && ask.target == 2));
+}
+
+// An attempt that is given back.
+
+BOOST_AUTO_TEST_CASE(gives_back_to_whoever_granted_or_may_have) {
+    lease machine = sent();
+    play(machine, {
+                      {5ms, acquired('G', 0), "wait never"},
+                      {6ms, acquired('D', 1), "wait never"},
+                      {50ms, give_back(), "release 0; release 2; wait 100"},
+                      {60ms, released('G', 0), "wait never"},
+                  });
+    BOOST_TEST(machine.releasing());
+    play(machine, {{61ms, released('N', 2), "resolved expired; ended"}});
+    BOOST_TEST(machine.ended());
+    BOOST_TEST(!machine.was_held());
+}
+
+BOOST_AUTO_TEST_CASE(gives_back_to_all_that_are_silent) {
+    lease machine = sent();
+    BOOST_TEST(machine.may_have_keys());
+    play(machine, {{50ms, give_back(), "release; wait 100"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_that_tells_leaves_nothing_to_give_back) {
+    lease machine = sent();
+    play(machine, {
+                      {1ms, voted(0, lease_tag(purpose::acquire), vote::failed(failure::down)),
+                       "wait never"},
+                      {1ms, acquired('D', 1), "wait never"},
+                      {1ms, acquired('N', 2), "wait never"},
+                  });
+    BOOST_TEST(!machine.may_have_keys());
+    play(machine, {{1ms, give_back(), "resolved expired; ended"}});
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_given_back) {
+    for (const failure f :
+         {failure::timeout, failure::connection_lost, failure::unexpected_reply}) {
+        lease machine = sent();
+        play(machine,
+             {
+                 {1ms, voted(0, lease_tag(purpose::acquire), vote::failed(f)), "wait never"},
+                 {1ms, acquired('D', 1), "wait never"},
+                 {1ms, acquired('D', 2), "wait never"},
+                 {1ms, give_back(), "resolved expired; release 0; wait 1013"},
+             });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_though_it_had_been_denied_there) {
+    lease machine = sent();
+    play(machine, {
+                      {50ms, give_back(), "release; wait 100"},
+                      {60ms, released('N', 0), "wait 100"},
+                      {61ms, acquired('G', 0), "release 0; wait 100"},
+                      {62ms, released('G', 0), "wait never"},
+                      {63ms, released('G', 1), "resolved released; wait 1062"},
+                      {64ms, released('G', 2), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_late_grant_on_the_way_of_its_release_needs_no_other) {
+    lease machine = sent();
+    play(machine, {
+                      {50ms, give_back(), "release; wait 100"},
+                      {61ms, acquired('G', 0), "wait never"},
+                      {62ms, released('G', 0), "wait never"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(after_the_end_nothing_is_heard) {
+    lease machine = sent();
+    play(machine, {
+                      {1ms, acquired('D', 0), "wait never"},
+                      {1ms, acquired('D', 1), "wait never"},
+                      {1ms, acquired('D', 2), "wait never"},
+                      {1ms, give_back(), "resolved expired; ended"},
+                      {2ms, acquired('G', 0), "wait never"},
+                      {2ms, released('G', 0), "wait never"},
+                      {2ms, extended('G', 0), "wait never"},
+                      {2ms, timer(), "wait never"},
+                  });
+    BOOST_TEST((machine.next(at(2ms)).kind == lease::action::kind_type::wait));
+}
+
+// What is withdrawn before it is sent.
+
+BOOST_AUTO_TEST_CASE(an_acquire_is_withdrawn_once_its_attempt_is_given_back) {
+    lease machine = sent();
+    BOOST_TEST(wanted(machine, 0, purpose::acquire));
+    BOOST_TEST(wanted(machine, 0, purpose::remaining));
+    play(machine, {{0ms, give_back(), "release; wait 50"}});
+    BOOST_TEST(!wanted(machine, 0, purpose::acquire));
+    BOOST_TEST(wanted(machine, 0, purpose::release));
+    BOOST_TEST(wanted(machine, 0, purpose::remaining));
+    machine.detach();
+    BOOST_TEST(!wanted(machine, 0, purpose::remaining));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_is_withdrawn_where_the_acquire_was_not_sent) {
+    const vote withdrawn = vote::failed(failure::withdrawn);
+    lease machine = sent();
+    play(machine, {
+                      {0ms, give_back(), "release; wait 50"},
+                      {0ms, voted(0, lease_tag(purpose::acquire), withdrawn), "wait never"},
+                  });
+    BOOST_TEST(!wanted(machine, 0, purpose::release));
+    BOOST_TEST(wanted(machine, 1, purpose::release));
+    play(machine,
+         {
+             {0ms, voted(0, lease_tag(purpose::release), withdrawn), "wait 50"},
+             {0ms, voted(1, lease_tag(purpose::acquire), withdrawn), "wait never"},
+             {0ms, voted(1, lease_tag(purpose::release), withdrawn), "resolved expired; wait 1012"},
+             {5ms, released('G', 2), "ended"},
+         });
+}
+
+BOOST_AUTO_TEST_CASE(extend_and_heal_are_wanted_only_while_it_is_held) {
+    BOOST_TEST(!wanted(sent(), 0, purpose::extend));
+    lease machine = held();
+    BOOST_TEST(wanted(machine, 0, purpose::extend));
+    BOOST_TEST(wanted(machine, 0, purpose::heal));
+    BOOST_TEST(wanted(machine, 2, purpose::acquire));  // a late grant joins the lease
+    BOOST_TEST(!wanted(machine, 0, purpose::remaining));
+    play(machine, {{20ms, release(), "release; wait 70"}});
+    BOOST_TEST(!wanted(machine, 0, purpose::extend));
+    BOOST_TEST(!wanted(machine, 0, purpose::heal));
+    BOOST_TEST(!wanted(machine, 2, purpose::acquire));
+}
+
+// Held.
+
+BOOST_AUTO_TEST_CASE(holds_and_releases) {
+    lease machine = held();
+    BOOST_TEST(machine.held());
+    BOOST_TEST(machine.was_held());
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    play(machine, {
+                      {11ms, acquired('G', 2), "wait never"},
+                      {20ms, release(), "release; wait 70"},
+                  });
+    BOOST_TEST((machine.valid_until() == time_point::min()));
+    BOOST_TEST(!machine.outcome().has_value());
+    play(machine, {
+                      {25ms, released('G', 0), "wait never"},
+                      {26ms, released('G', 2), "resolved released; wait 1032"},
+                      {27ms, released('G', 1), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(no_release_goes_to_one_that_denied) {
+    lease machine = held();
+    play(machine, {
+                      {11ms, acquired('D', 2), "wait never"},
+                      {20ms, release(), "release 0; release 1; wait 70"},
+                      {25ms, released('G', 0), "wait never"},
+                      {26ms, released('G', 1), "resolved released; ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(renews_and_heals_and_then_releases_there_too) {
+    lease machine = held();
+    play(machine, {
+                      {11ms, acquired('D', 2), "wait never"},
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {301ms, extended('N', 2), "wait 350"},
+                      {302ms, extended('G', 0), "wait 350"},
+                      {303ms, extended('G', 1), "heal 2; wait 600"},
+                      {310ms, healed('G', 2), "wait never"},
+                      {320ms, release(), "release; wait 370"},
+                  });
+    BOOST_TEST(machine.releasing());
+}
+
+BOOST_AUTO_TEST_CASE(releases_where_a_heal_has_not_voted_or_failed) {
+    lease machine = held();
+    play(machine, {
+                      {11ms, acquired('D', 2), "wait never"},
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {301ms, extended('N', 2), "wait 350"},
+                      {302ms, extended('G', 0), "wait 350"},
+                      {303ms, extended('G', 1), "heal 2; wait 600"},
+                      {304ms, healed('F', 2), "wait never"},
+                      {320ms, release(), "release; wait 370"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(no_vote_on_an_extend_counts_after_the_release) {
+    lease machine = held();
+    play(machine, {
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {310ms, release(), "release; wait 360"},
+                      {311ms, extended('G', 0), "wait never"},
+                      {311ms, extended('G', 1), "wait never"},
+                      {311ms, extended('N', 2), "wait never"},
+                      {312ms, extend(2s), "wait never"},
+                      {313ms, timer(), "wait 360"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(goes_on_releasing_for_the_longest_ttl_that_was_sent) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, extend(5s), "extend #1; wait 70"},
+                      {30ms, release(), "release; wait 80"},
+                      {80ms, timer(), "resolved no_quorum; wait 5082"},
+                      {5082ms, timer(), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(extends_again_in_place_of_next) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, extend(2s), "extend #1; wait 70"},
+                      {30ms, extended('G', 0), "wait 70"},
+                  });
+    const lease_tag tag(purpose::extend, 1);
+    BOOST_TEST(!machine.note(1, tag, vote::granted()));
+    auto action = machine.on_vote(1, tag, vote::granted(), at(31ms));
+    BOOST_TEST(describe(machine, action) == "extended");
+    action = machine.extend(3s, at(31ms));
+    BOOST_TEST(describe(machine, action) == "extend #2");
+    BOOST_TEST(in_ms(machine.watchdog().ttl()) == "3000");
+}
+
+// Lost.
+
+BOOST_AUTO_TEST_CASE(says_that_it_is_lost_and_then_gives_back) {
+    lease machine = held();
+    play(machine, {
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {310ms, extended('N', 0), "wait 350"},
+                      {311ms, extended('D', 1), "lost keys_gone; release; wait 361"},
+                      {320ms, release(), "wait never"},
+                      {321ms, released('G', 0), "wait never"},
+                      {322ms, released('G', 1), "resolved expired; wait 1323"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(is_still_valid_while_it_says_that_it_is_lost) {
+    lease machine = held();
+    auto action = machine.on_time(at(938ms));  // and the timer for the renewal came late, too
+    BOOST_TEST(describe(machine, action) == "lost unrenewable");
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    BOOST_TEST(machine.held());
+    action = machine.next(at(938ms));
+    BOOST_TEST(describe(machine, action) == "release");
+    BOOST_TEST((machine.valid_until() == time_point::min()));
+}
+
+BOOST_AUTO_TEST_CASE(is_lost_when_its_client_is_closed) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, close(), "lost closed; release; wait 70"},
+                      {21ms, close(), "wait never"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
+    lease machine = held();
+    play(machine, {{20ms, release(), "release; wait 70"}});
+    machine.disconnect();
+    BOOST_TEST(machine.ended());
+    BOOST_TEST((machine.outcome() == release_outcome::no_quorum));
+
+    lease resolved = held();
+    play(resolved, {
+                       {20ms, release(), "release; wait 70"},
+                       {25ms, released('G', 0), "wait never"},
+                       {26ms, released('G', 1), "resolved released; wait 1032"},
+                   });
+    resolved.disconnect();
+    BOOST_TEST((resolved.outcome() == release_outcome::released));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

@@ -1,0 +1,569 @@
+#include "simulation/client.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::simulation {
+
+using purpose = core::lease_tag::purpose_type;
+
+namespace {
+
+double some_rate(world& w) {
+    const double wrong = w.faults().clock_rates;
+    return w.random.chance(0.3) ? (w.random.chance(0.5) ? 1 + wrong : 1 - wrong)
+                                : w.random.between(1 - wrong, 1 + wrong);
+}
+
+std::string words(const core::lease::action& a) {
+    static constexpr const char* names[] = {"acquire", "extend", "release", "remaining", "heal"};
+    std::string text = names[static_cast<std::size_t>(a.tag.purpose())];
+    if (a.tag.purpose() == purpose::extend) {
+        text += " #" + std::to_string(a.tag.round());
+    }
+    return a.target == core::lease::action::every_instance
+               ? text + " to all"
+               : text + " to instance " + std::to_string(a.target);
+}
+
+std::string words(const core::vote& v) {
+    switch (v.kind) {
+        case core::vote_kind::granted:
+            return "granted";
+        case core::vote_kind::denied:
+            return v.holder == core::holder::nobody ? "denied, no such key" : "denied, another's";
+        case core::vote_kind::failed:
+            break;
+    }
+    static constexpr const char* why[] = {"?",        "down",    "overloaded",
+                                          "stalled",  "withdrawn", "too late",
+                                          "timeout",  "connection lost", "server error",
+                                          "unexpected reply"};
+    return std::string("failed, ") + why[static_cast<std::size_t>(v.reason)];
+}
+
+}  // namespace
+
+client::client(world& w, checker& c, std::vector<std::unique_ptr<server>>& servers,
+               std::size_t index)
+    : world_(w),
+      checker_(c),
+      servers_(servers),
+      name_("client " + std::to_string(index)),
+      clock_(some_rate(w), w.random.up_to(100h)),
+      last_sent_(servers.size()),
+      last_executed_(servers.size()),
+      recent_(now()) {
+    const std::size_t lanes = w.faults().second_connections > 0 ? 2 : 1;
+    connections_.resize(servers.size());
+    for (std::size_t i = 0; i != servers.size(); ++i) {
+        for (std::size_t lane = 0; lane != lanes; ++lane) {
+            connections_[i].push_back(std::make_unique<connection>(
+                w, *servers[i], name_, last_executed_[i],
+                [this, i](const request& r, const core::vote& v) {
+                    run_or_defer([this, i, r, v] { on_answer(i, r, v); });
+                }));
+        }
+    }
+}
+
+// --- The process ------------------------------------------------------------------------------------
+
+void client::post(true_time when, world::step what) {
+    world_.at(when, [this, f = std::move(what)]() mutable { run_or_defer(std::move(f)); });
+}
+
+void client::run_or_defer(world::step what) {
+    if (dead_) {
+        return;
+    }
+    if (world_.now() < paused_until_) {
+        post(paused_until_, std::move(what));
+        return;
+    }
+    what();
+}
+
+void client::pause(duration how_long) {
+    paused_until_ = std::max(paused_until_, world_.now() + how_long);
+    if (world_.tracing()) {
+        world_.tell(name_, "stands still for " + in_ms(how_long));
+    }
+}
+
+void client::crash() {
+    if (dead_) {
+        return;
+    }
+    world_.count(fault::client_crash);
+    if (world_.tracing()) {
+        world_.tell(name_, "crashes");
+    }
+    dead_ = true;
+    for (auto& lanes : connections_) {
+        for (auto& one : lanes) {
+            one->abandon();
+        }
+    }
+    for (token_life& life : lives_) {
+        end_validity(life);
+    }
+}
+
+void client::close() {
+    run_or_defer([this] {
+        if (closing_) {
+            return;
+        }
+        world_.count(fault::client_close);
+        if (world_.tracing()) {
+            world_.tell(name_, "is closed");
+        }
+        closing_ = true;
+        for (operation& o : operations_) {
+            if (o.running) {
+                drive(o, core::acquire::event::cancel());
+            }
+        }
+        for (token_life& life : lives_) {
+            drive(life, life.machine.close(), now());
+        }
+    });
+}
+
+void client::reset(std::size_t server) {
+    auto& lanes = connections_[server];
+    lanes[world_.random.below(lanes.size())]->reset();
+}
+
+void client::block(std::size_t server, connection::direction d, true_time until) {
+    for (auto& one : connections_[server]) {
+        one->block(d, until);
+    }
+}
+
+void client::expect_nothing_pending() const {
+    if (dead_) {
+        return;
+    }
+    for (const operation& o : operations_) {
+        if (o.running) {
+            world_.violation("liveness", name_ + " still waits for " + o.lock.key);
+        }
+    }
+    for (const token_life& life : lives_) {
+        if (!life.machine.ended()) {
+            world_.violation("liveness", name_ + " has not done with token " + life.token);
+        }
+    }
+}
+
+// --- Its users --------------------------------------------------------------------------------------
+
+spec client::some_spec(const std::string& key) {
+    dice& random = world_.random;
+    spec s;
+    s.key = key;
+    s.lease.instances = servers_.size();
+    s.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
+    s.lease.renew_interval = random.chance(0.15) ? duration{} : duration(s.lease.ttl / 3);
+    s.lease.max_hold = random.chance(0.1) ? random.between(s.lease.ttl / 2, s.lease.ttl * 3)
+                                          : duration{};
+    s.lease.drift = world_.profile().drift;
+    s.lease.instance_timeout = random.between(20ms, 50ms);
+    s.acquire.instances = servers_.size();
+    s.acquire.ttl = s.lease.ttl;
+    s.acquire.drift = s.lease.drift;
+    s.acquire.instance_timeout = s.lease.instance_timeout;
+    s.acquire.retry = {4ms, 60ms};
+    s.acquire.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
+    s.acquire.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
+    return s;
+}
+
+core::time_point client::some_deadline() {
+    switch (world_.random.below(4)) {
+        case 0:
+            return core::time_point::min();
+        case 1:
+            return now() + world_.random.up_to(300ms);
+        default:
+            return core::never;
+    }
+}
+
+void client::start(const std::vector<std::string>& keys, true_time end) {
+    end_ = end;
+    const std::size_t users = 1 + world_.random.below(2);
+    for (std::size_t i = 0; i != users; ++i) {
+        user& u = users_.emplace_back();
+        u.lock = some_spec(keys[world_.random.below(keys.size())]);
+        think(u, world_.random.up_to(30ms));
+    }
+}
+
+void client::think(user& u, duration how_long) {
+    u.waiting = nullptr;
+    u.lease = nullptr;
+    post(world_.now() + how_long, [this, &u] { take(u); });
+}
+
+void client::take(user& u) {
+    if (world_.now() >= end_ || closing_) {
+        return;
+    }
+    core::acquire_settings settings = u.lock.acquire;
+    settings.deadline = some_deadline();
+    operation& o = operations_.emplace_back(u.lock, settings, seed());
+    o.started = world_.now();
+    o.on_finished = [this, &u](token_life* granted) {
+        if (granted != nullptr) {
+            hold(u, *granted);
+        } else {
+            think(u, world_.random.up_to(50ms));
+        }
+    };
+    u.waiting = &o;
+    if (world_.goes_wrong(world_.faults().cancellations)) {
+        const duration when = world_.random.chance(0.3) ? world_.random.up_to(100us)
+                                                        : world_.random.up_to(40ms);
+        post(world_.now() + when, [this, &o] {
+            if (o.running) {
+                world_.count(fault::cancellation);
+                if (world_.tracing()) {
+                    world_.tell(name_, "cancels its acquire of " + o.lock.key);
+                }
+                drive(o, core::acquire::event::cancel());
+            }
+        });
+    }
+    drive(o, core::acquire::event::start());
+}
+
+/// The critical section.
+void client::hold(user& u, token_life& life) {
+    u.lease = &life;
+    life.on_lost = [this, &u] {
+        if (u.lease != nullptr) {
+            think(u, world_.random.up_to(30ms));
+        }
+    };
+    dice& random = world_.random;
+    const duration ttl = u.lock.lease.ttl;
+    const duration how_long = random.chance(0.5)   ? random.up_to(ttl / 10)
+                              : random.chance(0.7) ? random.up_to(ttl)
+                                                   : random.up_to(ttl * 3);
+    if (random.chance(0.25)) {
+        const duration other_ttl =
+            std::chrono::duration_cast<core::milliseconds>(random.between(ttl / 2, ttl * 2));
+        post(world_.now() + random.up_to(how_long), [this, &life, other_ttl] {
+            if (life.machine.held() && !life.on_extended) {
+                life.on_extended = [](bool) {};
+                if (world_.tracing()) {
+                    world_.tell(name_, "asks for a ttl of " + in_ms(other_ttl));
+                }
+                drive(life, life.machine.extend(other_ttl, now()), now());
+            }
+        });
+    }
+    post(world_.now() + how_long, [this, &u, &life] { let_go(u, life); });
+}
+
+void client::let_go(user& u, token_life& life) {
+    if (!life.machine.held()) {
+        return;
+    }
+    if (world_.tracing()) {
+        world_.tell(name_, "releases " + life.lock.key + ", token " + life.token);
+    }
+    end_validity(life);
+    life.let_go = true;
+    drive(life, life.machine.release(now()), now());
+    think(u, world_.random.up_to(30ms));
+}
+
+// --- An acquire -------------------------------------------------------------------------------------
+
+void client::drive(operation& o, core::acquire::event event) {
+    using kind = core::acquire::action::kind_type;
+    const core::time_point now = this->now();
+    while (o.running) {
+        const core::acquire::action action = o.machine.resume(event, now);
+        switch (action.kind) {
+            case kind::attempt:
+                begin_attempt(o, now);
+                break;
+            case kind::give_back:
+                give_back(o, now);
+                break;
+            case kind::wait:
+                wait(o, action.time);
+                return;
+            case kind::granted: {
+                token_life& life = *o.life;
+                life.attempt = nullptr;
+                ++world_.tally.acquisitions;
+                if (world_.tracing()) {
+                    world_.tell(name_, "holds " + o.lock.key + ", token " + life.token +
+                                           ", valid for " + in_ms(action.time - now));
+                }
+                drive(life, life.machine.hold(o.machine.sent(), action.time, now), now);
+                finish(o, &life);
+                return;
+            }
+            case kind::failed:
+                finish(o, nullptr);
+                return;
+        }
+        event = core::acquire::event::done();
+    }
+}
+
+void client::begin_attempt(operation& o, core::time_point now) {
+    if (o.life != nullptr) {
+        o.life->attempt = nullptr;
+        o.life->machine.detach();
+    }
+    const std::string token = fresh_token();
+    checker_.on_fresh_token(token);
+    token_life& life = lives_.emplace_back(*this, o.lock, o, token, seed());
+    checker_.add(life);
+    o.life = &life;
+    ++world_.tally.attempts;
+    submit(life, life.machine.start(), now);
+}
+
+void client::give_back(operation& o, core::time_point now) {
+    token_life& life = *o.life;
+    if (world_.tracing()) {
+        world_.tell(name_, "gives back " + o.lock.key + ", token " + life.token);
+    }
+    life.let_go = true;
+    drive(life, life.machine.give_back(now), now);
+    for (std::size_t i = 0; i != servers_.size(); ++i) {
+        if (o.machine.asks_remaining(i)) {
+            submit(life, core::lease::ask_remaining(i), now);
+        }
+    }
+}
+
+void client::finish(operation& o, token_life* granted) {
+    o.running = false;
+    const bool late = o.deadline > clock_.at(o.started) && o.deadline != core::never &&
+                      now() > o.deadline + 1ms && paused_until_ < o.started;
+    if (late) {
+        world_.violation("deadline", name_ + " was told later than it wanted to wait");
+    }
+    if (granted == nullptr && o.life != nullptr) {
+        o.life->attempt = nullptr;
+        o.life->machine.detach();
+    }
+    deliver_later([&o, granted] { o.on_finished(granted); });
+}
+
+void client::wait(operation& o, core::time_point until) {
+    if (until >= o.timer) {
+        return;
+    }
+    o.timer = until;
+    post(clock_.when(until), [this, &o, until] {
+        if (o.timer == until && o.running) {
+            o.timer = core::never;
+            recent_ = now();
+            drive(o, core::acquire::event::timer());
+        }
+    });
+}
+
+// --- A lease ----------------------------------------------------------------------------------------
+
+void client::drive(token_life& life, core::lease::action action, core::time_point now) {
+    using kind = core::lease::action::kind_type;
+    for (;;) {
+        observe(life);
+        switch (action.kind) {
+            case kind::wait:
+                wait(life, action.time);
+                return;
+            case kind::send:
+                submit(life, action, now);
+                break;
+            case kind::extended:
+                std::exchange(life.on_extended, nullptr)(action.success);
+                break;
+            case kind::lost:
+                if (world_.tracing()) {
+                    world_.tell(name_, "has lost " + life.lock.key + ", token " + life.token);
+                }
+                checker_.on_lost(life, action.why);
+                end_validity(life);
+                life.let_go = true;
+                if (life.on_lost) {
+                    deliver_later(std::exchange(life.on_lost, nullptr));
+                }
+                break;
+            case kind::resolved:
+                break;
+            case kind::ended:
+                checker_.on_ended(life);
+                return;
+        }
+        action = life.machine.next(now);
+    }
+}
+
+/// What others may read of a lease has changed.
+void client::observe(token_life& life) {
+    if (!life.machine.held() || life.let_go) {
+        return;
+    }
+    const core::renew& watchdog = life.machine.watchdog();
+    world_.tally.renewals += watchdog.won() - std::exchange(life.renewals, watchdog.won());
+    if (!life.counts || life.valid_until != watchdog.valid_until()) {
+        life.valid_until = watchdog.valid_until();
+        checker_.on_validity(life);
+    }
+}
+
+void client::end_validity(token_life& life) {
+    checker_.on_invalid(life);
+}
+
+void client::wait(token_life& life, core::time_point until) {
+    if (until >= life.timer) {
+        return;
+    }
+    life.timer = until;
+    post(clock_.when(until), [this, &life, until] {
+        if (life.timer == until && !life.machine.ended()) {
+            life.timer = core::never;
+            recent_ = now();
+            drive(life, life.machine.on_time(now()), now());
+        }
+    });
+}
+
+void client::on_answer(std::size_t server, const request& r, const core::vote& v) {
+    token_life& life = *r.life;
+    if (world_.tracing()) {
+        world_.tell(name_, "hears from instance " + std::to_string(server) + ": " +
+                               words(core::lease::action::send(r.command.verb, r.tag, {}, 0))
+                                   .substr(0, 9) +
+                               " of token " + life.token + " " + words(v));
+    }
+    --life.unanswered;
+    if (v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
+        life.outcome_unknown = true;
+    }
+    const bool acquires = r.tag.purpose() == purpose::acquire;
+    if (acquires && v.kind == core::vote_kind::granted && life.let_go) {
+        world_.count(fault::late_grant);
+    }
+    if (r.tag.purpose() == purpose::heal && v.kind == core::vote_kind::granted) {
+        ++world_.tally.heals;
+    }
+    if (!life.machine.note(server, r.tag, v)) {
+        const core::time_point time = r.tag.purpose() == purpose::extend ? now() : recent_;
+        drive(life, life.machine.on_vote(server, r.tag, v, time), time);
+    }
+    if (acquires && life.machine.acquiring()) {
+        operation& o = *life.attempt;
+        if (!o.machine.note(server, v)) {
+            drive(o, core::acquire::event::voted(server, v));
+        }
+    } else if (r.tag.purpose() == purpose::remaining && life.attempt != nullptr) {
+        drive(*life.attempt, core::acquire::event::remaining(server, v));
+    }
+}
+
+// --- The engine -------------------------------------------------------------------------------------
+
+std::string client::fresh_token() {
+    return name_.substr(7) + "." + std::to_string(++tokens_);
+}
+
+void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
+    const bool has_deadline =
+        what.verb == core::verb::acquire || what.verb == core::verb::extend;
+    life.unanswered += what.target == core::lease::action::every_instance ? servers_.size() : 1;
+    batch_.push_back(
+        {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
+    schedule_turn();
+    // Forced: the lease is let go in the turn in which it is to be renewed.
+    if (what.tag.purpose() == purpose::extend && world_.random.chance(0.05)) {
+        for (user& u : users_) {
+            if (u.lease == &life) {
+                post(world_.now(), [this, &u, &life] {
+                    if (u.lease == &life) {
+                        let_go(u, life);
+                    }
+                });
+            }
+        }
+    }
+}
+
+void client::deliver_later(world::step handler) {
+    handlers_.push_back(std::move(handler));
+    schedule_turn();
+}
+
+void client::schedule_turn() {
+    if (!turn_scheduled_) {
+        turn_scheduled_ = true;
+        const duration busy = world_.random.chance(0.05) ? world_.random.up_to(3ms) : 10us;
+        post(world_.now() + busy, [this] { turn(); });
+    }
+}
+
+void client::turn() {
+    recent_ = now();
+    turn_scheduled_ = false;
+    for (const auto& handler : std::exchange(handlers_, {})) {
+        handler();
+    }
+    for (const submission& s : std::exchange(batch_, {})) {
+        if (world_.tracing()) {
+            world_.tell(name_, "sends " + words(s.what) + ", token " + s.life->token);
+        }
+        if (s.what.target != core::lease::action::every_instance) {
+            send(s, s.what.target);
+            continue;
+        }
+        for (std::size_t i = 0; i != servers_.size(); ++i) {
+            send(s, i);
+        }
+    }
+}
+
+void client::send(const submission& s, std::size_t server) {
+    request r;
+    r.life = s.life;
+    r.tag = s.what.tag;
+    r.command.verb = s.what.verb;
+    r.command.key = s.life->lock.key;
+    r.command.token = s.life->token;
+    r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
+    const bool second = connections_[server].size() > 1 &&
+                        world_.goes_wrong(world_.faults().second_connections);
+    connection& way = *connections_[server][second ? 1 : 0];
+    core::failure why = core::failure::none;
+    if (!s.life->machine.wanted(server, s.what.tag)) {
+        world_.count(fault::withdrawn);
+        why = core::failure::withdrawn;
+    } else if (now() > s.deadline) {
+        why = core::failure::too_late;
+    } else if (!way.ready()) {
+        world_.count(fault::refused);
+        why = core::failure::down;
+    }
+    if (why != core::failure::none) {
+        on_answer(server, r, core::vote::failed(why));
+        return;
+    }
+    checker_.on_sent(*s.life, s.what.tag);
+    r.order = ++last_sent_[server];
+    way.send(r);
+}
+
+}  // namespace colock::simulation

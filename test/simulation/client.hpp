@@ -1,0 +1,175 @@
+#ifndef COLOCK_TEST_SIMULATION_CLIENT_HPP
+#define COLOCK_TEST_SIMULATION_CLIENT_HPP
+
+#include "simulation/checker.hpp"
+#include "simulation/connection.hpp"
+#include "simulation/server.hpp"
+#include "simulation/world.hpp"
+
+#include "core/acquire.hpp"
+#include "core/lease.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+
+class client;
+struct operation;
+
+/// What a lock object knows: `runtime::lock_spec`.
+struct spec {
+    std::string key;
+    core::lease_settings lease;
+    core::acquire_settings acquire;
+};
+
+/// Drives a `core::lease`, as `runtime::lease_state` does.
+struct token_life {
+    token_life(client& o, const spec& s, operation& by, std::string t, std::uint64_t seed)
+        : owner(o), lock(s), attempt(&by), token(std::move(t)), machine(s.lease, seed) {}
+
+    client& owner;
+    const spec& lock;
+    operation* attempt;
+    std::string token;
+    core::lease machine;
+    core::time_point timer = core::never;
+    std::function<void(bool held_still)> on_extended;
+    std::function<void()> on_lost;
+
+    // For the checkers.
+    std::size_t unanswered = 0;      // votes that have not come
+    bool outcome_unknown = false;    // of one of its commands
+    bool let_go = false;             // released, lost or given back
+    bool counts = false;             // as a lease that may be valid
+    core::time_point valid_until{};  // while it counts
+    std::uint64_t destroyed_at = 0;  // instances, as bits
+    std::uint32_t renewals = 0;
+    core::duration shortest_ttl{};
+};
+
+/// Drives a `core::acquire`, as `runtime::acquire_operation` does.
+struct operation {
+    operation(const spec& s, const core::acquire_settings& settings, std::uint64_t seed)
+        : lock(s), deadline(settings.deadline), machine(settings, seed) {}
+
+    const spec& lock;
+    core::time_point deadline;
+    core::acquire machine;
+    token_life* life = nullptr;
+    core::time_point timer = core::never;
+    true_time started{};
+    bool running = true;
+    std::function<void(token_life* granted)> on_finished;
+};
+
+/// A process that uses the library: its engine and its users.
+///
+/// It does what `runtime::engine` does, in turns: what is submitted goes out at the end of a turn,
+/// handlers run at its begin. Between two turns anything may happen.
+class client {
+public:
+    client(world& w, checker& c, std::vector<std::unique_ptr<server>>& servers, std::size_t index);
+
+    /// Lets its users take locks until `end`.
+    void start(const std::vector<std::string>& keys, true_time end);
+
+    // What goes wrong.
+
+    void pause(duration how_long);
+    void crash();
+    void close();
+    /// A connection to that instance breaks.
+    void reset(std::size_t server);
+    void block(std::size_t server, connection::direction d, true_time until);
+
+    // For the checkers.
+
+    [[nodiscard]] bool dead() const { return dead_; }
+    [[nodiscard]] const local_clock& clock() const { return clock_; }
+    [[nodiscard]] core::time_point now() const { return clock_.at(world_.now()); }
+    [[nodiscard]] const std::string& who() const { return name_; }
+    /// Until when it last stood still.
+    [[nodiscard]] true_time paused_until() const { return paused_until_; }
+    void expect_nothing_pending() const;
+
+private:
+    struct user {
+        spec lock;
+        operation* waiting = nullptr;
+        token_life* lease = nullptr;
+        bool busy = false;
+    };
+    struct submission {
+        token_life* life;
+        core::lease::action what;
+        core::time_point deadline;
+    };
+
+    // Everything in the process happens through this: later, while it stands still; never, once it
+    // is dead.
+    void post(true_time when, world::step what);
+    void run_or_defer(world::step what);
+
+    // The user.
+    void think(user& u, duration how_long);
+    void take(user& u);
+    void hold(user& u, token_life& life);
+    void let_go(user& u, token_life& life);
+    [[nodiscard]] spec some_spec(const std::string& key);
+    [[nodiscard]] core::time_point some_deadline();
+
+    // The acquire operation.
+    void drive(operation& o, core::acquire::event event);
+    void begin_attempt(operation& o, core::time_point now);
+    void give_back(operation& o, core::time_point now);
+    void finish(operation& o, token_life* granted);
+    void wait(operation& o, core::time_point until);
+
+    // The lease.
+    void drive(token_life& life, core::lease::action action, core::time_point now);
+    void observe(token_life& life);
+    void wait(token_life& life, core::time_point until);
+    void end_validity(token_life& life);
+    void on_answer(std::size_t server, const request& r, const core::vote& v);
+
+    // The engine.
+    void submit(token_life& life, const core::lease::action& what, core::time_point now);
+    void schedule_turn();
+    void turn();
+    void send(const submission& s, std::size_t server);
+    void deliver_later(world::step handler);
+    [[nodiscard]] std::string fresh_token();
+    [[nodiscard]] std::uint64_t seed() { return world_.random.next(); }
+
+    world& world_;
+    checker& checker_;
+    std::vector<std::unique_ptr<server>>& servers_;
+    std::string name_;
+    local_clock clock_;
+    std::vector<std::uint64_t> last_sent_;
+    std::vector<std::uint64_t> last_executed_;
+    std::vector<std::vector<std::unique_ptr<connection>>> connections_;  // of each instance
+    std::deque<user> users_;
+    std::deque<operation> operations_;
+    std::deque<token_life> lives_;
+    std::vector<submission> batch_;
+    std::vector<world::step> handlers_;
+    bool turn_scheduled_ = false;
+    core::time_point recent_;
+    true_time paused_until_{};
+    true_time end_{};
+    bool dead_ = false;
+    bool closing_ = false;
+    std::uint64_t tokens_ = 0;
+};
+
+}  // namespace colock::simulation
+
+#endif

@@ -1,0 +1,136 @@
+#include "simulation/connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::simulation {
+
+connection::connection(world& w, server& s, std::string client, std::uint64_t& last_executed,
+                       answer_handler on_answer)
+    : world_(w),
+      server_(s),
+      client_(std::move(client)),
+      last_executed_(last_executed),
+      on_answer_(std::move(on_answer)) {
+    connect();
+}
+
+void connection::connect() {
+    if (abandoned_) {
+        return;
+    }
+    const true_time open = std::max(blocked_until_[to_server], blocked_until_[to_client]);
+    if (!server_.up() || open > world_.now()) {
+        world_.at(std::max(open, world_.now() + 5ms), [this] { connect(); });
+        return;
+    }
+    wires_.push_back(std::make_unique<wire>());
+    wire_ = wires_.back().get();
+}
+
+void connection::send(const request& r) {
+    put(*wire_, to_server, {{}, r, {}});
+}
+
+void connection::put(wire& w, direction d, message m) {
+    m.arrival = std::max(w.last_arrival[d], world_.now() + world_.delay());
+    w.last_arrival[d] = m.arrival;
+    world_.at(m.arrival, [this, &w, d] { pump(w, d); });
+    w.messages[d].push_back(std::move(m));
+}
+
+true_time connection::open_at(const wire& w, direction d) const {
+    true_time open = w.broken ? true_time{} : blocked_until_[d];
+    if (d == to_server) {
+        open = std::max(open, server_.paused_until());
+    }
+    return open;
+}
+
+/// Delivers what has arrived.
+void connection::pump(wire& w, direction d) {
+    auto& messages = w.messages[d];
+    while (!messages.empty() && messages.front().arrival <= world_.now()) {
+        const true_time open = open_at(w, d);
+        if (open > world_.now()) {
+            world_.at(open, [this, &w, d] { pump(w, d); });
+            return;
+        }
+        const message m = std::move(messages.front());
+        messages.pop_front();
+        if (d == to_server) {
+            execute(w, m.what);
+        } else {
+            on_answer_(m.what, m.answer);
+        }
+    }
+}
+
+void connection::execute(wire& w, const request& r) {
+    if (!server_.up()) {
+        return;
+    }
+    if (w.broken) {
+        world_.count(fault::straggler);
+    }
+    if (r.order < last_executed_) {
+        world_.count(fault::reordered);
+    }
+    last_executed_ = std::max(last_executed_, r.order);
+    core::vote answer;
+    if (world_.goes_wrong(world_.faults().error_replies)) {
+        world_.count(fault::error_reply);
+        answer = core::vote::failed(core::failure::server_error);
+    } else {
+        answer = server_.execute(r.command);
+    }
+    if (!w.broken) {
+        put(w, to_client, {{}, r, std::move(answer)});
+    }
+}
+
+void connection::block(direction d, true_time until) {
+    blocked_until_[d] = std::max(blocked_until_[d], until);
+}
+
+void connection::reset() {
+    if (wire_ == nullptr) {
+        return;
+    }
+    wire& w = *wire_;
+    wire_ = nullptr;
+    w.broken = true;
+    auto unanswered = std::move(w.messages[to_client]);
+    world_.count(fault::reset_after, unanswered.size());
+    w.messages[to_client].clear();
+    auto& unsent = w.messages[to_server];
+    unanswered.insert(unanswered.end(), unsent.begin(), unsent.end());
+    if (!server_.up() || !world_.goes_wrong(world_.faults().stragglers)) {
+        world_.count(fault::reset_before, unsent.size());
+        unsent.clear();
+    } else if (!unsent.empty()) {
+        const duration later = world_.random.up_to(80ms);
+        for (message& m : unsent) {
+            m.arrival = std::max(m.arrival, world_.now()) + later;
+        }
+        world_.at(unsent.back().arrival, [this, &w] { pump(w, to_server); });
+        world_.at(unsent.front().arrival, [this, &w] { pump(w, to_server); });
+    }
+    if (world_.tracing()) {
+        world_.tell(client_, "connection to " + server_.who() + " breaks, " +
+                                 std::to_string(unanswered.size()) + " commands unanswered");
+    }
+    world_.after(world_.random.up_to(1ms), [this, lost = std::move(unanswered)] {
+        for (const message& m : lost) {
+            on_answer_(m.what, core::vote::failed(core::failure::connection_lost));
+        }
+    });
+    world_.after(world_.random.between(1ms, 20ms), [this] { connect(); });
+}
+
+void connection::abandon() {
+    abandoned_ = true;
+    wire_ = nullptr;
+}
+
+}  // namespace colock::simulation

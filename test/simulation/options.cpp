@@ -1,0 +1,146 @@
+#include "simulation/options.hpp"
+
+#include "simulation/dice.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace colock::simulation {
+namespace {
+
+fault_model calm() {
+    fault_model f;
+    f.cancellations = 0.05;
+    return f;
+}
+
+fault_model network() {
+    fault_model f;
+    f.slow_messages = 0.02;
+    f.error_replies = 0.01;
+    f.resets = 3;
+    f.partitions = 3;
+    f.cancellations = 0.1;
+    f.clock_rates = 0.004;
+    return f;
+}
+
+fault_model reordering() {
+    fault_model f;
+    f.slow_messages = 0.05;
+    f.second_connections = 0.4;
+    f.resets = 1;
+    f.stragglers = 0.8;
+    f.cancellations = 0.2;
+    f.clock_rates = 0.004;
+    return f;
+}
+
+fault_model processes() {
+    fault_model f;
+    f.slow_messages = 0.01;
+    f.resets = 0.5;
+    f.instance_pauses = 2;
+    f.restarts_with_data = 1;
+    f.client_pauses = 2;
+    f.client_crashes = 0.5;
+    f.client_closes = 0.3;
+    f.cancellations = 0.1;
+    f.clock_rates = 0.004;
+    return f;
+}
+
+fault_model clocks() {
+    fault_model f = network();
+    f.client_pauses = 1;
+    f.clock_rates = 0.1;
+    return f;
+}
+
+fault_model cancelling() {
+    fault_model f;
+    f.slow_messages = 0.05;
+    f.error_replies = 0.02;
+    f.resets = 1;
+    f.cancellations = 0.7;
+    f.client_closes = 1;
+    return f;
+}
+
+fault_model data_loss() {
+    fault_model f;
+    f.slow_messages = 0.02;
+    f.resets = 0.5;
+    f.restarts_without_data = 1;
+    f.rollbacks = 1;
+    f.clock_jumps = 1;
+    f.foreign_deletes = 1;
+    f.foreign_expiries = 1;
+    f.cancellations = 0.05;
+    f.clock_rates = 0.004;
+    return f;
+}
+
+fault_model everything() {
+    fault_model f = data_loss();
+    f.error_replies = 0.01;
+    f.second_connections = 0.05;
+    f.resets = 2;
+    f.partitions = 2;
+    f.instance_pauses = 1;
+    f.restarts_with_data = 0.5;
+    f.client_pauses = 1;
+    f.client_crashes = 0.3;
+    f.client_closes = 0.2;
+    f.cancellations = 0.1;
+    return f;
+}
+
+/// The bound that a user who cannot trust his clocks has to set: 1.1 / 0.9 is 1.22.
+constexpr core::drift_bound wide{0.23, 2ms};
+
+}  // namespace
+
+std::string_view name(fault f) {
+    static constexpr std::array<std::string_view, fault_count> names = {
+        "slow_message",         "reset_before",    "reset_after",
+        "straggler",            "reordered",       "refused",
+        "error_reply",          "partition",       "partition_to_server",
+        "partition_to_client",  "flapping",        "instance_pause",
+        "restart_with_data",    "restart_without_data", "rollback",
+        "clock_drift",          "clock_jump_forward", "clock_jump_back",
+        "client_pause",         "client_hiccup",   "client_crash",
+        "client_close",         "cancellation",    "foreign_delete",
+        "foreign_expiry",       "withdrawn",       "late_grant",
+    };
+    return names[static_cast<std::size_t>(f)];
+}
+
+const std::vector<profile>& profiles() {
+    static const std::vector<profile> all = {
+        {"calm", "contention, cancellation and ordinary delays", calm(), {}, {true, true}},
+        {"network", "slow messages, resets, partitions", network(), {}, {}},
+        {"reordering", "several connections to an instance, and stragglers", reordering(), {}, {}},
+        {"processes", "pauses, crashes and restarts with data", processes(), {}, {}},
+        {"clocks", "clocks up to 10 % wrong, within a drift bound of 23 %", clocks(), wide, {}},
+        {"cancelling", "most acquires are cancelled, and clients closed", cancelling(), {}, {}},
+        {"data_loss", "lost data, clock jumps, strangers: only what Redlock can promise then",
+         data_loss(), {}, {}},
+        {"beyond_drift", "clocks up to 10 % wrong, without a drift bound for it", clocks(), {},
+         {false, false}},
+        {"everything", "all of it at once", everything(), {}, {}},
+    };
+    return all;
+}
+
+const profile* find_profile(std::string_view name) {
+    const auto found = std::find_if(profiles().begin(), profiles().end(),
+                                    [name](const profile& p) { return p.name == name; });
+    return found == profiles().end() ? nullptr : &*found;
+}
+
+const profile& profile_of(std::uint64_t seed) {
+    return profiles()[dice(~seed).below(profiles().size())];
+}
+
+}  // namespace colock::simulation

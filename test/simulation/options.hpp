@@ -1,0 +1,114 @@
+#ifndef COLOCK_TEST_SIMULATION_OPTIONS_HPP
+#define COLOCK_TEST_SIMULATION_OPTIONS_HPP
+
+#include "simulation/time.hpp"
+
+#include "core/validity.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace colock::simulation {
+
+/// What can go wrong, and is counted when it does.
+enum class fault : std::uint8_t {
+    slow_message,          ///< far slower than the others
+    reset_before,          ///< a connection broke, and a command on it was never executed
+    reset_after,           ///< a connection broke, and a command on it had been executed
+    straggler,             ///< executed after its connection was given up
+    reordered,             ///< overtook, on another connection, an earlier command of the same client
+    refused,               ///< there was no connection to send on
+    error_reply,           ///< refused by the server with an error
+    partition,             ///< a client and an instance did not hear each other
+    partition_to_server,   ///< only the instance did not hear
+    partition_to_client,   ///< only the client did not hear
+    flapping,              ///< several short ones in a row
+    instance_pause,
+    restart_with_data,
+    restart_without_data,
+    rollback,              ///< a restart that lost the last writes
+    clock_drift,           ///< a clock that runs more than a per mille wrong
+    clock_jump_forward,
+    clock_jump_back,
+    client_pause,          ///< longer than the ttl
+    client_hiccup,         ///< shorter
+    client_crash,
+    client_close,
+    cancellation,
+    foreign_delete,
+    foreign_expiry,        ///< somebody else shortened a key's ttl
+    withdrawn,             ///< a command was taken back before it was sent
+    late_grant,            ///< a grant came when its attempt had been given up
+    count,
+};
+inline constexpr std::size_t fault_count = static_cast<std::size_t>(fault::count);
+std::string_view name(fault f);
+
+/// The fault model: what may go wrong in a world, how often, and how badly. "Per run" is a mean; what
+/// is zero does not happen.
+struct fault_model {
+    // Every message.
+    duration least_delay = 50us;
+    duration usual_delay = 2ms;       ///< most are faster
+    double slow_messages = 0;         ///< share of messages that take up to `slow_delay`
+    duration slow_delay = 100ms;
+    double error_replies = 0;         ///< share of commands that the server refuses
+    double second_connections = 0;    ///< share of commands that go over a connection of their own
+
+    // Connections, per run.
+    double resets = 0;
+    double stragglers = 0.3;          ///< share of broken connections that still deliver
+    double partitions = 0;            ///< symmetric, one-way or flapping
+
+    // Instances, per run.
+    double instance_pauses = 0;
+    double restarts_with_data = 0;
+    double restarts_without_data = 0;
+    double rollbacks = 0;
+    double clock_jumps = 0;           ///< in both directions
+    double foreign_deletes = 0;
+    double foreign_expiries = 0;
+
+    // Clients, per run.
+    double client_pauses = 0;         ///< mostly longer than the ttl
+    double client_crashes = 0;
+    double client_closes = 0;
+    double cancellations = 0;         ///< share of acquires that are cancelled
+
+    // Clocks.
+    double clock_rates = 0.0005;      ///< at most so much too fast or too slow, as a factor
+};
+
+/// What the library promises under these faults; checked only as far as that.
+struct claims {
+    /// No two leases of one resource are valid at one moment. Always but for this: a lease is
+    /// excused whose keys were destroyed (lost by a restart or a rollback, deleted or shortened by
+    /// strangers, expired early by a server clock that was set forward) on so many instances that it
+    /// lost its quorum of keys by that alone. Plain Redlock does not survive this; fencing and the
+    /// restart quarantine answer to it.
+    bool mutual_exclusion = true;
+    /// Nobody loses a lease but by max_hold or because he did not want it renewed.
+    bool no_loss = false;
+};
+
+struct profile {
+    std::string_view name;
+    std::string_view what;
+    fault_model faults;
+    core::drift_bound drift;
+    simulation::claims claims;
+};
+
+const std::vector<profile>& profiles();
+
+/// Null if there is none of that name.
+const profile* find_profile(std::string_view name);
+
+/// The one for a seed, where none was named.
+const profile& profile_of(std::uint64_t seed);
+
+}  // namespace colock::simulation
+
+#endif

@@ -1,0 +1,170 @@
+#include "simulation/server.hpp"
+
+#include <utility>
+
+namespace colock::simulation {
+namespace {
+
+core::command about(core::verb verb, const std::string& key, std::string_view token = {},
+                    core::milliseconds ttl = {}) {
+    core::command c;
+    c.verb = verb;
+    c.key = key;
+    c.token = token;
+    c.ttl = ttl;
+    return c;
+}
+
+double some_rate(world& w) {
+    const double wrong = w.faults().clock_rates;
+    // The extremes are where the bounds are.
+    const double rate = w.random.chance(0.3) ? (w.random.chance(0.5) ? 1 + wrong : 1 - wrong)
+                                             : w.random.between(1 - wrong, 1 + wrong);
+    if (rate > 1.001 || rate < 0.999) {
+        w.count(fault::clock_drift);
+    }
+    return rate;
+}
+
+}  // namespace
+
+server::server(world& w, std::size_t index)
+    : world_(w),
+      name_("instance " + std::to_string(index)),
+      clock_(some_rate(w), w.random.up_to(100h)) {}
+
+core::vote server::execute(const core::command& command) {
+    if (command.verb != core::verb::remaining && world_.faults().rollbacks > 0) {
+        checkpoint();
+    }
+    const std::string key(command.key);
+    const std::string before = holder_of(key);
+    core::vote answer = state_.store.execute(command, clock_.at(world_.now()));
+    if (answer.kind == core::vote_kind::granted) {
+        if (command.verb == core::verb::acquire) {
+            if (!before.empty()) {
+                world_.violation("instance", name_ + " gave away a key that was held");
+            }
+            state_.tokens[key] = std::string(command.token);
+        } else {
+            if (before != command.token) {
+                world_.violation("token check", name_ + " changed the key of another token");
+            }
+            if (command.verb == core::verb::release) {
+                state_.tokens.erase(key);
+            }
+        }
+    }
+    return answer;
+}
+
+void server::checkpoint() {
+    constexpr std::size_t most_lost = 3;
+    if (checkpoints_.size() == most_lost) {
+        checkpoints_.erase(checkpoints_.begin());
+    }
+    checkpoints_.push_back(state_);
+}
+
+void server::pause(duration how_long) {
+    world_.count(fault::instance_pause);
+    if (world_.tracing()) {
+        world_.tell(name_, "stands still for " + in_ms(how_long));
+    }
+    paused_until_ = std::max(paused_until_, world_.now() + how_long);
+}
+
+void server::restart(duration how_long, data d) {
+    if (!up_) {
+        return;
+    }
+    static constexpr const char* words[] = {"with its data", "without its data",
+                                            "without its last writes"};
+    static constexpr fault kinds[] = {fault::restart_with_data, fault::restart_without_data,
+                                      fault::rollback};
+    world_.count(kinds[static_cast<std::size_t>(d)]);
+    if (world_.tracing()) {
+        world_.tell(name_, std::string("restarts ") + words[static_cast<std::size_t>(d)] +
+                               ", for " + in_ms(how_long));
+    }
+    up_ = false;
+    on_down();
+    if (d != data::kept) {
+        destroy_all();
+    }
+    if (d == data::lost) {
+        state_.store.clear();
+        state_.tokens.clear();
+    } else if (d == data::rolled_back && !checkpoints_.empty()) {
+        state_ = checkpoints_[world_.random.below(checkpoints_.size())];
+    }
+    checkpoints_.clear();
+    world_.after(how_long, [this] { up_ = true; });
+}
+
+void server::jump(duration by) {
+    const bool forward = by > duration::zero();
+    world_.count(forward ? fault::clock_jump_forward : fault::clock_jump_back);
+    if (world_.tracing()) {
+        world_.tell(name_, "its clock jumps by " + in_ms(by));
+    }
+    if (forward) {
+        destroy_all();
+    } else {
+        set_back_ -= by;
+    }
+    clock_.jump(world_.now(), by);
+}
+
+void server::delete_key(const std::string& key) {
+    const std::string token = holder_of(key);
+    if (token.empty()) {
+        return;
+    }
+    world_.count(fault::foreign_delete);
+    if (world_.tracing()) {
+        world_.tell(name_, "a stranger deletes " + key);
+    }
+    on_destroyed(token);
+    state_.store.execute(about(core::verb::release, key, token), clock_.at(world_.now()));
+    state_.tokens.erase(key);
+}
+
+void server::shorten_key(const std::string& key) {
+    const std::string token = holder_of(key);
+    if (token.empty()) {
+        return;
+    }
+    const core::milliseconds ttl(1 + static_cast<int>(world_.random.below(20)));
+    world_.count(fault::foreign_expiry);
+    if (world_.tracing()) {
+        world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
+    }
+    on_destroyed(token);
+    state_.store.execute(about(core::verb::extend, key, token, ttl), clock_.at(world_.now()));
+}
+
+void server::destroy_all() {
+    for (const auto& [key, token] : state_.tokens) {
+        if (holds_anything(key)) {
+            on_destroyed(token);
+        }
+    }
+}
+
+bool server::holds_anything(const std::string& key) {
+    return state_.store.execute(about(core::verb::remaining, key), clock_.at(world_.now()))
+               .holder == core::holder::another;
+}
+
+std::string server::holder_of(const std::string& key) {
+    const auto found = state_.tokens.find(key);
+    return found != state_.tokens.end() && holds_anything(key) ? found->second : std::string();
+}
+
+bool server::holds(const std::string& key, const std::string& token) {
+    const auto found = state_.tokens.find(key);
+    return found != state_.tokens.end() && found->second == token && holds_anything(key);
+}
+
+}  // namespace colock::simulation

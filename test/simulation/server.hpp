@@ -1,0 +1,80 @@
+#ifndef COLOCK_TEST_SIMULATION_SERVER_HPP
+#define COLOCK_TEST_SIMULATION_SERVER_HPP
+
+#include "simulation/time.hpp"
+#include "simulation/world.hpp"
+
+#include "core/command.hpp"
+#include "core/vote.hpp"
+#include "instance/memory/store.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+
+/// An instance: the memory instance's store, with a clock of its own, that can stand still, restart
+/// and lose what it knew. Nothing but the commands reaches it; it never sees true time.
+class server {
+public:
+    server(world& w, std::size_t index);
+
+    /// Executes a command now. `run` must be `incarnation()`: what was sent to a process that has
+    /// ended reaches nobody.
+    core::vote execute(const core::command& command);
+
+    [[nodiscard]] bool up() const { return up_; }
+    /// Until when it stands still; in the past, if it does not.
+    [[nodiscard]] true_time paused_until() const { return paused_until_; }
+
+    /// Called when it goes down: all connections to it break.
+    std::function<void()> on_down;
+
+    // What goes wrong.
+
+    void pause(duration how_long);
+    enum class data { kept, lost, rolled_back };
+    void restart(duration how_long, data d);
+    void jump(duration by);
+    void delete_key(const std::string& key);
+    void shorten_key(const std::string& key);
+
+    // What the checkers know.
+
+    /// Whether it has the key of this token now, by its own clock.
+    [[nodiscard]] bool holds(const std::string& key, const std::string& token);
+    [[nodiscard]] bool holds_anything(const std::string& key);
+    [[nodiscard]] std::string holder_of(const std::string& key);
+    /// Told of each token whose key was destroyed here.
+    std::function<void(const std::string& token)> on_destroyed;
+    /// By how much its clock was set back in all.
+    [[nodiscard]] duration set_back() const { return set_back_; }
+    [[nodiscard]] double rate() const { return clock_.rate(); }
+    [[nodiscard]] const std::string& who() const { return name_; }
+
+private:
+    struct state {
+        instance::memory::store store;
+        std::map<std::string, std::string> tokens;  // by key, the last that was granted
+    };
+
+    void destroy_all();
+    void checkpoint();
+
+    world& world_;
+    std::string name_;
+    local_clock clock_;
+    state state_;
+    std::vector<state> checkpoints_;  // what it would know after it lost its last writes
+    bool up_ = true;
+    true_time paused_until_{};
+    duration set_back_{};
+};
+
+}  // namespace colock::simulation
+
+#endif

@@ -1,0 +1,57 @@
+#ifndef COLOCK_TEST_SIMULATION_TIME_HPP
+#define COLOCK_TEST_SIMULATION_TIME_HPP
+
+#include "core/time.hpp"
+
+#include <chrono>
+#include <cstdint>
+
+namespace colock::simulation {
+
+using namespace std::chrono_literals;
+
+/// The time that nobody in the world knows, and in which everything happens.
+struct true_clock {
+    using rep = core::duration::rep;
+    using period = core::duration::period;
+    using duration = core::duration;
+    using time_point = std::chrono::time_point<true_clock, core::duration>;
+    static constexpr bool is_steady = true;
+};
+using true_time = true_clock::time_point;
+
+using core::duration;
+
+/// Somebody's clock: begins anywhere, runs too fast or too slow, and may be set.
+class local_clock {
+public:
+    explicit local_clock(double rate, duration offset = {})
+        : rate_(rate), local_(std::chrono::hours(1000) + offset) {}
+
+    [[nodiscard]] core::time_point at(true_time t) const { return local_ + scaled(t - true_, rate_); }
+
+    /// When it will show `t`, if it is not set before.
+    [[nodiscard]] true_time when(core::time_point t) const {
+        return true_ + scaled(t - local_, 1 / rate_) + 1ns;  // and not a moment before
+    }
+
+    void jump(true_time now, duration by) {
+        local_ = at(now) + by;
+        true_ = now;
+    }
+
+    [[nodiscard]] double rate() const { return rate_; }
+
+private:
+    static duration scaled(duration d, double factor) {
+        return duration(static_cast<duration::rep>(static_cast<double>(d.count()) * factor));
+    }
+
+    double rate_;
+    true_time true_{};
+    core::time_point local_;
+};
+
+}  // namespace colock::simulation
+
+#endif

@@ -1,0 +1,76 @@
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+namespace colock::simulation {
+
+void tally::add(const tally& other) {
+    steps += other.steps;
+    attempts += other.attempts;
+    acquisitions += other.acquisitions;
+    renewals += other.renewals;
+    heals += other.heals;
+    losses += other.losses;
+    excused += other.excused;
+    for (std::size_t i = 0; i != fault_count; ++i) {
+        faults[i] += other.faults[i];
+    }
+}
+
+void world::at(true_time when, step what) {
+    queue_.push_back({std::max(when, now_), order_++, std::move(what)});
+    std::push_heap(queue_.begin(), queue_.end(), later());
+}
+
+void world::run(true_time end, std::uint64_t most_steps) {
+    while (!queue_.empty() && queue_.front().when <= end && violations_.empty()) {
+        if (++tally.steps > most_steps) {
+            violation("bounded work", "more than " + std::to_string(most_steps) + " steps");
+            return;
+        }
+        std::pop_heap(queue_.begin(), queue_.end(), later());
+        entry next = std::move(queue_.back());
+        queue_.pop_back();
+        now_ = next.when;
+        next.what();
+    }
+    now_ = std::max(now_, end);
+}
+
+duration world::delay() {
+    const fault_model& f = faults();
+    if (goes_wrong(f.slow_messages)) {
+        count(fault::slow_message);
+        return random.up_to(f.slow_delay);
+    }
+    const duration least = f.least_delay;
+    // Many are quick, some take as long as usual, few take twice that.
+    const duration spread = random.up_to(f.usual_delay);
+    return least + (random.below(4) == 0 ? spread : spread / 8);
+}
+
+void world::tell(const std::string& who, const std::string& what) {
+    char time[32];
+    std::snprintf(time, sizeof time, "%12.3f ms  ",
+                  std::chrono::duration<double, std::milli>(now_.time_since_epoch()).count());
+    std::cout << time << who << std::string(who.size() < 12 ? 12 - who.size() : 1, ' ') << what
+              << '\n';
+}
+
+void world::violation(const std::string& rule, const std::string& what) {
+    violations_.push_back(rule + ": " + what);
+    if (trace_) {
+        tell("VIOLATION", violations_.back());
+    }
+}
+
+std::string in_ms(duration d) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f ms",
+                  std::chrono::duration<double, std::milli>(d).count());
+    return text;
+}
+
+}  // namespace colock::simulation

@@ -1,0 +1,100 @@
+#ifndef COLOCK_TEST_SIMULATION_WORLD_HPP
+#define COLOCK_TEST_SIMULATION_WORLD_HPP
+
+#include "simulation/dice.hpp"
+#include "simulation/options.hpp"
+#include "simulation/time.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::simulation {
+
+/// What one schedule came to.
+struct tally {
+    std::uint64_t steps = 0;
+    std::uint64_t attempts = 0;
+    std::uint64_t acquisitions = 0;
+    std::uint64_t renewals = 0;
+    std::uint64_t heals = 0;
+    std::uint64_t losses = 0;
+    std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
+    std::array<std::uint64_t, fault_count> faults{};
+
+    void add(const tally& other);
+};
+
+/// The time of a world, its chance, and what is yet to happen in it; what happened is told here.
+class world {
+public:
+    using step = std::function<void()>;
+
+    world(const simulation::profile& profile, std::uint64_t seed, bool trace)
+        : random(seed), profile_(profile), trace_(trace) {}
+
+    dice random;
+    simulation::tally tally;
+
+    [[nodiscard]] true_time now() const { return now_; }
+    [[nodiscard]] const simulation::profile& profile() const { return profile_; }
+    [[nodiscard]] const fault_model& faults() const { return profile_.faults; }
+
+    void at(true_time when, step what);
+    void after(duration delay, step what) { at(now_ + delay, std::move(what)); }
+
+    /// Runs what happens until `end`, or until there have been so many steps.
+    void run(true_time end, std::uint64_t most_steps);
+
+    /// From now on nothing goes wrong any more.
+    void calm_down() { calm_ = true; }
+    [[nodiscard]] bool calm() const { return calm_; }
+
+    /// Whether a thing that goes wrong in that share of cases goes wrong now.
+    bool goes_wrong(double probability) {
+        return probability > 0 && !calm_ && random.chance(probability);
+    }
+    void count(fault f, std::uint64_t n = 1) { tally.faults[static_cast<std::size_t>(f)] += n; }
+
+    /// How long a message takes.
+    duration delay();
+
+    [[nodiscard]] bool tracing() const { return trace_; }
+    /// A line of the timeline; to be called only when `tracing`.
+    void tell(const std::string& who, const std::string& what);
+
+    /// Something that must not happen.
+    void violation(const std::string& rule, const std::string& what);
+    [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
+
+private:
+    struct entry {
+        true_time when;
+        std::uint64_t order;
+        step what;
+    };
+    struct later {
+        bool operator()(const entry& a, const entry& b) const {
+            return a.when != b.when ? a.when > b.when : a.order > b.order;
+        }
+    };
+
+    simulation::profile profile_;
+    bool trace_;
+    bool calm_ = false;
+    true_time now_{};
+    std::uint64_t order_ = 0;
+    std::vector<entry> queue_;  // a heap
+    std::vector<std::string> violations_;
+};
+
+/// "12.345 ms"
+std::string in_ms(duration d);
+
+}  // namespace colock::simulation
+
+#endif

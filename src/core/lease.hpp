@@ -185,7 +185,7 @@ public:
                 if (v.kind == vote_kind::granted) {
                     keys_[index] = belief::yes;
                 }
-                break;
+                return !is_late_grant(index, v);
             case lease_tag::purpose_type::remaining:
                 break;
         }

@@ -26,11 +26,14 @@ struct token_life;
 ///   broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
-/// - *healed only by a quorum*: see `on_sent`.
 /// - *loss in time*: the loss of a lease is announced before its validity ends.
 /// - *needless loss*: see `claims`.
-/// - *undone*: when all commands of a token were answered, and its life has ended, no instance has
-///   its key.
+/// - *undone*: when all commands of a token were answered, and its life has ended before its keys
+///   were gone by themselves, no instance has its key.
+/// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
+/// - *deadline*, *liveness*: an acquire ends when its caller wanted it to; with a healthy majority
+///   every acquire and every release ends.
+/// - *token check*: no command changes the key of another token.
 class checker {
 public:
     checker(world& w, std::vector<std::unique_ptr<server>>& servers)

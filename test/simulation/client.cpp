@@ -35,10 +35,9 @@ std::string words(const core::vote& v) {
         case core::vote_kind::failed:
             break;
     }
-    static constexpr const char* why[] = {"?",        "down",    "overloaded",
-                                          "stalled",  "withdrawn", "too late",
-                                          "timeout",  "connection lost", "server error",
-                                          "unexpected reply"};
+    static constexpr const char* why[] = {
+        "?",        "down",    "overloaded",      "stalled",      "withdrawn",
+        "too late", "timeout", "connection lost", "server error", "unexpected reply"};
     return std::string("failed, ") + why[static_cast<std::size_t>(v.reason)];
 }
 
@@ -106,7 +105,7 @@ void client::crash() {
         }
     }
     for (token_life& life : lives_) {
-        end_validity(life);
+        end(life);
     }
 }
 
@@ -167,8 +166,8 @@ spec client::some_spec(const std::string& key) {
     s.lease.instances = servers_.size();
     s.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
     s.lease.renew_interval = random.chance(0.15) ? duration{} : duration(s.lease.ttl / 3);
-    s.lease.max_hold = random.chance(0.1) ? random.between(s.lease.ttl / 2, s.lease.ttl * 3)
-                                          : duration{};
+    s.lease.max_hold =
+        random.chance(0.1) ? random.between(s.lease.ttl / 2, s.lease.ttl * 3) : duration{};
     s.lease.drift = world_.profile().drift;
     s.lease.instance_timeout = random.between(20ms, 50ms);
     s.acquire.instances = servers_.size();
@@ -225,8 +224,8 @@ void client::take(user& u) {
     };
     u.waiting = &o;
     if (world_.goes_wrong(world_.faults().cancellations)) {
-        const duration when = world_.random.chance(0.3) ? world_.random.up_to(100us)
-                                                        : world_.random.up_to(40ms);
+        const duration when =
+            world_.random.chance(0.3) ? world_.random.up_to(100us) : world_.random.up_to(40ms);
         post(world_.now() + when, [this, &o] {
             if (o.running) {
                 world_.count(fault::cancellation);
@@ -276,8 +275,7 @@ void client::let_go(user& u, token_life& life) {
     if (world_.tracing()) {
         world_.tell(name_, "releases " + life.lock.key + ", token " + life.token);
     }
-    end_validity(life);
-    life.let_go = true;
+    end(life);
     drive(life, life.machine.release(now()), now());
     think(u, world_.random.up_to(30ms));
 }
@@ -338,7 +336,7 @@ void client::give_back(operation& o, core::time_point now) {
     if (world_.tracing()) {
         world_.tell(name_, "gives back " + o.lock.key + ", token " + life.token);
     }
-    life.let_go = true;
+    end(life);
     drive(life, life.machine.give_back(now), now);
     for (std::size_t i = 0; i != servers_.size(); ++i) {
         if (o.machine.asks_remaining(i)) {
@@ -396,8 +394,7 @@ void client::drive(token_life& life, core::lease::action action, core::time_poin
                     world_.tell(name_, "has lost " + life.lock.key + ", token " + life.token);
                 }
                 checker_.on_lost(life, action.why);
-                end_validity(life);
-                life.let_go = true;
+                end(life);
                 if (life.on_lost) {
                     deliver_later(std::exchange(life.on_lost, nullptr));
                 }
@@ -425,8 +422,11 @@ void client::observe(token_life& life) {
     }
 }
 
-void client::end_validity(token_life& life) {
+/// It is not to be believed any more, and to be given back.
+void client::end(token_life& life) {
     checker_.on_invalid(life);
+    life.let_go = true;
+    life.let_go_at = now();
 }
 
 void client::wait(token_life& life, core::time_point until) {
@@ -446,16 +446,22 @@ void client::wait(token_life& life, core::time_point until) {
 void client::on_answer(std::size_t server, const request& r, const core::vote& v) {
     token_life& life = *r.life;
     if (world_.tracing()) {
-        world_.tell(name_, "hears from instance " + std::to_string(server) + ": " +
-                               words(core::lease::action::send(r.command.verb, r.tag, {}, 0))
-                                   .substr(0, 9) +
-                               " of token " + life.token + " " + words(v));
+        world_.tell(
+            name_, "hears from instance " + std::to_string(server) + ": " +
+                       words(core::lease::action::send(r.command.verb, r.tag, {}, 0)).substr(0, 9) +
+                       " of token " + life.token + " " + words(v));
     }
     --life.unanswered;
     if (v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
         life.outcome_unknown = true;
     }
     const bool acquires = r.tag.purpose() == purpose::acquire;
+    const std::uint64_t bit = std::uint64_t{1} << server;
+    if ((acquires || r.tag.purpose() == purpose::heal) && v.kind == core::vote_kind::granted) {
+        life.granted_last |= bit;
+    } else if (r.tag.purpose() == purpose::release && v.kind != core::vote_kind::failed) {
+        life.granted_last &= ~bit;
+    }
     if (acquires && v.kind == core::vote_kind::granted && life.let_go) {
         world_.count(fault::late_grant);
     }
@@ -483,8 +489,7 @@ std::string client::fresh_token() {
 }
 
 void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
-    const bool has_deadline =
-        what.verb == core::verb::acquire || what.verb == core::verb::extend;
+    const bool has_deadline = what.verb == core::verb::acquire || what.verb == core::verb::extend;
     life.unanswered += what.target == core::lease::action::every_instance ? servers_.size() : 1;
     batch_.push_back(
         {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
@@ -544,7 +549,7 @@ void client::send(const submission& s, std::size_t server) {
     r.command.key = s.life->lock.key;
     r.command.token = s.life->token;
     r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
-    const bool second = connections_[server].size() > 1 &&
+    const bool second = connections_[server].size() > 1 && s.what.verb == core::verb::release &&
                         world_.goes_wrong(world_.faults().second_connections);
     connection& way = *connections_[server][second ? 1 : 0];
     core::failure why = core::failure::none;

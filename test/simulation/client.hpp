@@ -44,14 +44,16 @@ struct token_life {
     std::function<void()> on_lost;
 
     // For the checkers.
-    std::size_t unanswered = 0;      // votes that have not come
-    bool outcome_unknown = false;    // of one of its commands
-    bool let_go = false;             // released, lost or given back
-    bool counts = false;             // as a lease that may be valid
+    std::size_t unanswered = 0;    // votes that have not come
+    bool outcome_unknown = false;  // of one of its commands
+    bool let_go = false;           // released, lost or given back
+    core::time_point let_go_at{};
+    std::uint64_t granted_last =
+        0;                // instances, as bits, of which a grant was the last to be heard
+    bool counts = false;  // as a lease that may be valid
     core::time_point valid_until{};  // while it counts
     std::uint64_t destroyed_at = 0;  // instances, as bits
     std::uint32_t renewals = 0;
-    core::duration shortest_ttl{};
 };
 
 /// Drives a `core::acquire`, as `runtime::acquire_operation` does.
@@ -136,7 +138,7 @@ private:
     void drive(token_life& life, core::lease::action action, core::time_point now);
     void observe(token_life& life);
     void wait(token_life& life, core::time_point until);
-    void end_validity(token_life& life);
+    void end(token_life& life);
     void on_answer(std::size_t server, const request& r, const core::vote& v);
 
     // The engine.

@@ -25,8 +25,8 @@ public:
         return static_cast<double>(next() >> 11U) * 0x1p-53 < probability;
     }
     duration up_to(duration longest) {
-        return duration(static_cast<duration::rep>(
-            next() % (static_cast<std::uint64_t>(longest.count()) + 1)));
+        return duration(
+            static_cast<duration::rep>(next() % (static_cast<std::uint64_t>(longest.count()) + 1)));
     }
     duration between(duration least, duration most) { return least + up_to(most - least); }
     double between(double least, double most) {

@@ -28,7 +28,9 @@ public:
     explicit local_clock(double rate, duration offset = {})
         : rate_(rate), local_(std::chrono::hours(1000) + offset) {}
 
-    [[nodiscard]] core::time_point at(true_time t) const { return local_ + scaled(t - true_, rate_); }
+    [[nodiscard]] core::time_point at(true_time t) const {
+        return local_ + scaled(t - true_, rate_);
+    }
 
     /// When it will show `t`, if it is not set before.
     [[nodiscard]] true_time when(core::time_point t) const {

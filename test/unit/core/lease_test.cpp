@@ -367,6 +367,22 @@ BOOST_AUTO_TEST_CASE(releases_where_a_heal_has_not_voted_or_failed) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(a_late_heal_is_given_back_though_the_release_had_found_nothing_there) {
+    lease machine = held();
+    play(machine, {
+                      {11ms, acquired('D', 2), "wait never"},
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {301ms, extended('N', 2), "wait 350"},
+                      {302ms, extended('G', 0), "wait 350"},
+                      {303ms, extended('G', 1), "heal 2; wait 600"},
+                      {320ms, release(), "release; wait 370"},
+                      {321ms, released('N', 2), "wait 370"},
+                      {322ms, released('G', 0), "wait never"},
+                      {323ms, healed('G', 2), "release 2; wait 370"},
+                      {324ms, released('G', 2), "resolved released; wait 1332"},
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(no_vote_on_an_extend_counts_after_the_release) {
     lease machine = held();
     play(machine, {

@@ -140,19 +140,28 @@ void lease_state::on_vote(std::size_t index, instance::command_tag value, const 
                                          : engine_->recent_time();
         drive(machine_.on_vote(index, tag, vote, now), now);
     }
-    if (tag.purpose() == purpose::acquire) {
-        if (vote.kind != core::vote_kind::granted) {
-            reconsider();
-        }
-        if (machine_.acquiring()) {
-            attempt_->on_vote(index, vote);
-        }
-    } else if (tag.purpose() == purpose::remaining) {
-        if (attempt_ != nullptr) {
-            attempt_->on_remaining(index, vote);
-        }
-    } else if (tag.purpose() == purpose::heal && vote.kind == core::vote_kind::granted) {
-        ++engine_->count().healed;
+    switch (tag.purpose()) {
+        case purpose::acquire:
+            if (vote.kind != core::vote_kind::granted) {
+                reconsider();
+            }
+            if (machine_.acquiring()) {
+                attempt_->on_vote(index, vote);
+            }
+            break;
+        case purpose::remaining:
+            if (attempt_ != nullptr) {
+                attempt_->on_remaining(index, vote);
+            }
+            break;
+        case purpose::heal:
+            if (vote.kind == core::vote_kind::granted) {
+                ++engine_->count().healed;
+            }
+            break;
+        case purpose::extend:
+        case purpose::release:
+            break;
     }
     forget_if_idle();
 }

@@ -9,6 +9,14 @@ namespace colock::simulation {
 
 using purpose = core::lease_tag::purpose_type;
 
+namespace {
+
+constexpr std::uint64_t bit(std::size_t server) {
+    return std::uint64_t{1} << server;
+}
+
+}  // namespace
+
 std::string checker::describe(const token_life& life) const {
     return "token " + life.token + " of " + life.owner.who() + " on " + life.lock.key;
 }
@@ -23,11 +31,68 @@ void checker::add(token_life& life) {
     lives_[life.token] = &life;
 }
 
-void checker::on_sent(const token_life& life, core::lease_tag tag) {
+void checker::on_submitted(token_life& life, const core::lease::action& what) {
+    life.longest_ttl = std::max(life.longest_ttl, what.ttl);
+    if (what.tag.purpose() == purpose::acquire) {
+        life.asked_at = life.owner.now();
+    } else if (what.tag.purpose() == purpose::extend) {
+        life.latest_round = what.tag.round();
+        life.extended_by = 0;
+    } else if (what.tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
+        world_.violation("healed by a quorum", describe(life));
+    }
+}
+
+void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag) {
     const purpose p = tag.purpose();
-    if (life.let_go && (p == purpose::acquire || p == purpose::extend || p == purpose::heal)) {
+    if (p != purpose::acquire && p != purpose::extend && p != purpose::heal) {
+        return;
+    }
+    if (life.let_go) {
         world_.violation("nothing after the end", describe(life));
     }
+    if (p != purpose::extend) {
+        life.may_have |= bit(server);
+    }
+}
+
+void checker::on_answer(token_life& life, std::size_t server, core::lease_tag tag,
+                        const core::vote& v) {
+    const bool granted = v.kind == core::vote_kind::granted;
+    const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
+    switch (tag.purpose()) {
+        case purpose::acquire:
+        case purpose::heal:
+            if (granted) {
+                life.may_have |= bit(server) & ~life.deleted_at;
+            } else if (!unknown) {
+                life.may_have &= ~bit(server);
+            }
+            break;
+        case purpose::release:
+            if (v.kind != core::vote_kind::failed) {
+                life.may_have &= ~bit(server);
+            }
+            if (granted) {
+                life.deleted_at |= bit(server);
+            }
+            break;
+        case purpose::extend:
+            if (granted && tag.round() == life.latest_round) {
+                life.extended_by |= bit(server);
+            }
+            break;
+        case purpose::remaining:
+            break;
+    }
+}
+
+bool checker::is_quorum(std::uint64_t servers) const {
+    return static_cast<std::size_t>(std::popcount(servers)) >= servers_.size() / 2 + 1;
+}
+
+bool checker::was_awake(const token_life& life) const {
+    return life.owner.paused_until() < world_.now() - 1us;
 }
 
 bool checker::counts_now(const token_life& life) const {
@@ -38,7 +103,7 @@ std::uint64_t checker::held_at(const token_life& life) const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != servers_.size(); ++i) {
         if (servers_[i]->holds(life.lock.key, life.token)) {
-            result |= std::uint64_t{1} << i;
+            result |= bit(i);
         }
     }
     return result;
@@ -47,28 +112,31 @@ std::uint64_t checker::held_at(const token_life& life) const {
 /// It would have a quorum of keys if none had been destroyed, and has none.
 bool checker::excused(const token_life& life) const {
     const std::uint64_t held = held_at(life);
-    const auto quorum = servers_.size() / 2 + 1;
-    return static_cast<std::size_t>(std::popcount(held)) < quorum &&
-           static_cast<std::size_t>(std::popcount(held | life.destroyed_at)) >= quorum;
+    return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
 void checker::expect_backed(const token_life& life) {
-    const std::uint64_t keys = held_at(life) | life.destroyed_at;
-    if (world_.profile().claims.mutual_exclusion &&
-        static_cast<std::size_t>(std::popcount(keys)) < servers_.size() / 2 + 1) {
+    const std::uint64_t held = held_at(life);
+    if (world_.profile().claims.mutual_exclusion && !is_quorum(held | life.destroyed_at)) {
         world_.violation("backed validity", describe(life) + " is valid for another " +
                                                 in_ms(life.valid_until - life.owner.now()) +
-                                                " with " + std::to_string(std::popcount(keys)) +
+                                                " with " + std::to_string(std::popcount(held)) +
                                                 " keys of " + std::to_string(servers_.size()));
     }
 }
 
-void checker::on_validity(token_life& life) {
+void checker::on_validity(token_life& life, core::time_point until) {
+    const core::time_point now = life.owner.now();
+    if (now >= (life.counts && life.valid_until < until ? life.valid_until : until) &&
+        world_.now() > life.owner.paused_until()) {
+        world_.violation("over is over", describe(life));
+    }
     auto& rivals = valid_[life.lock.key];
     if (!life.counts) {
         life.counts = true;
         rivals.push_back(&life);
     }
+    life.valid_until = until;
     if (!counts_now(life)) {
         return;
     }
@@ -84,32 +152,38 @@ void checker::on_validity(token_life& life) {
     }
     expect_backed(life);
     // And at the very end, if it has not changed again.
-    const core::time_point until = life.valid_until;
-    world_.at(life.owner.clock().when(until) - 2us, [this, &life, until] {
+    const true_time end = life.owner.clock().when(until);
+    world_.at(end - 2us, [this, &life, until] {
         if (life.valid_until == until && counts_now(life)) {
             expect_backed(life);
         }
     });
-    world_.at(life.owner.clock().when(until) + 1us, [this, &life, until] {
-        if (life.counts && life.valid_until == until && !life.owner.dead() &&
-            life.owner.paused_until() < world_.now() - 1us) {
+    world_.at(end + 1us, [this, &life, until] {
+        if (life.counts && life.valid_until == until && !life.owner.dead() && was_awake(life)) {
             world_.violation("loss in time", describe(life) + " is over, and nobody was told");
         }
     });
 }
 
 void checker::on_invalid(token_life& life) {
-    if (life.counts) {
-        life.counts = false;
-        std::erase(valid_[life.lock.key], &life);
+    if (!life.counts) {
+        return;
+    }
+    if (counts_now(life)) {
+        expect_backed(life);
+    }
+    life.counts = false;
+    std::erase(valid_[life.lock.key], &life);
+    const duration limit = life.lock.lease.max_hold;
+    if (limit > duration::zero() && life.owner.now() > life.asked_at + limit + 10us &&
+        was_awake(life)) {
+        world_.violation("max_hold", describe(life) + " was held for longer");
     }
 }
 
 void checker::on_lost(token_life& life, core::loss why) {
     ++world_.tally.losses;
-    const core::time_point now = life.owner.now();
-    const bool was_awake = life.owner.paused_until() < world_.now() - 1us;
-    if (now >= life.valid_until && was_awake) {
+    if (life.owner.now() >= life.valid_until && was_awake(life)) {
         world_.violation("loss in time",
                          describe(life) + " was over before the loss was announced");
     }
@@ -121,14 +195,16 @@ void checker::on_lost(token_life& life, core::loss why) {
 }
 
 void checker::on_ended(token_life& life) {
-    const bool before_its_time = life.owner.now() < life.let_go_at + life.lock.lease.ttl;
-    if (!before_its_time || life.unanswered != 0 || life.outcome_unknown ||
-        world_.faults().rollbacks > 0) {
+    if (life.owner.now() >= life.let_go_at + life.longest_ttl) {
         return;
     }
-    // Where a release may have overtaken its acquire, only what the client could know.
-    const bool in_order = world_.faults().second_connections == 0;
-    if ((held_at(life) & (in_order ? ~std::uint64_t{0} : life.granted_last)) != 0) {
+    if (life.may_have != 0) {
+        world_.violation("undone", describe(life) + " has ended, though it may have a key");
+    }
+    const bool could_know = life.unanswered == 0 && !life.outcome_unknown &&
+                            world_.faults().rollbacks == 0 &&
+                            world_.faults().second_connections == 0;
+    if (could_know && held_at(life) != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");
     }
 }
@@ -136,7 +212,7 @@ void checker::on_ended(token_life& life) {
 void checker::on_destroyed(std::size_t server, const std::string& token) {
     const auto found = lives_.find(token);
     if (found != lives_.end()) {
-        found->second->destroyed_at |= std::uint64_t{1} << server;
+        found->second->destroyed_at |= bit(server);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "simulation/world.hpp"
 
 #include "core/lease.hpp"
+#include "core/vote.hpp"
 
 #include <cstddef>
 #include <map>
@@ -26,10 +27,14 @@ struct token_life;
 ///   broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
+/// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
+/// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
+/// - *max_hold*: no lease is valid for longer than it may be held.
 /// - *loss in time*: the loss of a lease is announced before its validity ends.
 /// - *needless loss*: see `claims`.
-/// - *undone*: when all commands of a token were answered, and its life has ended before its keys
-///   were gone by themselves, no instance has its key.
+/// - *undone*: a token's life ends only when each instance that may have its key, for all that its
+///   client was told, has answered a release; and if there was nothing that the client could not know,
+///   no instance has the key then. Unless so much time has passed that the keys are gone anyway.
 /// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to; with a healthy majority
 ///   every acquire and every release ends.
@@ -40,9 +45,11 @@ public:
         : world_(w), servers_(servers) {}
 
     void on_fresh_token(const std::string& token);
-    void on_sent(const token_life& life, core::lease_tag tag);
+    void on_submitted(token_life& life, const core::lease::action& what);
+    void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
+    void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
     /// The lease has become valid, or its validity has changed.
-    void on_validity(token_life& life);
+    void on_validity(token_life& life, core::time_point until);
     /// It was let go or lost: it is not valid any more.
     void on_invalid(token_life& life);
     void on_lost(token_life& life, core::loss why);
@@ -57,9 +64,11 @@ public:
 private:
     [[nodiscard]] std::string describe(const token_life& life) const;
     [[nodiscard]] bool counts_now(const token_life& life) const;
+    [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] bool excused(const token_life& life) const;
     void expect_backed(const token_life& life);
+    [[nodiscard]] bool was_awake(const token_life& life) const;
 
     world& world_;
     std::vector<std::unique_ptr<server>>& servers_;

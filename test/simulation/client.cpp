@@ -417,8 +417,7 @@ void client::observe(token_life& life) {
     const core::renew& watchdog = life.machine.watchdog();
     world_.tally.renewals += watchdog.won() - std::exchange(life.renewals, watchdog.won());
     if (!life.counts || life.valid_until != watchdog.valid_until()) {
-        life.valid_until = watchdog.valid_until();
-        checker_.on_validity(life);
+        checker_.on_validity(life, watchdog.valid_until());
     }
 }
 
@@ -456,12 +455,7 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         life.outcome_unknown = true;
     }
     const bool acquires = r.tag.purpose() == purpose::acquire;
-    const std::uint64_t bit = std::uint64_t{1} << server;
-    if ((acquires || r.tag.purpose() == purpose::heal) && v.kind == core::vote_kind::granted) {
-        life.granted_last |= bit;
-    } else if (r.tag.purpose() == purpose::release && v.kind != core::vote_kind::failed) {
-        life.granted_last &= ~bit;
-    }
+    checker_.on_answer(life, server, r.tag, v);
     if (acquires && v.kind == core::vote_kind::granted && life.let_go) {
         world_.count(fault::late_grant);
     }
@@ -490,6 +484,7 @@ std::string client::fresh_token() {
 
 void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
     const bool has_deadline = what.verb == core::verb::acquire || what.verb == core::verb::extend;
+    checker_.on_submitted(life, what);
     life.unanswered += what.target == core::lease::action::every_instance ? servers_.size() : 1;
     batch_.push_back(
         {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
@@ -566,7 +561,7 @@ void client::send(const submission& s, std::size_t server) {
         on_answer(server, r, core::vote::failed(why));
         return;
     }
-    checker_.on_sent(*s.life, s.what.tag);
+    checker_.on_sent(*s.life, server, s.what.tag);
     r.order = ++last_sent_[server];
     way.send(r);
 }

@@ -43,16 +43,20 @@ struct token_life {
     std::function<void(bool held_still)> on_extended;
     std::function<void()> on_lost;
 
-    // For the checkers.
-    std::size_t unanswered = 0;    // votes that have not come
-    bool outcome_unknown = false;  // of one of its commands
-    bool let_go = false;           // released, lost or given back
-    core::time_point let_go_at{};
-    std::uint64_t granted_last =
-        0;                // instances, as bits, of which a grant was the last to be heard
-    bool counts = false;  // as a lease that may be valid
+    // For the checkers; instances are bits.
+    std::size_t unanswered = 0;     // votes that have not come
+    bool outcome_unknown = false;   // of one of its commands
+    std::uint64_t may_have = 0;     // those that may have its key, for all that the client was told
+    std::uint64_t deleted_at = 0;   // those that say that a release has deleted it
+    std::uint64_t extended_by = 0;  // those that granted the latest round
+    std::uint32_t latest_round = 0;
+    std::uint64_t destroyed_at = 0;
+    core::time_point asked_at{};  // when the first command was submitted
+    core::duration longest_ttl{};
+    bool counts = false;             // as a lease that may be valid
     core::time_point valid_until{};  // while it counts
-    std::uint64_t destroyed_at = 0;  // instances, as bits
+    bool let_go = false;             // released, lost or given back
+    core::time_point let_go_at{};
     std::uint32_t renewals = 0;
 };
 

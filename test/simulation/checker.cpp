@@ -115,20 +115,29 @@ bool checker::excused(const token_life& life) const {
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
-void checker::expect_backed(const token_life& life) {
-    const std::uint64_t held = held_at(life);
+/// It has a quorum of keys that last until its client's clock shows `until`.
+void checker::expect_backed(const token_life& life, core::time_point until) {
+    const true_time end = life.owner.clock().when(until);
+    std::uint64_t held = 0;
+    for (std::size_t i = 0; i != servers_.size(); ++i) {
+        if (servers_[i]->holds(life.lock.key, life.token) &&
+            servers_[i]->lasts_until(life.lock.key) + 1ms >= end) {
+            held |= bit(i);
+        }
+    }
     if (world_.profile().claims.mutual_exclusion && !is_quorum(held | life.destroyed_at)) {
         world_.violation("backed validity", describe(life) + " is valid for another " +
                                                 in_ms(life.valid_until - life.owner.now()) +
-                                                " with " + std::to_string(std::popcount(held)) +
-                                                " keys of " + std::to_string(servers_.size()));
+                                                ", but only " +
+                                                std::to_string(std::popcount(held)) + " keys of " +
+                                                std::to_string(servers_.size()) + " last as long");
     }
 }
 
 void checker::on_validity(token_life& life, core::time_point until) {
     const core::time_point now = life.owner.now();
-    if (now >= (life.counts && life.valid_until < until ? life.valid_until : until) &&
-        world_.now() > life.owner.paused_until()) {
+    const bool is_over = now >= (life.counts ? life.valid_until : until);
+    if (is_over && (!life.counts || until > life.valid_until)) {
         world_.violation("over is over", describe(life));
     }
     auto& rivals = valid_[life.lock.key];
@@ -150,12 +159,12 @@ void checker::on_validity(token_life& life, core::time_point until) {
             world_.violation("mutual exclusion", describe(life) + " and " + describe(*other));
         }
     }
-    expect_backed(life);
+    expect_backed(life, until);
     // And at the very end, if it has not changed again.
     const true_time end = life.owner.clock().when(until);
     world_.at(end - 2us, [this, &life, until] {
         if (life.valid_until == until && counts_now(life)) {
-            expect_backed(life);
+            expect_backed(life, life.owner.now());
         }
     });
     world_.at(end + 1us, [this, &life, until] {
@@ -170,7 +179,7 @@ void checker::on_invalid(token_life& life) {
         return;
     }
     if (counts_now(life)) {
-        expect_backed(life);
+        expect_backed(life, life.owner.now());
     }
     life.counts = false;
     std::erase(valid_[life.lock.key], &life);

@@ -22,8 +22,8 @@ struct token_life;
 ///
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
 ///   client's clock (see `claims` for the excuse).
-/// - *backed validity*: to the end of its validity a lease has its key on a quorum of the instances,
-///   those where it was destroyed included. This is what mutual exclusion rests on, and it can be
+/// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
+///   included, and there the key lasts to the end of the lease's validity. This is what mutual exclusion rests on, and it can be
 ///   broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] bool excused(const token_life& life) const;
-    void expect_backed(const token_life& life);
+    void expect_backed(const token_life& life, core::time_point until);
     [[nodiscard]] bool was_awake(const token_life& life) const;
 
     world& world_;

@@ -466,7 +466,7 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         const core::time_point time = r.tag.purpose() == purpose::extend ? now() : recent_;
         drive(life, life.machine.on_vote(server, r.tag, v, time), time);
     }
-    if (acquires && life.machine.acquiring()) {
+    if (acquires && life.machine.acquiring() && life.attempt != nullptr) {
         operation& o = *life.attempt;
         if (!o.machine.note(server, v)) {
             drive(o, core::acquire::event::voted(server, v));

@@ -157,6 +157,12 @@ bool server::holds_anything(const std::string& key) {
                .holder == core::holder::another;
 }
 
+true_time server::lasts_until(const std::string& key) {
+    const core::time_point now = clock_.at(world_.now());
+    return clock_.when(now +
+                       state_.store.execute(about(core::verb::remaining, key), now).remaining);
+}
+
 std::string server::holder_of(const std::string& key) {
     const auto found = state_.tokens.find(key);
     return found != state_.tokens.end() && holds_anything(key) ? found->second : std::string();

@@ -49,6 +49,8 @@ public:
     [[nodiscard]] bool holds(const std::string& key, const std::string& token);
     [[nodiscard]] bool holds_anything(const std::string& key);
     [[nodiscard]] std::string holder_of(const std::string& key);
+    /// When a key that it has will be gone, rounded down to a millisecond of its clock.
+    [[nodiscard]] true_time lasts_until(const std::string& key);
     /// Told of each token whose key was destroyed here.
     std::function<void(const std::string& token)> on_destroyed;
     /// By how much its clock was set back in all.

@@ -1,0 +1,71 @@
+# Broken variants of the library, to see whether the checkers of the simulation see them.
+#
+# The sources know nothing of this: at configure time, copies of those that are to be broken are written to the build
+# folder, with each alteration in force only while its mutant is the active one. What is to be altered must be there
+# word for word, once; if the code has moved on, configuring fails, and the mutant has to follow.
+
+include_guard(GLOBAL)
+
+# colock_mutant(NAME <name> WHAT <in words> FILE <source> FIND <text> WITH <text>): @MUTANT@ in the new text is true
+# while the mutant is in force. Files are named from the repository's root.
+function(colock_mutant)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;WHAT;FILE;FIND;WITH" "")
+    list(LENGTH mutant_names index)
+    string(MAKE_C_IDENTIFIER "text_${arg_FILE}" text)
+    if(NOT DEFINED ${text})
+        file(READ "${PROJECT_SOURCE_DIR}/${arg_FILE}" ${text})
+        set(mutant_files ${mutant_files} "${arg_FILE}" PARENT_SCOPE)
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${arg_FILE}")
+    endif()
+    string(FIND "${${text}}" "${arg_FIND}" first)
+    string(FIND "${${text}}" "${arg_FIND}" last REVERSE)
+    if(first EQUAL -1 OR NOT first EQUAL last)
+        message(FATAL_ERROR "mutant ${arg_NAME}: ${arg_FILE} does not have this exactly once: ${arg_FIND}")
+    endif()
+    string(REPLACE "@MUTANT@" "::colock::simulation::is_active(${index})" new "${arg_WITH}")
+    string(REPLACE "${arg_FIND}" "${new}" altered "${${text}}")
+    set(${text} "${altered}" PARENT_SCOPE)
+    set(mutant_names ${mutant_names} "${arg_NAME}" PARENT_SCOPE)
+    set(mutant_table "${mutant_table}    {\"${arg_NAME}\", \"${arg_WHAT}\"},\n" PARENT_SCOPE)
+endfunction()
+
+# colock_write_mutants(FOLDER <folder> SOURCES <source>... RESULT <variable>): writes the copies under the folder, and
+# sets the variable to the sources, with copies in the place of what was copied, and the table of the mutants.
+function(colock_write_mutants)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "FOLDER;RESULT" "SOURCES")
+    set(result "${arg_FOLDER}/mutants.cpp")
+    foreach(file IN LISTS arg_SOURCES)
+        if(file IN_LIST mutant_files)
+            list(APPEND result "${arg_FOLDER}/${file}")
+        else()
+            list(APPEND result "${PROJECT_SOURCE_DIR}/${file}")
+        endif()
+    endforeach()
+    foreach(file IN LISTS mutant_files)
+        string(MAKE_C_IDENTIFIER "text_${file}" text)
+        file(
+            CONFIGURE
+            OUTPUT "${arg_FOLDER}/${file}"
+            CONTENT "#include \"simulation/mutants.hpp\"\n#line 1 \"${file}\"\n${${text}}"
+            @ONLY
+        )
+    endforeach()
+    list(LENGTH mutant_names count)
+    file(
+        CONFIGURE
+        OUTPUT "${arg_FOLDER}/mutants.cpp"
+        CONTENT "#include \"simulation/mutants.hpp\"
+
+namespace colock::simulation {
+
+static const mutant table[] = {
+${mutant_table}};
+const mutant* const mutants = table;
+const std::size_t mutant_count = ${count};
+
+}  // namespace colock::simulation
+"
+        @ONLY
+    )
+    set(${arg_RESULT} "${result}" PARENT_SCOPE)
+endfunction()

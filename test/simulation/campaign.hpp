@@ -1,0 +1,62 @@
+#ifndef COLOCK_TEST_SIMULATION_CAMPAIGN_HPP
+#define COLOCK_TEST_SIMULATION_CAMPAIGN_HPP
+
+#include "simulation/options.hpp"
+#include "simulation/world.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+
+struct seed_range {
+    std::uint64_t first = 1;
+    std::uint64_t last = 1;
+};
+
+/// A seed that failed once, and with which profile.
+struct known_seed {
+    std::uint64_t seed = 0;
+    const simulation::profile* profile = nullptr;
+};
+
+/// Many schedules.
+struct campaign {
+    seed_range seeds;
+    const simulation::profile* profile = nullptr;  ///< null: each seed has its own
+    std::optional<std::chrono::nanoseconds> time;  ///< to stop after
+    std::vector<known_seed> known_seeds;           ///< run before the others
+};
+
+struct campaign_result {
+    struct failure {
+        std::uint64_t seed;
+        std::string profile;
+        std::string what;
+    };
+
+    std::string profile;
+    seed_range seeds;  ///< that were run
+    std::size_t known_seeds = 0;
+    std::uint64_t schedules = 0;
+    double seconds = 0;
+    tally sum;
+    std::vector<failure> failures;
+    /// Faults that should have been injected and never were, in so many schedules that they must have
+    /// been: the world does not do what its options say.
+    std::vector<std::string> missing;
+
+    [[nodiscard]] double rate() const {
+        return seconds > 0 ? 60 * static_cast<double>(schedules) / seconds : 0;
+    }
+};
+
+campaign_result run_campaign(const campaign& c);
+
+}  // namespace colock::simulation
+
+#endif

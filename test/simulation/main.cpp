@@ -1,0 +1,262 @@
+#include "simulation/campaign.hpp"
+#include "simulation/mutants.hpp"
+#include "simulation/options.hpp"
+#include "simulation/schedule.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+struct arguments {
+    std::string seeds;
+    std::optional<std::uint64_t> seed;
+    std::optional<double> seconds;
+    std::string profile;
+    std::string json;
+    std::string failed_seeds;
+    bool trace = false;
+    bool mutants = false;
+    bool list_profiles = false;
+};
+
+/// "7" or "1..1000"
+seed_range parse_seeds(const std::string& text) {
+    seed_range range;
+    std::istringstream in(text);
+    char dot = ' ';
+    char dot_2 = ' ';
+    if (in >> range.first) {
+        range.last = range.first;
+        if (in.eof()) {
+            return range;
+        }
+        if (in >> dot >> dot_2 >> range.last && dot == '.' && dot_2 == '.' && in.eof() &&
+            range.first <= range.last) {
+            return range;
+        }
+    }
+    throw CLI::ValidationError("--seeds", "'" + text + "' is no range A..B");
+}
+
+/// Lines of "SEED PROFILE", and comments.
+std::vector<known_seed> read_seeds(const std::string& file) {
+    std::vector<known_seed> result;
+    std::ifstream in(file);
+    if (!in) {
+        throw CLI::ValidationError("--failed-seeds", "cannot read " + file);
+    }
+    for (std::string line; std::getline(in, line);) {
+        std::istringstream words(line.substr(0, line.find('#')));
+        known_seed known;
+        std::string name;
+        if (words >> known.seed >> name) {
+            known.profile = find_profile(name);
+            if (known.profile == nullptr) {
+                throw CLI::ValidationError("--failed-seeds", "no profile '" + name + "'");
+            }
+            result.push_back(known);
+        }
+    }
+    return result;
+}
+
+void print(const campaign_result& r) {
+    std::cout << "profile " << r.profile << ", seeds " << r.seeds.first << ".." << r.seeds.last;
+    if (r.known_seeds != 0) {
+        std::cout << ", and " << r.known_seeds << " that failed once";
+    }
+    std::cout << std::fixed << std::setprecision(0) << '\n'
+              << "schedules     " << r.schedules << " in " << std::setprecision(1) << r.seconds
+              << " s, " << std::setprecision(0) << r.rate() << " a minute\n"
+              << "steps         " << r.sum.steps << '\n'
+              << "attempts      " << r.sum.attempts << '\n'
+              << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
+              << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << '\n'
+              << "faults injected\n";
+    for (std::size_t i = 0; i != fault_count; ++i) {
+        if (r.sum.faults[i] != 0) {
+            std::cout << "  " << std::left << std::setw(22) << name(static_cast<fault>(i))
+                      << std::right << std::setw(10) << r.sum.faults[i] << '\n';
+        }
+    }
+    for (const std::string& missing : r.missing) {
+        std::cout << "NOT INJECTED  " << missing << '\n';
+    }
+    std::cout << "excused       " << r.sum.excused
+              << " double leases that nobody promised not to happen\n"
+              << "violations    " << r.failures.size() << '\n';
+    const std::size_t shown = std::min<std::size_t>(r.failures.size(), 10);
+    for (std::size_t i = 0; i != shown; ++i) {
+        std::cout << "  seed " << r.failures[i].seed << " " << r.failures[i].profile << ": "
+                  << r.failures[i].what << '\n';
+    }
+    if (shown != 0) {
+        std::cout << "replay one with --seed SEED --profile PROFILE --trace\n";
+    }
+}
+
+nlohmann::json to_json(const campaign_result& r) {
+    nlohmann::json faults = nlohmann::json::object();
+    for (std::size_t i = 0; i != fault_count; ++i) {
+        faults[std::string(name(static_cast<fault>(i)))] = r.sum.faults[i];
+    }
+    nlohmann::json failures = nlohmann::json::array();
+    for (const auto& f : r.failures) {
+        failures.push_back({{"seed", f.seed}, {"profile", f.profile}, {"what", f.what}});
+    }
+    return {{"profile", r.profile},
+            {"seeds", {r.seeds.first, r.seeds.last}},
+            {"known_seeds", r.known_seeds},
+            {"schedules", r.schedules},
+            {"seconds", r.seconds},
+            {"schedules_per_minute", r.rate()},
+            {"steps", r.sum.steps},
+            {"attempts", r.sum.attempts},
+            {"acquisitions", r.sum.acquisitions},
+            {"renewals", r.sum.renewals},
+            {"heals", r.sum.heals},
+            {"losses", r.sum.losses},
+            {"excused", r.sum.excused},
+            {"faults", faults},
+            {"not_injected", r.missing},
+            {"violations", failures.size()},
+            {"failures", failures}};
+}
+
+void write_json(const std::string& file, const nlohmann::json& what) {
+    if (file.empty()) {
+        return;
+    }
+    std::ofstream out(file);
+    out << what.dump(2) << '\n';
+    if (!out.flush()) {
+        throw std::runtime_error("cannot write " + file);
+    }
+}
+
+int run_one(const arguments& a, const profile* named) {
+    const profile& p = named != nullptr ? *named : profile_of(*a.seed);
+    std::cout << "seed " << *a.seed << ", profile " << p.name << ": " << p.what << '\n';
+    const result r = run_schedule(p, *a.seed, a.trace);
+    for (const std::string& what : r.violations) {
+        std::cout << "VIOLATION  " << what << '\n';
+    }
+    std::cout << r.tally.steps << " steps, " << r.tally.acquisitions << " acquisitions, "
+              << r.violations.size() << " violations\n";
+    return r.violations.empty() ? 0 : 1;
+}
+
+int run_many(const arguments& a, const profile* named) {
+    campaign c;
+    c.profile = named;
+    if (!a.failed_seeds.empty()) {
+        c.known_seeds = read_seeds(a.failed_seeds);
+    }
+    if (a.seconds) {
+        c.time = std::chrono::duration_cast<std::chrono::nanoseconds>(
+            std::chrono::duration<double>(*a.seconds));
+        c.seeds.first = a.seeds.empty() ? std::uint64_t{std::random_device{}()} << 20U
+                                        : parse_seeds(a.seeds).first;
+        c.seeds.last = c.seeds.first + (std::uint64_t{1} << 40U);
+    } else {
+        c.seeds = parse_seeds(a.seeds.empty() ? "1..10000" : a.seeds);
+    }
+    const campaign_result r = run_campaign(c);
+    print(r);
+    write_json(a.json, to_json(r));
+    return r.failures.empty() && r.missing.empty() ? 0 : 1;
+}
+
+int run_mutants(const arguments& a, const profile* named) {
+    const seed_range seeds = parse_seeds(a.seeds.empty() ? "1..3000" : a.seeds);
+    nlohmann::json report = nlohmann::json::array();
+    std::size_t survivors = 0;
+    for (std::size_t i = 0; i != mutant_count; ++i) {
+        active_mutant = static_cast<int>(i);
+        campaign c;
+        c.profile = named;
+        c.seeds = seeds;
+        const campaign_result r = run_campaign(c);
+        survivors += r.failures.empty() ? 1U : 0U;
+        std::cout << (r.failures.empty() ? "SURVIVED " : "caught   ") << std::left << std::setw(34)
+                  << mutants[i].name << std::right << " in " << std::setw(5) << r.failures.size()
+                  << " of " << r.schedules << " schedules";
+        if (!r.failures.empty()) {
+            const std::string& what = r.failures.front().what;
+            std::cout << ", first seed " << r.failures.front().seed << " ("
+                      << what.substr(0, what.find(':')) << ")";
+        }
+        std::cout << '\n' << std::flush;
+        report.push_back({{"mutant", mutants[i].name},
+                          {"what", mutants[i].what},
+                          {"schedules", r.schedules},
+                          {"caught_in", r.failures.size()}});
+    }
+    std::cout << mutant_count - survivors << " of " << mutant_count << " mutants caught\n";
+    write_json(a.json, report);
+    return survivors == 0 ? 0 : 1;
+}
+
+int run(int argc, char** argv) {
+    arguments a;
+    CLI::App app("Deterministic simulation of colock; see run.sh");
+    app.add_option("--seeds", a.seeds, "A..B");
+    app.add_option("--seed", a.seed);
+    app.add_option("--seconds", a.seconds)->check(CLI::PositiveNumber);
+    app.add_option("--profile", a.profile);
+    app.add_option("--json", a.json);
+    app.add_option("--failed-seeds", a.failed_seeds);
+    app.add_flag("--trace", a.trace);
+    app.add_flag("--mutants", a.mutants);
+    app.add_flag("--profiles", a.list_profiles);
+    try {
+        app.parse(argc, argv);
+        const profile* named = a.profile.empty() ? nullptr : find_profile(a.profile);
+        if (!a.profile.empty() && named == nullptr) {
+            throw CLI::ValidationError("--profile", "there is no '" + a.profile + "'");
+        }
+        if (a.list_profiles) {
+            for (const profile& p : profiles()) {
+                std::cout << std::left << std::setw(14) << p.name << p.what << '\n';
+            }
+            return 0;
+        }
+        if (a.mutants) {
+            return run_mutants(a, named);
+        }
+        if (a.trace && !a.seed) {
+            throw CLI::ValidationError("--trace", "needs a --seed");
+        }
+        return a.seed ? run_one(a, named) : run_many(a, named);
+    } catch (const CLI::ParseError& wrong) {
+        const int status = app.exit(wrong);
+        return status == 0 ? 0 : 2;
+    }
+}
+
+}  // namespace
+}  // namespace colock::simulation
+
+int main(int argc, char** argv) {
+    try {
+        return colock::simulation::run(argc, argv);
+    } catch (const std::exception& failure) {
+        std::cerr << "simulation: " << failure.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,227 @@
+# The mutants: what is broken, and how. Each must be caught by a checker of the simulation.
+
+# --- Quorum and validity ----------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME half_is_a_quorum
+    WHAT "a quorum is N/2"
+    FILE src/core/quorum.hpp
+    FIND [[return instances / 2 + 1;]]
+    WITH [[return @MUTANT@ && instances > 1 ? instances / 2 : instances / 2 + 1;]]
+)
+colock_mutant(
+    NAME silence_is_consent
+    WHAT "who does not answer in time has granted"
+    FILE src/core/quorum.cpp
+    FIND [[record(i, vote::failed(reason));]]
+    WITH [[record(i, @MUTANT@ ? vote::granted() : vote::failed(reason));]]
+)
+colock_mutant(
+    NAME no_drift
+    WHAT "the validity leaves nothing for clocks that run apart"
+    FILE src/core/validity.hpp
+    FIND [[return sent + ttl - drift.of(ttl);]]
+    WITH [[return sent + ttl - (@MUTANT@ ? duration{} : drift.of(ttl));]]
+)
+colock_mutant(
+    NAME validity_from_the_reply
+    WHAT "the validity of a grant is counted from the votes"
+    FILE src/core/acquire.cpp
+    FIND [[valid_until(sent_, settings_.ttl, settings_.drift);]]
+    WITH [[valid_until(@MUTANT@ ? now : sent_, settings_.ttl, settings_.drift);]]
+)
+colock_mutant(
+    NAME renewal_from_the_reply
+    WHAT "the validity of a renewal is counted from the votes"
+    FILE src/core/renew.cpp
+    FIND [[valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);]]
+    WITH [[valid_until_ = core::valid_until(@MUTANT@ ? now : sent_, round_ttl_, settings_.drift);]]
+)
+colock_mutant(
+    NAME too_slow_is_believed
+    WHAT "a quorum that granted after the validity was over counts"
+    FILE src/core/acquire.cpp
+    FIND [[if (until <= now) {]]
+    WITH [[if (until <= now && !@MUTANT@) {]]
+)
+
+# --- The servers ------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME extend_without_token_check
+    WHAT "an extend prolongs whoever's key it is"
+    FILE src/instance/memory/store.cpp
+    FIND [[case verb::extend:
+            if (ours) {]]
+    WITH [[case verb::extend:
+            if (ours || (exists && @MUTANT@)) {]]
+)
+colock_mutant(
+    NAME release_without_token_check
+    WHAT "a release deletes whoever's key it is"
+    FILE src/instance/memory/store.cpp
+    FIND [[case verb::release:
+            if (ours) {]]
+    WITH [[case verb::release:
+            if (ours || (exists && @MUTANT@)) {]]
+)
+colock_mutant(
+    NAME acquire_overwrites
+    WHAT "an acquire takes a key that is held"
+    FILE src/instance/memory/store.cpp
+    FIND [[if (exists) {
+                return vote::denied(holder::another);]]
+    WITH [[if (exists && @MUTANT@) {
+                keys_.erase(found);
+            } else if (exists) {
+                return vote::denied(holder::another);]]
+)
+
+# --- The undo ---------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME undo_only_where_granted
+    WHAT "who has not voted is not sent a release"
+    FILE src/core/lease.cpp
+    FIND [[if (keys_[i] != belief::no) {
+            machine.concern(i);]]
+    WITH [[if (@MUTANT@ ? keys_[i] == belief::yes : keys_[i] != belief::no) {
+            machine.concern(i);]]
+)
+colock_mutant(
+    NAME unknown_is_no
+    WHAT "a connection that broke is taken for a no"
+    FILE src/core/lease.hpp
+    FIND [[v.kind == vote_kind::denied || !outcome_unknown(v.reason)]]
+    WITH [[v.kind == vote_kind::denied || @MUTANT@ || !outcome_unknown(v.reason)]]
+)
+colock_mutant(
+    NAME late_grant_forgotten
+    WHAT "a grant that comes after its release was answered is not given back"
+    FILE src/core/lease.hpp
+    FIND [[return phase_ == phase::releasing && v.kind == vote_kind::granted &&]]
+    WITH [[return !@MUTANT@ && phase_ == phase::releasing && v.kind == vote_kind::granted &&]]
+)
+colock_mutant(
+    NAME heal_not_given_back
+    WHAT "an instance that was healed is not known to have the key"
+    FILE src/core/lease.cpp
+    FIND [[keys_[a.index] = belief::maybe;]]
+    WITH [[keys_[a.index] = @MUTANT@ ? belief::no : belief::maybe;]]
+)
+colock_mutant(
+    NAME release_not_tried_again
+    WHAT "a release that failed is taken for done"
+    FILE src/core/release.cpp
+    FIND [[set(index, progress::to_retry);]]
+    WITH [[set(index, @MUTANT@ ? progress::nobody : progress::to_retry);]]
+)
+colock_mutant(
+    NAME cancelled_without_undo
+    WHAT "a cancelled acquire leaves what it got"
+    FILE src/core/acquire.cpp
+    FIND [[return fail_after_give_back(acquire_outcome::cancelled);]]
+    WITH [[return @MUTANT@ ? fail(acquire_outcome::cancelled) : fail_after_give_back(acquire_outcome::cancelled);]]
+)
+colock_mutant(
+    NAME longest_ttl_forgotten
+    WHAT "releasing stops when the first ttl is over, though a longer one was sent"
+    FILE src/core/lease.cpp
+    FIND [[ttl_ = std::max(ttl_, watchdog().ttl());]]
+    WITH [[ttl_ = @MUTANT@ ? ttl_ : std::max(ttl_, watchdog().ttl());]]
+)
+colock_mutant(
+    NAME one_token_for_all
+    WHAT "an attempt has the token of the one before"
+    FILE test/simulation/client.cpp
+    FIND [[std::to_string(++tokens_)]]
+    WITH [[std::to_string(@MUTANT@ && tokens_ != 0 ? tokens_ : ++tokens_)]]
+)
+
+# --- After the end ----------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME extend_after_release
+    WHAT "an extend that was submitted is sent, though the lease was released meanwhile"
+    FILE src/core/lease.hpp
+    FIND [[return phase_ == phase::held;  // these stop]]
+    WITH [[return phase_ == phase::held || @MUTANT@;  // these stop]]
+)
+colock_mutant(
+    NAME acquire_after_give_back
+    WHAT "an acquire that was submitted is sent, though the attempt was given back meanwhile"
+    FILE src/core/lease.hpp
+    FIND [[return phase_ == phase::acquiring || phase_ == phase::held;]]
+    WITH [[return phase_ == phase::acquiring || phase_ == phase::held || @MUTANT@;]]
+)
+colock_mutant(
+    NAME no_end_of_validity
+    WHAT "a renewal that wins too late brings a lease back"
+    FILE src/core/renew.cpp
+    FIND [[if (round_->votes.won() && now < valid_until_) {]]
+    WITH [[if (round_->votes.won() && (now < valid_until_ || @MUTANT@)) {]]
+)
+
+# --- The watchdog -----------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME heals_before_quorum
+    WHAT "a key is made anew though the round has not won"
+    FILE src/core/renew.cpp
+    FIND [[if (!round_ || !round_->won) {]]
+    WITH [[if (!round_ || (!round_->won && !@MUTANT@)) {]]
+)
+colock_mutant(
+    NAME votes_of_any_round
+    WHAT "a vote on an earlier renewal counts for the latest"
+    FILE src/core/renew.cpp
+    FIND [[if (round_ && e.round == round_number_) {]]
+    WITH [[if (round_ && (e.round == round_number_ || @MUTANT@)) {]]
+)
+colock_mutant(
+    NAME shorter_ttl_ignored
+    WHAT "a shorter ttl takes hold when its round has won, not when it is sent"
+    FILE src/core/renew.cpp
+    FIND [[if (until < valid_until_) {]]
+    WITH [[if (until < valid_until_ && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME loss_without_notice
+    WHAT "a loss is announced when the validity is over"
+    FILE src/core/validity.hpp
+    FIND [[return std::min<duration>(ttl / 20, milliseconds(500));]]
+    WITH [[return @MUTANT@ ? duration{} : std::min<duration>(ttl / 20, milliseconds(500));]]
+)
+colock_mutant(
+    NAME never_renews
+    WHAT "the watchdog sleeps"
+    FILE src/core/renew.cpp
+    FIND [[if (now >= next_renewal_) {]]
+    WITH [[if (now >= next_renewal_ && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME max_hold_ignored
+    WHAT "a lease is held for as long as its holder likes"
+    FILE src/core/renew.cpp
+    FIND [[return settings_.max_hold > duration::zero() ?]]
+    WITH [[return settings_.max_hold > duration::zero() && !@MUTANT@ ?]]
+)
+
+# --- Patience ---------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME waits_for_the_silent
+    WHAT "an attempt has no end while an instance is silent"
+    FILE src/core/acquire.cpp
+    FIND [[const time_point timeout = sent_ + settings_.instance_timeout;]]
+    WITH [[const time_point timeout = @MUTANT@ ? never : sent_ + settings_.instance_timeout;]]
+)
+colock_mutant(
+    NAME deadline_ignored
+    WHAT "goes on trying after the caller's time is up"
+    FILE src/core/acquire.cpp
+    FIND [[if (now >= settings_.deadline) {
+                return fail(outcome_);]]
+    WITH [[if (now >= settings_.deadline && !@MUTANT@) {
+                return fail(outcome_);]]
+)

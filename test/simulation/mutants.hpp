@@ -1,0 +1,33 @@
+#ifndef COLOCK_TEST_SIMULATION_MUTANTS_HPP
+#define COLOCK_TEST_SIMULATION_MUTANTS_HPP
+
+#include <cstddef>
+
+namespace colock::simulation {
+
+/// A deliberately broken variant of the library. They exist only in the build of the simulation that
+/// is made for them, from altered copies of the sources: see mutants.cmake.
+struct mutant {
+    const char* name;
+    const char* what;
+};
+
+#ifdef COLOCK_SIMULATION_MUTANTS
+extern const mutant* const mutants;
+extern const std::size_t mutant_count;
+#else
+inline constexpr const mutant* mutants = nullptr;
+inline constexpr std::size_t mutant_count = 0;
+#endif
+
+/// The one in force; none if negative.
+inline int active_mutant = -1;
+
+/// What an altered copy asks; false while a constant is being computed.
+constexpr bool is_active(int mutant) noexcept {
+    return !__builtin_is_constant_evaluated() && active_mutant == mutant;
+}
+
+}  // namespace colock::simulation
+
+#endif

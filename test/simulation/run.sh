@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the simulation: many seeded worlds in virtual time, full of faults, and checkers that see everything.
+# shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+
+usage() {
+    cat <<'TEXT'
+Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--json FILE]
+       test/simulation/run.sh --seed S [--profile NAME] [--trace]
+       test/simulation/run.sh --mutants [--seeds A..B] [--profile NAME] [--json FILE]
+       test/simulation/run.sh [--profiles | --help]
+
+Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules: each is a world of clients, instances and a
+network of its own, made from a seed, in virtual time, with the machines of src/core and whatever faults the profile
+has in force. Prints schedules, steps, injected faults by kind, acquisitions, violations and the rate. Exit code 0
+only if nothing was violated and all faults of the profiles were really injected.
+
+  --seeds A..B     these schedules (default 1..10000; with --mutants 1..3000)
+  --seconds S      fresh seeds for so long, and before them all that ever failed (failed_seeds.txt)
+  --profile NAME   all with these faults; without, the seed decides
+  --profiles       the names, and what they stand for
+  --json FILE      write all figures to FILE
+  --seed S         one schedule
+  --trace          ... told as a timeline
+  --mutants        run broken variants of the library, and say in how many schedules each is caught; all must be
+  --help           this text
+
+Environment: COLOCK_BOOST_VERSION=1.NN picks the Boost (see cmake/bootstrap.sh --help).
+TEXT
+}
+
+options=()
+program=colock_simulation
+while (($# > 0)); do
+    case $1 in
+        --mutants) program=colock_simulation_mutants; options+=("$1") ;;
+        --trace | --profiles) options+=("$1") ;;
+        --seconds)
+            option_value "$@"
+            options+=("$1" "$2" --failed-seeds "$colock_root/test/simulation/failed_seeds.txt")
+            shift
+            ;;
+        --seeds | --seed | --profile | --json) option_value "$@"; options+=("$1" "$2"); shift ;;
+        *) common_option "$1" ;;
+    esac
+    shift
+done
+
+colock_bootstrap
+colock_build release "$program"
+say "simulating"
+run_interruptible "$colock_root/build/release/test/simulation/$program" "${options[@]}"

@@ -81,6 +81,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
             if (granted && tag.round() == life.latest_round) {
                 life.extended_by |= bit(server);
             }
+            if (counts_now(life)) {
+                expect_backed(life, life.valid_until);
+            }
             break;
         case purpose::remaining:
             break;

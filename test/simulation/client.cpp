@@ -15,15 +15,16 @@ double some_rate(world& w) {
                                 : w.random.between(1 - wrong, 1 + wrong);
 }
 
-std::string words(const core::lease::action& a) {
+std::string words(core::lease_tag tag) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining", "heal"};
-    std::string text = names[static_cast<std::size_t>(a.tag.purpose())];
-    if (a.tag.purpose() == purpose::extend) {
-        text += " #" + std::to_string(a.tag.round());
-    }
-    return a.target == core::lease::action::every_instance
-               ? text + " to all"
-               : text + " to instance " + std::to_string(a.target);
+    const std::string name = names[static_cast<std::size_t>(tag.purpose())];
+    return tag.purpose() == purpose::extend ? name + " #" + std::to_string(tag.round()) : name;
+}
+
+std::string words(const core::lease::action& a) {
+    return words(a.tag) + (a.target == core::lease::action::every_instance
+                               ? " to all"
+                               : " to instance " + std::to_string(a.target));
 }
 
 std::string words(const core::vote& v) {
@@ -445,10 +446,8 @@ void client::wait(token_life& life, core::time_point until) {
 void client::on_answer(std::size_t server, const request& r, const core::vote& v) {
     token_life& life = *r.life;
     if (world_.tracing()) {
-        world_.tell(
-            name_, "hears from instance " + std::to_string(server) + ": " +
-                       words(core::lease::action::send(r.command.verb, r.tag, {}, 0)).substr(0, 9) +
-                       " of token " + life.token + " " + words(v));
+        world_.tell(name_, "hears from instance " + std::to_string(server) + ": " + words(r.tag) +
+                               ", token " + life.token + ", " + words(v));
     }
     --life.unanswered;
     if (v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {

@@ -61,8 +61,13 @@ struct fault_model {
 
     // Connections, per run.
     double resets = 0;
-    double stragglers = 0.3;  ///< share of broken connections that still deliver
-    double partitions = 0;    ///< symmetric, one-way or flapping
+    /// Share of broken connections that still deliver what was sent on them.
+    double stragglers = 0.3;
+    /// Also an extend that shortens the key: one of an earlier renewal, that arrives after an extend
+    /// to a longer ttl was granted on the next connection. The lease then counts on a key that is gone
+    /// sooner. Known, and not yet answered.
+    bool straggling_extends = false;
+    double partitions = 0;  ///< symmetric, one-way or flapping
 
     // Instances, per run.
     double instance_pauses = 0;

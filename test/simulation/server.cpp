@@ -163,6 +163,13 @@ true_time server::lasts_until(const std::string& key) {
                        state_.store.execute(about(core::verb::remaining, key), now).remaining);
 }
 
+bool server::would_shorten(const std::string& key, const std::string& token,
+                           core::milliseconds ttl) {
+    const core::time_point now = clock_.at(world_.now());
+    return holds(key, token) &&
+           state_.store.execute(about(core::verb::remaining, key), now).remaining >= ttl;
+}
+
 std::string server::holder_of(const std::string& key) {
     const auto found = state_.tokens.find(key);
     return found != state_.tokens.end() && holds_anything(key) ? found->second : std::string();

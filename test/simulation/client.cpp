@@ -533,6 +533,11 @@ void client::turn() {
             send(s, i);
         }
     }
+    // Forced: it stands still while the answers come in.
+    if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.005)) {
+        world_.count(fault::client_pause);
+        pause(world_.random.between(100ms, 900ms));
+    }
 }
 
 void client::send(const submission& s, std::size_t server) {

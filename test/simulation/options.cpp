@@ -36,6 +36,15 @@ fault_model reordering() {
     return f;
 }
 
+fault_model straggling_extends() {
+    fault_model f = network();
+    f.resets = 10;
+    f.stragglers = 0.8;
+    f.slow_messages = 0.2;
+    f.straggling_extends = true;
+    return f;
+}
+
 fault_model processes() {
     fault_model f;
     f.slow_messages = 0.01;
@@ -153,6 +162,18 @@ const std::vector<profile>& profiles() {
          {},
          {false, false}},
         {"everything", "all of it at once", everything(), {}, {}},
+        {"straggling_extends",
+         "a known gap: extends of an old connection that shorten a key",
+         straggling_extends(),
+         {},
+         {},
+         true},
+        {"straggling_extends",
+         "a known gap: extends of an old connection that shorten a key",
+         straggling_extends(),
+         {},
+         {},
+         true},
     };
     return all;
 }
@@ -164,7 +185,9 @@ const profile* find_profile(std::string_view name) {
 }
 
 const profile& profile_of(std::uint64_t seed) {
-    return profiles()[dice(~seed).below(profiles().size())];
+    static const auto in_rotation = static_cast<std::size_t>(std::count_if(
+        profiles().begin(), profiles().end(), [](const profile& p) { return !p.by_name_only; }));
+    return profiles()[dice(~seed).below(in_rotation)];  // the others come last
 }
 
 }  // namespace colock::simulation

@@ -106,6 +106,7 @@ struct profile {
     fault_model faults;
     core::drift_bound drift;
     simulation::claims claims;
+    bool by_name_only = false;  ///< of a gap that is known: not among those that seeds decide on
 };
 
 const std::vector<profile>& profiles();

@@ -220,6 +220,7 @@ int run(int argc, char** argv) {
     app.add_option("--seconds", a.seconds)->check(CLI::PositiveNumber);
     app.add_option("--profile", a.profile);
     app.add_option("--json", a.json);
+    app.add_option("--rule", only_rule);
     app.add_option("--failed-seeds", a.failed_seeds);
     app.add_flag("--trace", a.trace);
     app.add_flag("--mutants", a.mutants);

@@ -18,6 +18,7 @@ only if nothing was violated and all faults of the profiles were really injected
   --seeds A..B     these schedules (default 1..10000; with --mutants 1..3000)
   --seconds S      fresh seeds for so long, and before them all that ever failed (failed_seeds.txt)
   --profile NAME   all with these faults; without, the seed decides
+  --rule NAME      only violations of this rule count (see checker.hpp), as with --rule "mutual exclusion"
   --profiles       the names, and what they stand for
   --json FILE      write all figures to FILE
   --seed S         one schedule
@@ -40,7 +41,7 @@ while (($# > 0)); do
             options+=("$1" "$2" --failed-seeds "$colock_root/test/simulation/failed_seeds.txt")
             shift
             ;;
-        --seeds | --seed | --profile | --json) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --seeds | --seed | --profile | --rule | --json) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

@@ -16,7 +16,7 @@ constexpr duration busy_time = 1500ms;  // with faults
 constexpr duration finish_time = 6s;    // for who still waits
 constexpr duration longest_ttl = 1s;    // of 500 ms, extended to twice that
 constexpr duration bound = 400ms;       // drift, and how late a command may be executed
-constexpr std::uint64_t most_steps = 200000;
+constexpr std::uint64_t most_steps = 60000;
 
 class schedule {
 public:

@@ -28,6 +28,7 @@ void world::run(true_time end, std::uint64_t most_steps) {
     while (!queue_.empty() && queue_.front().when <= end && violations_.empty()) {
         if (++tally.steps > most_steps) {
             violation("bounded work", "more than " + std::to_string(most_steps) + " steps");
+            queue_.clear();
             return;
         }
         std::pop_heap(queue_.begin(), queue_.end(), later());
@@ -60,6 +61,9 @@ void world::tell(const std::string& who, const std::string& what) {
 }
 
 void world::violation(const std::string& rule, const std::string& what) {
+    if (!only_rule.empty() && rule != only_rule) {
+        return;
+    }
     violations_.push_back(rule + ": " + what);
     if (trace_) {
         tell("VIOLATION", violations_.back());

@@ -92,6 +92,9 @@ private:
     std::vector<std::string> violations_;
 };
 
+/// If not empty: the only rule whose violations count, to see what one checker sees by itself.
+inline std::string only_rule;
+
 /// "12.345 ms"
 std::string in_ms(duration d);
 

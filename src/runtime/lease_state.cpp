@@ -131,16 +131,16 @@ void lease_state::ask_remaining(std::size_t index) {
     submit(core::lease::ask_remaining(index), engine_->recent_time());
 }
 
-void lease_state::on_vote(std::size_t index, instance::command_tag value, const core::vote& vote) {
+void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
     --pending_votes_;
-    const core::lease_tag tag = core::lease_tag::from(value);
-    if (!machine_.note(index, tag, vote)) {
-        const core::time_point now = tag.purpose() == purpose::extend
+    const core::lease_tag sent = core::lease_tag::from(tag);
+    if (!machine_.note(index, sent, vote)) {
+        const core::time_point now = sent.purpose() == purpose::extend
                                          ? std::chrono::steady_clock::now()
                                          : engine_->recent_time();
-        drive(machine_.on_vote(index, tag, vote, now), now);
+        drive(machine_.on_vote(index, sent, vote, now), now);
     }
-    switch (tag.purpose()) {
+    switch (sent.purpose()) {
         case purpose::acquire:
             if (vote.kind != core::vote_kind::granted) {
                 reconsider();

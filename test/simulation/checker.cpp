@@ -228,6 +228,13 @@ void checker::on_destroyed(std::size_t server, const std::string& token) {
     }
 }
 
+void checker::on_restored(std::size_t server, const std::string& token) {
+    const auto found = lives_.find(token);
+    if (found != lives_.end()) {
+        found->second->destroyed_at &= ~bit(server);
+    }
+}
+
 void checker::expect_no_keys(const std::vector<std::string>& keys) {
     for (const auto& one : servers_) {
         for (const std::string& key : keys) {

@@ -23,8 +23,8 @@ struct token_life;
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
 ///   client's clock (see `claims` for the excuse).
 /// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
-///   included, and there the key lasts to the end of the lease's validity. This is what mutual exclusion rests on, and it can be
-///   broken long before somebody else happens to come by.
+///   included, and there the key lasts to the end of the lease's validity. This is what mutual
+///   exclusion rests on, and it can be broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
@@ -54,7 +54,9 @@ public:
     void on_invalid(token_life& life);
     void on_lost(token_life& life, core::loss why);
     void on_ended(token_life& life);
+    /// An instance has lost a token's key, or may let it expire too early; or it has given it again.
     void on_destroyed(std::size_t server, const std::string& token);
+    void on_restored(std::size_t server, const std::string& token);
 
     /// After everything was quiet for long enough.
     void expect_no_keys(const std::vector<std::string>& keys);

@@ -62,6 +62,7 @@ void schedule::populate() {
         servers_.push_back(std::make_unique<server>(world_, i));
         server& s = *servers_.back();
         s.on_destroyed = [this, i](const std::string& token) { checker_.on_destroyed(i, token); };
+        s.on_granted = [this, i](const std::string& token) { checker_.on_restored(i, token); };
         s.on_down = [this, i] {
             for (auto& c : clients_) {
                 c->reset(i);

@@ -41,6 +41,9 @@ core::vote server::execute(const core::command& command) {
     const std::string before = holder_of(key);
     core::vote answer = state_.store.execute(command, clock_.at(world_.now()));
     if (answer.kind == core::vote_kind::granted) {
+        if (command.verb != core::verb::release) {
+            on_granted(std::string(command.token));
+        }
         if (command.verb == core::verb::acquire) {
             if (!before.empty()) {
                 world_.violation("instance", name_ + " gave away a key that was held");

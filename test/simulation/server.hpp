@@ -56,6 +56,8 @@ public:
                                      core::milliseconds ttl);
     /// Told of each token whose key was destroyed here.
     std::function<void(const std::string& token)> on_destroyed;
+    /// Told when a token's key is given, or given a ttl, by a command.
+    std::function<void(const std::string& token)> on_granted;
     /// By how much its clock was set back in all.
     [[nodiscard]] duration set_back() const { return set_back_; }
     [[nodiscard]] double rate() const { return clock_.rate(); }

@@ -80,8 +80,9 @@ public:
     /// Why the lease ended by itself; no error while it is held, or after its release.
     [[nodiscard]] error loss() const;
 
-    /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and
-    /// renews at the same fraction of it as before.
+    /// Makes the lease valid for another `ttl`, counted from now. The watchdog keeps to it from then
+    /// on, and renews at the same fraction of it as before. What the lease has left is never taken
+    /// away: a `ttl` shorter than that only takes hold as time goes by.
     ///
     /// - Parameters: `ttl`, 10 ms to 24 h; else throws `config_error`.
     /// - Handler signature: `void(colock::error)`.

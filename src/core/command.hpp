@@ -11,7 +11,7 @@ namespace colock::core {
 /// What an instance is asked to do with a key.
 enum class verb : std::uint8_t {
     acquire,    ///< set the key to the token for `ttl`, if there is no key
-    extend,     ///< give the key another `ttl`, if it holds the token
+    extend,     ///< let the key live for `ttl` at least, if it holds the token
     release,    ///< delete the key, if it holds the token
     remaining,  ///< how long the key will live, whoever holds it
 };

@@ -95,12 +95,6 @@ renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
     round_ttl_ = ttl;
     sent_ = now;
     asked_for_ = asked_for;
-    const time_point until = core::valid_until(sent_, ttl, settings_.drift);
-    if (until < valid_until_) {
-        // A shorter ttl takes hold where it is sent, even if no quorum answers.
-        valid_until_ = until;
-        notice_ = loss_notice(ttl);
-    }
     return action::send();
 }
 
@@ -145,7 +139,8 @@ renew::action renew::end_round(bool success, time_point now) {
                                             static_cast<double>(settings_.ttl.count()))));
             settings_.ttl = round_ttl_;
         }
-        valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
+        valid_until_ =
+            std::max(valid_until_, core::valid_until(sent_, round_ttl_, settings_.drift));
         notice_ = loss_notice(round_ttl_);
         next_renewal_ = settings_.interval > duration::zero() ? sent_ + settings_.interval : never;
     } else {

@@ -190,13 +190,13 @@ BOOST_DATA_TEST_CASE(the_ttl_is_set_and_reset, all_kinds) {
     BOOST_TEST(rig.extend("k", "ann", 3h) == "granted");
     left = rig.ask(verb::remaining, "k").remaining;
     BOOST_TEST((left > 2h + 50min && left <= 3h));
-    BOOST_TEST(rig.extend("k", "ann", 2h) == "granted");  // to less than was left
+    BOOST_TEST(rig.extend("k", "ann", 2h) == "granted");  // by less than is left
     left = rig.ask(verb::remaining, "k").remaining;
-    BOOST_TEST((left > 1h + 50min && left <= 2h));
+    BOOST_TEST((left > 2h + 50min && left <= 3h));
     BOOST_TEST(rig.extend("k", "bob", 9h) == "denied: another");
     BOOST_TEST(rig.acquire("k", "bob", 9h) == "denied: another");
     left = rig.ask(verb::remaining, "k").remaining;
-    BOOST_TEST((left <= 2h));
+    BOOST_TEST((left <= 3h));
 }
 
 BOOST_DATA_TEST_CASE(a_key_expires, all_kinds) {
@@ -208,7 +208,10 @@ BOOST_DATA_TEST_CASE(a_key_expires, all_kinds) {
     BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
     BOOST_TEST(rig.release("k", "ann") == "denied: another");
-    BOOST_TEST(rig.extend("k", "bob", 20ms) == "granted");
+    BOOST_TEST(rig.release("k", "bob") == "granted");
+    // One that was extended expires too; on a busy machine perhaps before it was.
+    BOOST_TEST(rig.acquire("k", "cat", 500ms) == "granted");
+    rig.extend("k", "cat", 600ms);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
 }
 

@@ -37,7 +37,7 @@ std::string words(const core::vote& v) {
             break;
     }
     static constexpr const char* why[] = {
-        "?",        "down",    "overloaded",      "stalled",      "quarantined", "withdrawn",
+        "?",        "down",    "overloaded",      "stalled",      "quarantined",     "withdrawn",
         "too late", "timeout", "connection lost", "server error", "unexpected reply"};
     return std::string("failed, ") + why[static_cast<std::size_t>(v.reason)];
 }

@@ -71,13 +71,6 @@ void connection::execute(wire& w, const request& r) {
         return;
     }
     if (w.broken) {
-        const bool shortens = r.command.verb == core::verb::extend &&
-                              server_.would_shorten(std::string(r.command.key),
-                                                    std::string(r.command.token), r.command.ttl);
-        if (shortens && !world_.faults().straggling_extends) {
-            world_.count(fault::reset_before);
-            return;
-        }
         world_.count(fault::straggler);
     }
     if (r.order < last_executed_) {

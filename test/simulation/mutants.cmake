@@ -34,8 +34,8 @@ colock_mutant(
     NAME renewal_from_the_reply
     WHAT "the validity of a renewal is counted from the votes"
     FILE src/core/renew.cpp
-    FIND [[valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);]]
-    WITH [[valid_until_ = core::valid_until(@MUTANT@ ? now : sent_, round_ttl_, settings_.drift);]]
+    FIND [[core::valid_until(sent_, round_ttl_, settings_.drift));]]
+    WITH [[core::valid_until(@MUTANT@ ? now : sent_, round_ttl_, settings_.drift));]]
 )
 colock_mutant(
     NAME too_slow_is_believed
@@ -179,11 +179,11 @@ colock_mutant(
     WITH [[if (round_ && (e.round == round_number_ || @MUTANT@)) {]]
 )
 colock_mutant(
-    NAME shorter_ttl_ignored
-    WHAT "a shorter ttl takes hold when its round has won, not when it is sent"
-    FILE src/core/renew.cpp
-    FIND [[if (until < valid_until_) {]]
-    WITH [[if (until < valid_until_ && !@MUTANT@) {]]
+    NAME extend_shortens
+    WHAT "an extend that is executed late takes away from a key's life"
+    FILE src/instance/memory/store.cpp
+    FIND [[std::max(found->second.expires, now + command.ttl);]]
+    WITH [[std::max(@MUTANT@ ? now : found->second.expires, now + command.ttl);]]
 )
 colock_mutant(
     NAME loss_without_notice

@@ -36,12 +36,11 @@ fault_model reordering() {
     return f;
 }
 
-fault_model straggling_extends() {
+fault_model stragglers() {
     fault_model f = network();
     f.resets = 10;
     f.stragglers = 0.8;
     f.slow_messages = 0.2;
-    f.straggling_extends = true;
     return f;
 }
 
@@ -161,19 +160,12 @@ const std::vector<profile>& profiles() {
          clocks(),
          {},
          {false, false}},
+        {"stragglers",
+         "connections that break, and deliver late what was sent on them",
+         stragglers(),
+         {},
+         {}},
         {"everything", "all of it at once", everything(), {}, {}},
-        {"straggling_extends",
-         "a known gap: extends of an old connection that shorten a key",
-         straggling_extends(),
-         {},
-         {},
-         true},
-        {"straggling_extends",
-         "a known gap: extends of an old connection that shorten a key",
-         straggling_extends(),
-         {},
-         {},
-         true},
     };
     return all;
 }
@@ -185,9 +177,7 @@ const profile* find_profile(std::string_view name) {
 }
 
 const profile& profile_of(std::uint64_t seed) {
-    static const auto in_rotation = static_cast<std::size_t>(std::count_if(
-        profiles().begin(), profiles().end(), [](const profile& p) { return !p.by_name_only; }));
-    return profiles()[dice(~seed).below(in_rotation)];  // the others come last
+    return profiles()[dice(~seed).below(profiles().size())];
 }
 
 }  // namespace colock::simulation

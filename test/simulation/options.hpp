@@ -63,10 +63,6 @@ struct fault_model {
     double resets = 0;
     /// Share of broken connections that still deliver what was sent on them.
     double stragglers = 0.3;
-    /// Also an extend that shortens the key: one of an earlier renewal, that arrives after an extend
-    /// to a longer ttl was granted on the next connection. The lease then counts on a key that is gone
-    /// sooner. Known, and not yet answered.
-    bool straggling_extends = false;
     double partitions = 0;  ///< symmetric, one-way or flapping
 
     // Instances, per run.
@@ -106,7 +102,6 @@ struct profile {
     fault_model faults;
     core::drift_bound drift;
     simulation::claims claims;
-    bool by_name_only = false;  ///< of a gap that is known: not among those that seeds decide on
 };
 
 const std::vector<profile>& profiles();

@@ -144,7 +144,9 @@ void server::shorten_key(const std::string& key) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
     on_destroyed(token);
-    state_.store.execute(about(core::verb::extend, key, token, ttl), clock_.at(world_.now()));
+    const core::time_point now = clock_.at(world_.now());
+    state_.store.execute(about(core::verb::release, key, token), now);
+    state_.store.execute(about(core::verb::acquire, key, token, ttl), now);
 }
 
 void server::destroy_all() {
@@ -164,13 +166,6 @@ true_time server::lasts_until(const std::string& key) {
     const core::time_point now = clock_.at(world_.now());
     return clock_.when(now +
                        state_.store.execute(about(core::verb::remaining, key), now).remaining);
-}
-
-bool server::would_shorten(const std::string& key, const std::string& token,
-                           core::milliseconds ttl) {
-    const core::time_point now = clock_.at(world_.now());
-    return holds(key, token) &&
-           state_.store.execute(about(core::verb::remaining, key), now).remaining >= ttl;
 }
 
 std::string server::holder_of(const std::string& key) {

@@ -51,9 +51,6 @@ public:
     [[nodiscard]] std::string holder_of(const std::string& key);
     /// When a key that it has will be gone, rounded down to a millisecond of its clock.
     [[nodiscard]] true_time lasts_until(const std::string& key);
-    /// Whether an extend would leave the token's key less time than it has.
-    [[nodiscard]] bool would_shorten(const std::string& key, const std::string& token,
-                                     core::milliseconds ttl);
     /// Told of each token whose key was destroyed here.
     std::function<void(const std::string& token)> on_destroyed;
     /// Told when a token's key is given, or given a ttl, by a command.

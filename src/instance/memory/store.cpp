@@ -24,7 +24,7 @@ core::vote store::execute(const core::command& command, core::time_point now) {
 
         case verb::extend:
             if (ours) {
-                found->second.expires = now + command.ttl;
+                found->second.expires = std::max(found->second.expires, now + command.ttl);
                 return vote::granted();
             }
             break;

@@ -1,4 +1,5 @@
--- Compare-and-extend: gives a lock's key another ttl if it still holds our token.
+-- Compare-and-extend: makes a lock's key live for a ttl at least, if it still holds our token. It never
+-- shortens a life: what was sent first, on a connection that broke, may be executed last.
 --
 -- KEYS[1]  the key
 -- ARGV[1]  the token
@@ -7,7 +8,9 @@
 
 local value = redis.pcall('get', KEYS[1])
 if value == ARGV[1] then
-    redis.call('pexpire', KEYS[1], ARGV[2])
+    if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
+        redis.call('pexpire', KEYS[1], ARGV[2])
+    end
     return 1
 end
 if value == false then

@@ -30,7 +30,7 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state) 
         case runtime::lease_result::ended:
             return detail::loss_of(state);
         case runtime::lease_result::no_quorum:
-            return {errc::no_quorum, "'" + state.resource() + "'"};
+            return {errc::no_quorum, state.no_quorum_details()};
         case runtime::lease_result::cancelled:
             break;
     }

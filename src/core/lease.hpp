@@ -243,6 +243,9 @@ public:
         return outcome_;
     }
 
+    /// What the instances have answered to its release; once that has begun.
+    [[nodiscard]] round release_votes() const { return giving_back().votes(); }
+
     /// While it is held: what the watchdog knows.
     [[nodiscard]] const renew& watchdog() const noexcept { return *std::get_if<renew>(&machine_); }
 

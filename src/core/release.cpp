@@ -62,6 +62,8 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             break;
         case vote_kind::failed:
             set(index, progress::to_retry);
+            failures_.resize(settings_.instances);
+            failures_[index] = v;
             if (retry_at_ == never) {
                 retry_at_ = now + settings_.retry.delay(tries_++, next_random(random_));
             }
@@ -121,6 +123,33 @@ bool release::resolve(time_point now) {
     const std::size_t answered = count(progress::deleted) + gone + unconcerned;
     outcome_ = answered >= quorum ? release_outcome::released : release_outcome::no_quorum;
     return true;
+}
+
+round release::votes() const {
+    round result(settings_.instances);
+    for (std::size_t i = 0; i != settings_.instances; ++i) {
+        switch (instances_[i]) {
+            case progress::deleted:
+                result.record(i, vote::granted());
+                break;
+            case progress::unconcerned:
+            case progress::nobody:
+                result.record(i, vote::denied(holder::nobody));
+                break;
+            case progress::another:
+                result.record(i, vote::denied(holder::another));
+                break;
+            case progress::to_send:
+            case progress::sent:
+            case progress::to_retry:
+                if (!failures_.empty() && failures_[i].reason != failure::none) {
+                    result.record(i, failures_[i]);
+                }
+                break;
+        }
+    }
+    result.fail_silent(failure::timeout);
+    return result;
 }
 
 void release::set(std::size_t index, progress p) {

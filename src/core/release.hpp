@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace colock::core {
 
@@ -116,6 +117,10 @@ public:
         return count(progress::to_send) == settings_.instances;
     }
 
+    /// What each instance has answered last, for people. Silence is a timeout, and who never had the
+    /// token has denied.
+    [[nodiscard]] round votes() const;
+
     /// Whether `start` was given.
     [[nodiscard]] bool started() const noexcept { return started_; }
 
@@ -151,6 +156,7 @@ private:
     bool sending_ = false;  // `send` was said, and `done` was not
     bool resolved_ = false;
     release_outcome outcome_ = release_outcome::released;
+    std::vector<vote> failures_;  // the latest of each instance; empty until there is one
 };
 
 }  // namespace colock::core

@@ -222,6 +222,9 @@ void lease_state::publish() noexcept {
 /// Tells the one who asked for the extension, and asks for the next.
 core::lease::action lease_state::end_extend(bool success, core::time_point now) {
     auto& extends = rare().extends;
+    if (!success) {
+        explain_no_quorum(*machine_.watchdog().votes());
+    }
     extends.front()->finish(success ? lease_result::done : lease_result::no_quorum);
     extends.erase(extends.begin());
     return extends.empty() ? machine_.next(now) : machine_.extend(extends.front()->ttl(), now);
@@ -306,9 +309,16 @@ void lease_state::on_resolved() {
     if (outcome == core::release_outcome::released && machine_.was_held()) {
         ++engine_->count().released;
     }
+    if (outcome == core::release_outcome::no_quorum) {
+        explain_no_quorum(machine_.release_votes());
+    }
     for (const auto& waiter : std::exchange(release_waiters_, {})) {
         waiter->finish(result_of(outcome));
     }
+}
+
+void lease_state::explain_no_quorum(const core::round& votes) {
+    rare().no_quorum_details = describe(spec_->resource, votes, engine_->instance_states());
 }
 
 /// Leaves everything that the engine knows of us: from now on we may be destroyed by any thread.

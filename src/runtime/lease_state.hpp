@@ -111,6 +111,11 @@ public:
     }
     /// What was known when the lease was lost; only after `loss()` is not `none`.
     [[nodiscard]] const std::string& loss_details() const noexcept { return rare_->loss_details; }
+    /// Who answered what, when the latest operation with `lease_result::no_quorum` ended; only after
+    /// one has, and on the engine's executor.
+    [[nodiscard]] const std::string& no_quorum_details() const noexcept {
+        return rare_->no_quorum_details;
+    }
 
     // From the acquire operation, on the engine's executor:
 
@@ -157,6 +162,7 @@ private:
         std::vector<std::shared_ptr<extend_operation>> extends;  // the first is being served
         std::vector<std::shared_ptr<loss_operation>> loss_waiters;
         std::string loss_details;
+        std::string no_quorum_details;
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
@@ -174,6 +180,7 @@ private:
     void on_resolved();
     void end();
 
+    void explain_no_quorum(const core::round& votes);
     void end_loss_waiters(lease_result result);
     [[nodiscard]] rarely_used& rare();
     void keep_alive();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -280,6 +281,35 @@ BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
                       {80ms, deleted(3), "wait 1012"},
                       {90ms, taken(4), "ended"},
                   });
+}
+
+BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
+    release_settings settings = five();
+    settings.instances = 7;
+    sized_release machine = giving_back(6, settings);
+    say(machine, start(), 0ms);
+    say(machine, deleted(0), 1ms);
+    say(machine, nothing(1), 1ms);
+    say(machine, taken(2), 1ms);
+    say(machine,
+        release::event::voted(
+            3, vote::failed(failure::down, std::make_shared<const std::string>("why not"))),
+        1ms);
+    say(machine, failed(4), 1ms);
+    const round votes = machine.votes();
+    BOOST_TEST(votes.granted() == 1U);
+    BOOST_TEST((votes.vote_of(1)->holder == holder::nobody));
+    BOOST_TEST((votes.vote_of(2)->holder == holder::another));
+    BOOST_TEST((votes.vote_of(3)->reason == failure::down));
+    BOOST_TEST(*votes.vote_of(3)->detail == "why not");
+    BOOST_TEST((votes.vote_of(4)->kind == vote_kind::failed));
+    BOOST_TEST((votes.vote_of(5)->reason == failure::timeout));  // silent
+    BOOST_TEST((votes.vote_of(6)->holder == holder::nobody));    // never had it
+
+    // Of several answers the last counts.
+    say(machine, timer(), 1ms + pause(1));
+    say(machine, deleted(3), 40ms);
+    BOOST_TEST((machine.votes().vote_of(3)->kind == vote_kind::granted));
 }
 
 // Trying again.

@@ -1,9 +1,9 @@
 #include "interop/encounter.hpp"
 
 #include "interop/scenarios.hpp"
-#include "interop/sections.hpp"
 #include "interop/worker.hpp"
 #include "support/redis_server.hpp"
+#include "support/sections.hpp"
 #include "support/servers.hpp"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
     return times;
 }
 
-std::vector<section> contend(std::vector<worker>& workers, double seconds) {
+std::vector<test::section> contend(std::vector<worker>& workers, double seconds) {
     const test::temporary_folder folder;
     const auto file = [&](std::size_t i) { return folder.path() / std::to_string(i); };
     for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -82,15 +82,16 @@ std::vector<section> contend(std::vector<worker>& workers, double seconds) {
     }
     // The last wait may be a long one, but not longer than what an abandoned lock would cost.
     const auto patience = std::chrono::milliseconds(static_cast<long>(seconds * 1000)) + ttl;
-    std::vector<section> sections;
+    std::vector<test::section> sections;
     for (std::size_t i = 0; i < workers.size(); ++i) {
         workers[i].answer(patience);
-        std::ranges::move(read_sections(file(i), workers[i].kind()), std::back_inserter(sections));
+        std::ranges::move(test::read_sections(file(i), workers[i].kind()),
+                          std::back_inserter(sections));
     }
     return sections;
 }
 
-nlohmann::json tell_of(const std::string& kind, const std::vector<section>& sections) {
+nlohmann::json tell_of(const std::string& kind, const std::vector<test::section>& sections) {
     std::size_t count = 0;
     std::chrono::nanoseconds longest_wait{};
     for (const auto& s : sections) {
@@ -125,7 +126,7 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
 
     const auto sections = contend(workers, seconds);
     findings.expect_soon([&] { return servers.keys() == 0; }, "after the contention keys are left");
-    const auto overlaps = find_overlaps(sections);
+    const auto overlaps = test::find_overlaps(sections);
     for (const auto& overlap : overlaps | std::views::take(most_overlaps_told)) {
         findings.expect(false, "overlap: " + overlap);
     }
@@ -143,7 +144,7 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
     result["instances"] = encounter.instances;
     result["seconds"] = seconds;
     result["overlaps"] = overlaps.size();
-    result["changes_of_hands"] = count_changes(sections);
+    result["changes_of_hands"] = test::count_changes(sections);
     result["longest_section_ms"] = ms(longest_section);
     result["failures"] = findings.all();
     return result;

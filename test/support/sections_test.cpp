@@ -1,4 +1,4 @@
-#include "interop/sections.hpp"
+#include "support/sections.hpp"
 #include "support/redis_server.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <stdexcept>
 
-namespace colock::interop {
+namespace colock::test {
 namespace {
 
 section make(std::string name, std::string kind, int entered, int left) {
@@ -35,10 +35,12 @@ BOOST_AUTO_TEST_CASE(changes_of_hands_are_counted_for_each_name) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_section_is_refused) {
-    const test::temporary_folder folder;
+    const temporary_folder folder;
     const auto file = folder.path() / "sections";
     std::ofstream(file) << "a 1 2 3\nb 4 4 4\n";
     BOOST_TEST(read_sections(file, "x").size() == 2U);
+    std::ofstream(file) << "a 1 2 3 abc\n";
+    BOOST_TEST(read_sections(file, "x").at(0).token == "abc");
     std::ofstream(file) << "a 1 2\n";
     BOOST_CHECK_THROW(read_sections(file, "x"), std::runtime_error);
     std::ofstream(file) << "a 1 3 2\n";
@@ -46,4 +48,4 @@ BOOST_AUTO_TEST_CASE(what_is_no_section_is_refused) {
 }
 
 }  // namespace
-}  // namespace colock::interop
+}  // namespace colock::test

@@ -1,4 +1,4 @@
-#include "interop/sections.hpp"
+#include "support/sections.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <tuple>
 
-namespace colock::interop {
+namespace colock::test {
 namespace {
 
 void sort(std::vector<section>& sections) {
@@ -14,8 +14,8 @@ void sort(std::vector<section>& sections) {
 }
 
 std::string describe(const section& s) {
-    return s.kind + " from " + std::to_string(s.entered.count()) + " to " +
-           std::to_string(s.left.count());
+    return s.kind + (s.token.empty() ? "" : " (" + s.token + ")") + " from " +
+           std::to_string(s.entered.count()) + " to " + std::to_string(s.left.count());
 }
 
 }  // namespace
@@ -33,6 +33,7 @@ std::vector<section> read_sections(const std::filesystem::path& file, const std:
         if (!(words >> s.name >> asked >> entered >> left) || asked > entered || entered > left) {
             throw std::runtime_error(file.string() + ": not a section: " + line);
         }
+        words >> s.token;
         s.asked = std::chrono::nanoseconds(asked);
         s.entered = std::chrono::nanoseconds(entered);
         s.left = std::chrono::nanoseconds(left);
@@ -69,4 +70,4 @@ std::size_t count_changes(std::vector<section> sections) {
     return changes;
 }
 
-}  // namespace colock::interop
+}  // namespace colock::test

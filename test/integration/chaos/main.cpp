@@ -1,0 +1,82 @@
+#include "integration/chaos/soak.hpp"
+#include "integration/chaos/storm.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+// Locks under faults, for as long as you like. See chaos.sh.
+
+namespace {
+
+using namespace colock::chaos;
+
+std::atomic<bool> stop = false;
+
+void stop_on_signals() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { stop = true; };
+    ::sigaction(SIGINT, &action, nullptr);
+    ::sigaction(SIGTERM, &action, nullptr);
+}
+
+void write_json(const std::string& path, const nlohmann::json& result) {
+    std::ofstream file(path);
+    file << result.dump(2) << '\n';
+    if (!file.flush()) {
+        throw std::runtime_error("cannot write " + path);
+    }
+}
+
+/// Whether all is as it must be.
+bool run_and_judge(const soak_options& options, const std::string& json) {
+    std::printf("seed %llu\n", static_cast<unsigned long long>(options.seed));
+    std::fflush(stdout);
+    const auto result = judge(run(options, stop));
+    std::printf("%s\n", result.dump(2).c_str());
+    std::fflush(stdout);
+    if (!json.empty()) {
+        write_json(json, result);
+    }
+    return options.broken == breakage::none ? result["failures"].empty()
+                                            : result["violations"] != 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::map<std::string, breakage> breakages{
+        {"hold-past-validity", breakage::hold_past_validity},
+        {"no-quarantine", breakage::no_quarantine},
+    };
+    soak_options options;
+    options.seed = std::random_device{}();
+    options.client = CHAOS_CLIENT;
+    std::string json;
+    CLI::App app("colock under random faults");
+    app.add_option("--seconds", options.seconds)->check(CLI::Range(1, 86400));
+    app.add_option("--seed", options.seed, "of all that is random");
+    app.add_option("--json", json, "write all figures to this file");
+    app.add_option("--only", options.only, "kinds of faults")->check(CLI::IsMember(storm::kinds()));
+    app.add_option("--broken", options.broken, "make the clients wrong, and expect violations")
+        ->transform(CLI::CheckedTransformer(breakages));
+    CLI11_PARSE(app, argc, argv);
+    try {
+        stop_on_signals();
+        return run_and_judge(options, json) ? 0 : 1;
+    } catch (const interrupted&) {
+        return 130;
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "chaos: %s\n", failure.what());
+        return 1;
+    }
+}

@@ -1,0 +1,91 @@
+#ifndef COLOCK_TEST_INTEGRATION_CHAOS_STORM_HPP
+#define COLOCK_TEST_INTEGRATION_CHAOS_STORM_HPP
+
+#include "integration/chaos/faults.hpp"
+#include "integration/chaos/fleet.hpp"
+#include "support/proxies.hpp"
+#include "support/servers.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::chaos {
+
+/// The faults of a run: every few hundred milliseconds one more, of a kind drawn at random, each kind
+/// as often as the others.
+///
+/// Never are more than a minority in trouble at once. An instance is, from the beginning of its fault
+/// until after its end all clients have found it `ready` again: connected, and out of quarantine.
+/// Clients are stopped too, one at a time, for longer than the ttl.
+class storm {
+public:
+    using time_point = std::chrono::steady_clock::time_point;
+    using milliseconds = std::chrono::milliseconds;
+
+    /// `only`: kinds of faults; all if empty.
+    storm(test::servers& servers, test::proxies& network, fleet& clients, milliseconds ttl,
+          const std::vector<std::string>& only, random_engine random);
+    ~storm();
+    storm(const storm&) = delete;
+    storm& operator=(const storm&) = delete;
+
+    /// The names of all kinds.
+    static std::vector<std::string> kinds();
+
+    /// Ends the faults whose time has come, and begins one if it is time for that.
+    void blow(time_point now);
+
+    /// Ends all faults.
+    void calm_down();
+
+    /// Whether all instances are well, for all clients.
+    [[nodiscard]] bool over() const { return !paused_client_ && count_troubled() == 0; }
+
+    /// How many of each kind there were.
+    [[nodiscard]] const std::map<std::string, std::size_t>& faults() const noexcept {
+        return counts_;
+    }
+
+    /// What goes wrong now, for a human.
+    [[nodiscard]] std::string to_text() const;
+
+private:
+    /// An instance, and what is wrong with it.
+    struct place {
+        target what;
+        const fault* now = nullptr;
+        time_point until{};   ///< when that ends
+        time_point healed{};  ///< when the last one ended
+    };
+
+    void end_what_is_due(time_point now);
+    void end(place& where);
+    void begin_one(time_point now);
+    void begin_at_a_well_one(const fault& kind, time_point now);
+    void pause_a_client(time_point now);
+
+    [[nodiscard]] bool troubled(std::size_t index) const;
+    [[nodiscard]] std::size_t count_troubled() const;
+    [[nodiscard]] std::string next_kind();
+    [[nodiscard]] milliseconds between(milliseconds shortest, milliseconds longest);
+
+    fleet& clients_;
+    milliseconds ttl_;
+    random_engine random_;
+    std::vector<place> places_;
+    std::deque<std::string> deck_;  // of kinds: the next ones
+    std::vector<std::string> kinds_;
+    std::map<std::string, std::size_t> counts_;
+    std::optional<std::size_t> paused_client_;
+    time_point client_wakes_{};
+    time_point next_{};
+};
+
+}  // namespace colock::chaos
+
+#endif

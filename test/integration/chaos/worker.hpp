@@ -1,0 +1,52 @@
+#ifndef COLOCK_TEST_INTEGRATION_CHAOS_WORKER_HPP
+#define COLOCK_TEST_INTEGRATION_CHAOS_WORKER_HPP
+
+#include "integration/chaos/client_settings.hpp"
+#include "integration/chaos/visit.hpp"
+
+#include <colock/colock.hpp>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <ostream>
+#include <random>
+
+namespace colock::chaos {
+
+/// One of the many coroutines of a client: takes one of the locks that all want, stays inside for a
+/// while, and lets go, over and over; in all the ways there are, and gives up at random moments.
+class worker {
+public:
+    using milliseconds = std::chrono::milliseconds;
+
+    worker(client& locks, const client_settings& settings, std::ostream& sections,
+           client_report& report, std::uint64_t seed)
+        : locks_(locks), settings_(settings), sections_(sections), report_(report), random_(seed) {}
+
+    /// Until `stopping`, which must live as long.
+    boost::asio::awaitable<void> run(const bool& stopping);
+
+private:
+    boost::asio::awaitable<void> with_lease();
+    boost::asio::awaitable<void> under_with_lock();
+    boost::asio::awaitable<void> stay(const lease& held, visit::time_point asked);
+
+    [[nodiscard]] mutex any_lock();
+    [[nodiscard]] milliseconds up_to(milliseconds longest);
+    [[nodiscard]] milliseconds length_of_stay();
+    [[nodiscard]] milliseconds patience();
+    [[nodiscard]] bool once_in(unsigned times);
+    void count(const boost::system::error_code& failure);
+
+    client& locks_;
+    const client_settings& settings_;
+    std::ostream& sections_;
+    client_report& report_;
+    std::mt19937_64 random_;
+};
+
+}  // namespace colock::chaos
+
+#endif

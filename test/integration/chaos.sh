@@ -32,7 +32,8 @@ What is wrong:
                       lock is an outage, and counts from the success before it to the one after it
   failures            all this in words; and that too few sections, faults, or (from 60 s on) kinds of faults have occurred
 
-longest_wait_ms is how long somebody has waited for a lock that others wanted too, stops of its own process included.
+longest_wait_ms is how long somebody has waited for a lock that others wanted too, longest_probe_ms for one that nobody else
+wanted; stops of its own process included.
 
 Environment: COLOCK_REDIS_SERVER names the server to use instead of redis-server.
 

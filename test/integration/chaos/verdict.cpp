@@ -21,6 +21,14 @@ double ms(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
 }
 
+std::chrono::nanoseconds longest_wait(const std::vector<test::section>& sections) {
+    std::chrono::nanoseconds longest{};
+    for (const auto& s : sections) {
+        longest = std::max(longest, s.entered - s.asked);
+    }
+    return longest;
+}
+
 outages outages_of(const observations& seen) {
     std::vector<std::chrono::nanoseconds> successes;
     for (const auto& probe : seen.probes) {
@@ -78,10 +86,8 @@ nlohmann::json judge(const observations& seen) {
     }
     find_what_is_missing(seen, failures);
 
-    std::chrono::nanoseconds longest_wait{};
     std::chrono::nanoseconds longest_section{};
     for (const auto& s : seen.sections) {
-        longest_wait = std::max(longest_wait, s.entered - s.asked);
         longest_section = std::max(longest_section, s.left - s.entered);
     }
     nlohmann::json faults = seen.faults;
@@ -93,7 +99,7 @@ nlohmann::json judge(const observations& seen) {
         {"acquisitions", seen.sections.size()},
         {"violations", overlaps.size()},
         {"changes_of_hands", test::count_changes(seen.sections)},
-        {"longest_wait_ms", ms(longest_wait)},
+        {"longest_wait_ms", ms(longest_wait(seen.sections))},
         {"longest_section_ms", ms(longest_section)},
         {"faults", faults},
         {"cancelled", seen.clients.cancelled},
@@ -101,6 +107,7 @@ nlohmann::json judge(const observations& seen) {
         {"lost", seen.clients.lost},
         {"gave_up_unavailable", seen.clients.unavailable},
         {"probes", seen.probes.size()},
+        {"longest_probe_ms", ms(longest_wait(seen.probes))},
         {"unavailable_share", unavailable},
         {"longest_outage_ms", ms(down.longest)},
         {"keys_at_close", seen.keys_at_close},

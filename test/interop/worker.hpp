@@ -1,7 +1,7 @@
 #ifndef COLOCK_INTEROP_WORKER_HPP
 #define COLOCK_INTEROP_WORKER_HPP
 
-#include <sys/types.h>
+#include "support/child_process.hpp"
 
 #include <chrono>
 #include <string>
@@ -34,14 +34,11 @@ class worker {
 public:
     /// Starts it, and waits until it is ready.
     worker(std::string kind, std::vector<std::string> command);
-    ~worker();
-    worker(worker&& other) noexcept;
-    worker& operator=(worker&&) = delete;
 
     /// The library it uses.
-    [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
+    [[nodiscard]] const std::string& kind() const noexcept { return process_.name(); }
 
-    void tell(const std::string& line) const;
+    void tell(const std::string& line) const { process_.tell(line); }
 
     /// The next answer. Throws `std::runtime_error` if it does not come, or tells of an error.
     reply answer(std::chrono::milliseconds timeout = std::chrono::seconds(20));
@@ -52,19 +49,13 @@ public:
     }
 
     /// SIGSTOP: it has stopped when this returns.
-    void pause() const;
+    void pause() const { process_.pause(); }
 
     /// SIGCONT.
-    void resume() const;
+    void resume() const { process_.resume(); }
 
 private:
-    std::string next_line(std::chrono::milliseconds timeout);
-
-    std::string kind_;
-    pid_t pid_ = -1;
-    int input_ = -1;
-    int output_ = -1;
-    std::string buffer_;
+    test::child_process process_;
 };
 
 }  // namespace colock::interop

@@ -26,7 +26,7 @@ namespace colock {
 enum class instance_state {
     connecting,   ///< resolving, connecting, TLS, until the server's first answer
     probing,      ///< logging in, selecting the database, loading the scripts
-    quarantined,  ///< restarted not long ago: extends and releases, but grants no locks
+    quarantined,  ///< restarted not long ago: extends and releases, but grants no new locks
     ready,        ///< answering commands
     down,         ///< not connected; it will be tried again
     closed,       ///< the client is closed

@@ -24,6 +24,7 @@ struct command {
     std::string_view token;
     milliseconds ttl{};           ///< for acquire and extend
     time_point deadline = never;  ///< not sent after that
+    bool heals = false;           ///< an acquire that puts back what a quorum still has
 };
 
 }  // namespace colock::core

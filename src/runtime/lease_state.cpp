@@ -84,6 +84,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     if (send.verb == core::verb::acquire || send.verb == core::verb::extend) {
         one.command.deadline = now + engine_->settings().instance_timeout;
     }  // a release is never too late
+    one.command.heals = send.tag.purpose() == purpose::heal;
     one.receiver = this;
     one.tag = send.tag.value();
     one.target = send.target;

@@ -51,6 +51,26 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
     }());
 }
 
+/// As soon as it can be, not only after the quarantine: by then others may have failed, and the lease
+/// would be lost.
+BOOST_AUTO_TEST_CASE(what_is_held_is_put_back_in_quarantine) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        client locks(co_await asio::this_coro::executor, with_quarantine(three, 3s));
+        co_await all_ready(locks);
+        const lease held = co_await mutex(locks, "x", renewed_every(50ms, 2s)).acquire();
+        three[0].restart();
+        co_await async_wait_until([&] { return three[0].has("x"); });
+        BOOST_TEST((locks.instances()[0].state == instance_state::quarantined));
+        three[1].restart();
+        co_await async_wait_until([&] { return three[1].has("x"); });
+        BOOST_TEST((locks.instances()[1].state == instance_state::quarantined));
+        three[2].restart();
+        co_await async_wait_until([&] { return three[2].has("x"); });
+        BOOST_TEST(held.valid());
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);

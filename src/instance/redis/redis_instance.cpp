@@ -135,7 +135,8 @@ private:
         if (!serving_) {
             return core::failure::down;
         }
-        if (!ready_ && one.command.verb == core::verb::acquire) {
+        // What a quorum has, nobody else has: so it takes no lock from one that was forgotten here.
+        if (!ready_ && one.command.verb == core::verb::acquire && !one.command.heals) {
             return core::failure::quarantined;
         }
         if (sent_ >= settings_.max_in_flight) {

@@ -5,9 +5,9 @@
 # that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
 #
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
-# (consumers), `interop` (other libraries), and `long` for what takes more than a minute. SERIAL: measures time, so
-# nothing runs beside it (integration tests always run so). FAULTS: instead of one test for all of it, one for each of
-# these names of the form fault_NN_what, which runs the cases that begin with fault_NN_.
+# (consumers), `interop` (other libraries), `chaos` (random faults), and `long` for what takes more than a minute. SERIAL:
+# measures time, so nothing runs beside it (integration tests always run so). FAULTS: instead of one test for all of it,
+# one for each of these names of the form fault_NN_what, which runs the cases that begin with fault_NN_.
 
 include_guard(GLOBAL)
 

@@ -8,7 +8,8 @@ usage() {
 Usage: test/run.sh [--coverage | --asan | --tsan] [--quick] [--help]
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs every test: unit, integration on real redis-servers,
-the package tests, and other lock libraries on the same locks. Ends with ctest's summary; exit code 0 only if all passed.
+a minute of random faults (test/integration/chaos.sh), the package tests, and other lock libraries on the same locks.
+Ends with ctest's summary; exit code 0 only if all passed.
 
   --quick      leave out the tests that take longer than a minute
   --coverage   run the unit tests only, and print the line coverage of src/core (fails under 95 %)

@@ -41,6 +41,7 @@ Exit codes: 0 nothing was wrong (with --broken: there were violations); 1 someth
 TEXT
 }
 
+kinds="client_stop|stop|restart|delay|hold|cut|drop|one_way|client_pause|client_kill|script_flush|out_of_memory|busy_script"
 options=()
 while (($# > 0)); do
     case $1 in
@@ -64,7 +65,13 @@ while (($# > 0)); do
             options+=("$1" "$2")
             shift
             ;;
-        --json | --only) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --only)
+            option_value "$@"
+            if [[ ! $2 =~ ^($kinds)$ ]]; then refuse "--only: no such thing as $2"; fi
+            options+=("$1" "$2")
+            shift
+            ;;
+        --json) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

@@ -37,19 +37,17 @@ acquire::action acquire::resume(const event& e, time_point now) {
             state_ = state::voting;
             return action::wait(round_end());
 
+        case state::sending_raise:
+            assert(e.kind == kind::done);
+            state_ = state::raising;
+            return action::wait(round_end());
+
         case state::voting:
+        case state::raising:
             if (e.kind == kind::cancel) {
                 return fail_after_give_back(acquire_outcome::cancelled);
             }
-            if (e.kind == kind::vote) {
-                votes_.record(e.index, e.vote);
-            } else if (now >= sent_ + settings_.instance_timeout) {
-                votes_.fail_silent(failure::timeout);
-            } else if (now >= round_end()) {
-                // The caller's time is up, though not that of the silent ones.
-                return end_attempt(acquire_outcome::contended, now);
-            }
-            return consider(now);
+            return on_round(e, now);
 
         case state::giving_back_to_retry:
             assert(e.kind == kind::done);
@@ -89,7 +87,9 @@ acquire::action acquire::resume(const event& e, time_point now) {
 acquire::action acquire::begin_attempt(time_point now) {
     state_ = state::sending;
     votes_.clear();
-    sent_ = now;
+    fence_ = 0;
+    agreed_ = true;
+    sent_ = asked_ = now;
     ++attempts_;
     return action::attempt();
 }
@@ -101,6 +101,9 @@ acquire::action acquire::consider(time_point now) {
         if (until <= now) {
             return end_attempt(acquire_outcome::too_slow, now);
         }
+        if (!agreed_) {
+            return begin_raise(now);
+        }
         state_ = state::ended;
         return action::granted(until);
     }
@@ -111,11 +114,47 @@ acquire::action acquire::consider(time_point now) {
     return action::wait(round_end());
 }
 
+acquire::action acquire::on_round(const event& e, time_point now) {
+    using kind = event::kind_type;
+    const bool raising = state_ == state::raising;
+    if (e.kind == (raising ? kind::vote : kind::raised)) {
+        return action::wait(round_end());  // on another round than this one
+    }
+    if (e.kind == kind::vote) {
+        record(e.index, e.vote);
+    } else if (e.kind == kind::raised) {
+        votes_.record(e.index, e.vote);
+    } else if (raising && now >= valid_until(sent_, settings_.ttl, settings_.drift)) {
+        return end_attempt(acquire_outcome::too_slow, now);
+    } else if (now >= asked_ + settings_.instance_timeout) {
+        votes_.fail_silent(failure::timeout);
+    } else if (now >= round_end()) {
+        // The caller's time is up, though not that of the silent ones.
+        return end_attempt(acquire_outcome::contended, now);
+    }
+    return consider(now);
+}
+
+/// The second round. Who is not among the granted is asked as well: it may have granted meanwhile, or
+/// be about to.
+acquire::action acquire::begin_raise(time_point now) {
+    state_ = state::sending_raise;
+    votes_.clear();
+    agreed_ = true;
+    asked_ = now;
+    return action::raise();
+}
+
 /// When to stop waiting for votes: after the timeout of an instance, or at the caller's deadline,
-/// unless that was before the attempt began (a single round takes the time that it takes).
+/// unless that was before the attempt began (a single attempt takes the time that it takes). And a
+/// second round is of no use to a lease that is over.
 time_point acquire::round_end() const {
-    const time_point timeout = sent_ + settings_.instance_timeout;
-    return settings_.deadline <= sent_ ? timeout : std::min(timeout, settings_.deadline);
+    const time_point timeout = asked_ + settings_.instance_timeout;
+    const time_point end =
+        settings_.deadline <= sent_ ? timeout : std::min(timeout, settings_.deadline);
+    return state_ == state::raising
+               ? std::min(end, valid_until(sent_, settings_.ttl, settings_.drift))
+               : end;
 }
 
 acquire::action acquire::end_attempt(acquire_outcome why, time_point now) {

@@ -7,6 +7,7 @@
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,6 +35,8 @@ struct acquire_settings {
     time_point deadline = never;
     /// How long to go on while no quorum answers.
     duration unavailable_timeout{};
+    /// Whether the lease is to have a fence.
+    bool fencing = false;
 };
 
 /// Acquires a lock by as many attempts as it takes: each one sends `verb::acquire` to all instances
@@ -41,8 +44,23 @@ struct acquire_settings {
 ///
 /// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
 ///
-/// It acts by being resumed: feed it an event, do what it says, feed it the next. After `attempt` and
-/// `give_back` it wants to be resumed with `done` at once; after `wait` with whatever comes first.
+/// With fencing it sends `verb::acquire_fenced`, and a grant brings the value of that instance's
+/// counter. The fence is larger than that of every lease granted before, because of two things:
+///
+/// - it is the largest value of a quorum of grants, and
+/// - before the lease is handed out, the counters of a majority are no less than it, each while the
+///   key there was ours.
+///
+/// Any quorum of later grants shares an instance with that majority, and what it grants is larger. So
+/// if all grants of the quorum have one value, that is the fence, in one round trip. Otherwise the
+/// largest is, and a second round writes it back: `raise`. The validity counts from before the first.
+///
+/// A grant that comes later may have a larger value still, and that changes nothing: the majority that
+/// knows our fence is there without it, and a counter that is ahead only makes a later fence larger.
+///
+/// It acts by being resumed: feed it an event, do what it says, feed it the next. After `attempt`,
+/// `raise` and `give_back` it wants to be resumed with `done` at once; after `wait` with whatever
+/// comes first.
 /// Votes are those of the current attempt only; what comes later for a former one belongs to the
 /// `release` that gives it back. A vote always counts, however late it is fed; only a `timer` (or
 /// any event that is no vote) takes silence for an answer.
@@ -53,6 +71,7 @@ public:
             start,
             done,       ///< the action was carried out
             vote,       ///< an instance voted on the current attempt
+            raised,     ///< an instance voted on its `raise`
             remaining,  ///< an instance that denied told how long the key will live
             timer,      ///< the time to wait for has come
             wake,       ///< an instance came back, or the lock may be free: do not wait longer
@@ -67,6 +86,9 @@ public:
         static event voted(std::size_t index, const core::vote& v) {
             return {kind_type::vote, index, v};
         }
+        static event raised(std::size_t index, const core::vote& v) {
+            return {kind_type::raised, index, v};
+        }
         static event remaining(std::size_t index, const core::vote& v) {
             return {kind_type::remaining, index, v};
         }
@@ -78,6 +100,7 @@ public:
     struct action {
         enum class kind_type : std::uint8_t {
             attempt,  ///< draw a token, send `acquire` to all; `now` of this resume is "sent"
+            raise,    ///< send `raise_fence` with `fence()` to all
             give_back,  ///< release what the attempt got or may get; ask `remaining` of whom it `asks_remaining`
             wait,     ///< until an event, or `time`
             granted,  ///< ended: the lease is valid until `time`
@@ -88,6 +111,7 @@ public:
         acquire_outcome outcome = acquire_outcome::contended;
 
         static action attempt() { return {kind_type::attempt, never, {}}; }
+        static action raise() { return {kind_type::raise, never, {}}; }
         static action give_back() { return {kind_type::give_back, never, {}}; }
         static action wait(time_point until) { return {kind_type::wait, until, {}}; }
         static action granted(time_point until) { return {kind_type::granted, until, {}}; }
@@ -102,14 +126,17 @@ public:
     /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
     /// any other it is false, and `resume` has to be fed with it.
     bool note(std::size_t index, const vote& v) {
-        return state_ == state::voting && !votes_.decided_by(v) && votes_.record(index, v);
+        return state_ == state::voting && !votes_.decided_by(v) && record(index, v);
     }
 
-    /// The votes of the current or last attempt.
+    /// The votes of the current or last attempt; after a `raise`, those on that.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
     /// When the current or last attempt was sent.
     [[nodiscard]] time_point sent() const noexcept { return sent_; }
+
+    /// After `raise`, or `granted` with fencing: the fence.
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
     /// How many attempts there were.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
@@ -123,10 +150,23 @@ public:
     }
 
 private:
+    bool record(std::size_t index, const vote& v) {
+        if (!votes_.record(index, v)) {
+            return false;
+        }
+        if (settings_.fencing && v.kind == vote_kind::granted && v.fence != fence_) {
+            agreed_ = agreed_ && fence_ == 0;
+            fence_ = std::max(fence_, v.fence);
+        }
+        return true;
+    }
+
     enum class state : std::uint8_t {
         idle,
         sending,
         voting,
+        sending_raise,
+        raising,
         giving_back_to_retry,
         giving_back_to_fail,
         backing_off,
@@ -135,6 +175,8 @@ private:
 
     action begin_attempt(time_point now);
     action consider(time_point now);
+    action begin_raise(time_point now);
+    action on_round(const event& e, time_point now);
     action end_attempt(acquire_outcome why, time_point now);
     action back_off(time_point now);
     action fail_after_give_back(acquire_outcome why);
@@ -147,8 +189,11 @@ private:
 
     state state_ = state::idle;
     acquire_outcome outcome_ = acquire_outcome::contended;
+    bool agreed_ = true;  // the grants have one value of the fence
     round votes_;
+    std::uint64_t fence_ = 0;  // the largest that was granted
     time_point sent_{};
+    time_point asked_{};  // when the round under way was sent: the attempt, or its `raise`
     acquire_settings settings_;
     std::uint64_t random_;
     std::size_t attempts_ = 0;

@@ -14,7 +14,24 @@ enum class verb : std::uint8_t {
     extend,     ///< let the key live for `ttl` at least, if it holds the token
     release,    ///< delete the key, if it holds the token
     remaining,  ///< how long the key will live, whoever holds it
+    /// As `acquire`, and counts: the vote has the next value of the key's fence counter, or, given a
+    /// `fence`, one that is no less.
+    acquire_fenced,
+    raise_fence,  ///< let the key's fence counter be no less than `fence`, if the key holds the token
 };
+
+/// Fences are smaller: what a double, and so a script in the server, can count without a gap.
+inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
+
+/// Whether it may make a key.
+constexpr bool acquires(verb v) noexcept {
+    return v == verb::acquire || v == verb::acquire_fenced;
+}
+
+/// Whether it is of no use to one who has stopped to wait for its vote; a release always is.
+constexpr bool hurries(verb v) noexcept {
+    return acquires(v) || v == verb::extend || v == verb::raise_fence;
+}
 
 /// One verb for one instance, before it becomes a wire format. The views belong to whoever submits
 /// the command, and stay alive until its vote.
@@ -22,7 +39,8 @@ struct command {
     core::verb verb = verb::acquire;
     std::string_view key;
     std::string_view token;
-    milliseconds ttl{};           ///< for acquire and extend
+    milliseconds ttl{};           ///< for those that acquire, and extend
+    std::uint64_t fence = 0;      ///< for raise_fence; for acquire_fenced, the least that will do
     time_point deadline = never;  ///< not sent after that
     bool heals = false;           ///< an acquire that puts back what a quorum still has
 };

@@ -8,12 +8,20 @@ namespace colock::core {
 using purpose = lease_tag::purpose_type;
 
 lease::action lease::start() {
-    return action::send(verb::acquire, lease_tag(purpose::acquire), ttl_);
+    return action::send(acquire_verb(), lease_tag(purpose::acquire), ttl_);
 }
 
-lease::action lease::hold(time_point sent, time_point valid_until, time_point now) {
+lease::action lease::raise(std::uint64_t fence) {
+    assert(phase_ == phase::acquiring);
+    fence_ = fence;
+    return action::send(verb::raise_fence, lease_tag(purpose::raise), {});
+}
+
+lease::action lease::hold(time_point sent, time_point valid_until, time_point now,
+                          std::uint64_t fence) {
     assert(phase_ == phase::acquiring);
     phase_ = phase::held;
+    fence_ = fence;
     was_held_ = true;
     awaited_ = false;
 
@@ -143,8 +151,12 @@ lease::action lease::perform(const renew::action& a) {
             return action::send(verb::extend, lease_tag(purpose::extend, watchdog().round_number()),
                                 watchdog().ttl());
         case kind::heal:
+            // With fencing it carries the fence: an instance that has lost the key may have lost the
+            // counter too, and must not grant less than our fence to whoever comes after us, as one
+            // of the majority that knows it. What the counter is then matters to nobody now: a fence
+            // never changes while the lease is held.
             keys_[a.index] = belief::maybe;
-            return action::send(verb::acquire, lease_tag(purpose::heal), watchdog().ttl(),
+            return action::send(acquire_verb(), lease_tag(purpose::heal), watchdog().ttl(),
                                 static_cast<std::uint32_t>(a.index));
         case kind::extended:
             return action::extended(a.success);

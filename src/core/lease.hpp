@@ -28,6 +28,8 @@ struct lease_settings {
     duration max_hold{};
     drift_bound drift;
     duration instance_timeout{};
+    /// Whether it has a fence.
+    bool fencing = false;
     /// Between tries to give back what could not be.
     backoff release_retry{milliseconds(20), milliseconds(2000)};
 };
@@ -40,7 +42,8 @@ public:
         extend,
         release,
         remaining,
-        heal,  ///< an acquire that gives an instance its key back
+        heal,   ///< an acquire that gives an instance its key back
+        raise,  ///< the second round of an attempt with fencing
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
@@ -141,8 +144,11 @@ public:
     /// Sends it.
     action start();
 
-    /// It was sent at `sent` and has won: the watchdog begins.
-    action hold(time_point sent, time_point valid_until, time_point now);
+    /// It has won, and writes its fence back: see `acquire`.
+    action raise(std::uint64_t fence);
+
+    /// It was sent at `sent` and has won: the watchdog begins. `fence` is 0 without fencing.
+    action hold(time_point sent, time_point valid_until, time_point now, std::uint64_t fence = 0);
 
     /// It has failed, or is not wanted any more: takes back what it got or may get.
     action give_back(time_point now);
@@ -187,6 +193,7 @@ public:
                 }
                 return !is_late_grant(index, v);
             case lease_tag::purpose_type::remaining:
+            case lease_tag::purpose_type::raise:
                 break;
         }
         return true;
@@ -210,6 +217,7 @@ public:
     [[nodiscard]] bool wanted(std::size_t index, lease_tag tag) const noexcept {
         switch (tag.purpose()) {
             case lease_tag::purpose_type::acquire:
+            case lease_tag::purpose_type::raise:
                 return phase_ == phase::acquiring || phase_ == phase::held;
             case lease_tag::purpose_type::release:
                 return keys_[index] != belief::no;
@@ -234,6 +242,9 @@ public:
     [[nodiscard]] time_point valid_until() const noexcept {
         return held() ? watchdog().valid_until() : time_point::min();
     }
+
+    /// What its commands carry that need one; 0 until it is known, and without fencing.
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
     /// Whether any instance may have the key.
     [[nodiscard]] bool may_have_keys() const noexcept;
@@ -273,6 +284,9 @@ private:
                giving_back().thinks_without(index);
     }
 
+    [[nodiscard]] core::verb acquire_verb() const noexcept {
+        return settings_->fencing ? verb::acquire_fenced : verb::acquire;
+    }
     action begin_release(time_point now, time_point valid_until);
     action perform(const renew::action& a);
     action perform(const core::release::action& a, time_point now);
@@ -292,6 +306,7 @@ private:
     const lease_settings* settings_;
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
+    std::uint64_t fence_ = 0;
 };
 
 }  // namespace colock::core

@@ -68,7 +68,7 @@ public:
         return ballots_[index].cast && ballots_[index].kind == vote_kind::denied;
     }
 
-    /// The vote of an instance, without `remaining`; nothing while it is silent.
+    /// The vote of an instance, without its numbers; nothing while it is silent.
     [[nodiscard]] std::optional<vote> vote_of(std::size_t index) const;
 
 private:

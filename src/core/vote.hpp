@@ -50,18 +50,27 @@ struct vote {
     vote_kind kind = vote_kind::failed;
     failure reason = failure::none;
     core::holder holder = holder::nobody;
-    /// For `remaining` and a key that somebody holds: the rest of its life; `milliseconds::max()`
-    /// for a key without ttl.
-    milliseconds remaining = unknown_remaining;
+    union {  // as small as it can be: there is a vote for each command
+        /// For `remaining` and a key that somebody holds: the rest of its life;
+        /// `milliseconds::max()` for a key without ttl.
+        milliseconds remaining = unknown_remaining;
+        /// For `acquire_fenced` and `raise_fence` that were granted: the value of the counter.
+        std::uint64_t fence;
+    };
     /// What the server said, or why the instance is down; null if there is nothing to say.
     std::shared_ptr<const std::string> detail;
 
-    static vote granted() noexcept { return {vote_kind::granted, {}, {}, unknown_remaining, {}}; }
+    static vote granted() noexcept { return {vote_kind::granted, {}, {}, {unknown_remaining}, {}}; }
+    static vote granted(std::uint64_t fence) noexcept {
+        vote result = granted();
+        result.fence = fence;
+        return result;
+    }
     static vote denied(core::holder holder, milliseconds remaining = unknown_remaining) noexcept {
-        return {vote_kind::denied, {}, holder, remaining, {}};
+        return {vote_kind::denied, {}, holder, {remaining}, {}};
     }
     static vote failed(failure reason, std::shared_ptr<const std::string> detail = {}) noexcept {
-        return {vote_kind::failed, reason, {}, unknown_remaining, std::move(detail)};
+        return {vote_kind::failed, reason, {}, {unknown_remaining}, std::move(detail)};
     }
 };
 

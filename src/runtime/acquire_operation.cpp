@@ -20,6 +20,7 @@ core::acquire_settings settings_for(const lock_spec& spec, core::time_point dead
     settings.attempts = spec.attempts;
     settings.deadline = deadline;
     settings.unavailable_timeout = spec.unavailable_timeout;
+    settings.fencing = spec.lease.fencing;
     return settings;
 }
 
@@ -92,6 +93,10 @@ void acquire_operation::on_vote(std::size_t index, const core::vote& vote) {
     }
 }
 
+void acquire_operation::on_raised(std::size_t index, const core::vote& vote) {
+    drive(core::acquire::event::raised(index, vote));
+}
+
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
     drive(core::acquire::event::remaining(index, vote));
 }
@@ -110,6 +115,9 @@ void acquire_operation::drive(core::acquire::event event) {
             case kind::attempt:
                 begin_attempt(now);
                 break;
+            case kind::raise:
+                lease_->raise(machine_.fence(), now);
+                break;
             case kind::give_back:
                 give_back();
                 break;
@@ -117,7 +125,7 @@ void acquire_operation::drive(core::acquire::event event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                lease_->hold(machine_.sent(), action.time, now);
+                lease_->hold(machine_.sent(), action.time, now, machine_.fence());
                 ++engine_->count().acquired;
                 finish(acquire_result::granted);
                 return;

@@ -55,6 +55,7 @@ public:
     // From the attempt's lease_state:
 
     void on_vote(std::size_t index, const core::vote& vote);
+    void on_raised(std::size_t index, const core::vote& vote);
     void on_remaining(std::size_t index, const core::vote& vote);
 
 protected:

@@ -81,7 +81,8 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     one.command.key = spec_->key;
     one.command.token = token_.view();
     one.command.ttl = to_milliseconds(send.ttl);
-    if (send.verb == core::verb::acquire || send.verb == core::verb::extend) {
+    one.command.fence = machine_.fence();
+    if (core::hurries(send.verb)) {
         one.command.deadline = now + engine_->settings().instance_timeout;
     }  // a release is never too late
     one.command.heals = send.tag.purpose() == purpose::heal;
@@ -113,10 +114,15 @@ void lease_state::begin(core::time_point now) {
     submit(machine_.start(), now);
 }
 
-void lease_state::hold(core::time_point sent, core::time_point valid_until, core::time_point now) {
+void lease_state::raise(std::uint64_t fence, core::time_point now) {
+    submit(machine_.raise(fence), now);
+}
+
+void lease_state::hold(core::time_point sent, core::time_point valid_until, core::time_point now,
+                       std::uint64_t fence) {
     attempt_ = nullptr;
     ++engine_->count().held;
-    drive(machine_.hold(sent, valid_until, now), now);
+    drive(machine_.hold(sent, valid_until, now, fence), now);
 }
 
 void lease_state::give_back() {
@@ -148,6 +154,11 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
             }
             if (machine_.acquiring()) {
                 attempt_->on_vote(index, vote);
+            }
+            break;
+        case purpose::raise:
+            if (machine_.acquiring()) {
+                attempt_->on_raised(index, vote);
             }
             break;
         case purpose::remaining:

@@ -103,6 +103,8 @@ public:
     [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
     [[nodiscard]] const std::string& resource() const noexcept { return spec_->resource; }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
+    /// Does not change while it is held, or afterwards. 0 without fencing.
+    [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
     [[nodiscard]] core::time_point valid_until() const noexcept {
         return core::time_point(core::duration(valid_until_.load(std::memory_order_acquire)));
     }
@@ -122,8 +124,12 @@ public:
     /// Sends the attempt to all instances.
     void begin(core::time_point now);
 
-    /// The attempt has won `now`: the watchdog begins.
-    void hold(core::time_point sent, core::time_point valid_until, core::time_point now);
+    /// Writes the attempt's fence back to all instances.
+    void raise(std::uint64_t fence, core::time_point now);
+
+    /// The attempt has won `now`: the watchdog begins. `fence` is 0 without fencing.
+    void hold(core::time_point sent, core::time_point valid_until, core::time_point now,
+              std::uint64_t fence);
 
     /// The attempt has failed: takes back what it got or may get.
     void give_back();

@@ -27,8 +27,8 @@ colock_mutant(
     NAME validity_from_the_reply
     WHAT "the validity of a grant is counted from the votes"
     FILE src/core/acquire.cpp
-    FIND [[valid_until(sent_, settings_.ttl, settings_.drift);]]
-    WITH [[valid_until(@MUTANT@ ? now : sent_, settings_.ttl, settings_.drift);]]
+    FIND [[until = valid_until(sent_, settings_.ttl, settings_.drift);]]
+    WITH [[until = valid_until(@MUTANT@ ? now : sent_, settings_.ttl, settings_.drift);]]
 )
 colock_mutant(
     NAME renewal_from_the_reply
@@ -213,8 +213,8 @@ colock_mutant(
     NAME waits_for_the_silent
     WHAT "an attempt has no end while an instance is silent"
     FILE src/core/acquire.cpp
-    FIND [[const time_point timeout = sent_ + settings_.instance_timeout;]]
-    WITH [[const time_point timeout = @MUTANT@ ? never : sent_ + settings_.instance_timeout;]]
+    FIND [[const time_point timeout = asked_ + settings_.instance_timeout;]]
+    WITH [[const time_point timeout = @MUTANT@ ? never : asked_ + settings_.instance_timeout;]]
 )
 colock_mutant(
     NAME deadline_ignored

@@ -3,6 +3,7 @@
 #include "instance/memory/store.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -27,6 +28,11 @@ std::shared_ptr<shared_store> find_store(const std::string& name) {
         stores[name] = found = std::make_shared<shared_store>();
     }
     return found;
+}
+
+store::wall_time wall_clock() {
+    return std::chrono::duration_cast<store::wall_time>(
+        std::chrono::system_clock::now().time_since_epoch());
 }
 
 class memory_instance final : public instance {
@@ -84,7 +90,9 @@ private:
         }
         ++executed;
         const std::lock_guard lock(store_->mutex);
-        return store_->keys.execute(one.command, now);
+        const bool fenced = one.command.verb == core::verb::acquire_fenced ||
+                            one.command.verb == core::verb::raise_fence;
+        return store_->keys.execute(one.command, now, fenced ? wall_clock() : store::wall_time());
     }
 
     std::size_t index_;

@@ -1,6 +1,9 @@
 #include "instance/memory/store.hpp"
 
+#include "instance/fence.hpp"
+
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace colock::instance::memory {
@@ -9,18 +12,27 @@ using core::holder;
 using core::verb;
 using core::vote;
 
-core::vote store::execute(const core::command& command, core::time_point now) {
+namespace {
+
+vote used_up() {
+    return vote::failed(core::failure::server_error,
+                        std::make_shared<const std::string>(
+                            "FENCE the fence counter holds no number below 2^53 to go on with"));
+}
+
+}  // namespace
+
+core::vote store::execute(const core::command& command, core::time_point now, wall_time wall) {
     const auto found = find_live(command.key, now);
     const bool exists = found != keys_.end();
     const bool ours = exists && found->second.token == command.token;
     switch (command.verb) {
         case verb::acquire:
+        case verb::acquire_fenced:
             if (exists) {
                 return vote::denied(holder::another);
             }
-            collect_expired(now);
-            keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
-            return vote::granted();
+            return take(command, now, wall);
 
         case verb::extend:
             if (ours) {
@@ -42,6 +54,13 @@ core::vote store::execute(const core::command& command, core::time_point now) {
                                                          found->second.expires - now));
             }
             return vote::denied(holder::nobody, core::milliseconds(0));
+
+        case verb::raise_fence:
+            if (ours) {
+                const std::uint64_t fence = count(command, now, wall);
+                return fence == 0 ? used_up() : vote::granted(fence);
+            }
+            break;
     }
     return vote::denied(exists ? holder::another : holder::nobody);
 }
@@ -55,11 +74,55 @@ store::key_map::iterator store::find_live(std::string_view key, core::time_point
     return found;
 }
 
+/// As the scripts do: see fence.lua.
+std::uint64_t store::next_fence(const core::command& command, core::time_point now,
+                                wall_time wall) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(wall);
+    const auto floor = static_cast<std::uint64_t>(seconds.count()) << fence_second_bits;
+    const auto found = counters_.find(command.key);
+    if (found == counters_.end() || found->second.expires <= now) {
+        const auto seed = floor | static_cast<std::uint64_t>((wall - seconds).count());
+        return std::max(seed, command.fence);
+    }
+    const std::uint64_t value = found->second.value;
+    return command.fence == 0 ? std::max(value + 1, floor) : std::max(value, command.fence);
+}
+
+/// Moves the counter on; 0 if it cannot be.
+std::uint64_t store::count(const core::command& command, core::time_point now, wall_time wall) {
+    const std::uint64_t value = next_fence(command, now, wall);
+    if (value >= core::fence_limit) {
+        return 0;
+    }
+    counters_.insert_or_assign(std::string(command.key), counter{value, now + fence_idle});
+    return value;
+}
+
+/// The counter first, so that nobody has the key whom it has not counted.
+core::vote store::take(const core::command& command, core::time_point now, wall_time wall) {
+    collect_expired(now);
+    vote granted = vote::granted();
+    if (command.verb == verb::acquire_fenced) {
+        granted.fence = count(command, now, wall);
+        if (granted.fence == 0) {
+            return used_up();
+        }
+    }
+    keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
+    return granted;
+}
+
+void store::forget_counter(std::string_view key) {
+    counters_.erase(std::string(key));
+}
+
 /// Whenever the number of keys has doubled since the last time: amortised constant work.
 void store::collect_expired(core::time_point now) {
-    if (keys_.size() >= collect_at_) {
-        std::erase_if(keys_, [now](const auto& item) { return item.second.expires <= now; });
-        collect_at_ = std::max<std::size_t>(1024, 2 * keys_.size());
+    if (keys_.size() + counters_.size() >= collect_at_) {
+        const auto is_over = [now](const auto& item) { return item.second.expires <= now; };
+        std::erase_if(keys_, is_over);
+        std::erase_if(counters_, is_over);
+        collect_at_ = std::max<std::size_t>(1024, 2 * (keys_.size() + counters_.size()));
     }
 }
 

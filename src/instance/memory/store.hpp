@@ -5,7 +5,9 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,18 +21,31 @@ namespace colock::instance::memory {
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class store {
 public:
-    /// Executes a command, and answers as a server would.
-    core::vote execute(const core::command& command, core::time_point now);
+    /// What a server's TIME tells: the time since 1970.
+    using wall_time = std::chrono::microseconds;
+
+    /// Executes a command, and answers as a server would. Only commands about fences need `wall`.
+    core::vote execute(const core::command& command, core::time_point now, wall_time wall = {});
 
     /// How many keys there are, the expired ones that were not yet collected included.
     [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
     /// Forgets everything, as a server that restarts without its data.
-    void clear() noexcept { keys_.clear(); }
+    void clear() noexcept {
+        keys_.clear();
+        counters_.clear();
+    }
+
+    /// Forgets the fence counter of a key.
+    void forget_counter(std::string_view key);
 
 private:
     struct entry {
         std::string token;
+        core::time_point expires;
+    };
+    struct counter {
+        std::uint64_t value = 0;
         core::time_point expires;
     };
     struct hash {
@@ -39,12 +54,19 @@ private:
             return std::hash<std::string_view>{}(key);
         }
     };
-    using key_map = std::unordered_map<std::string, entry, hash, std::equal_to<>>;
+    template <typename T>
+    using map = std::unordered_map<std::string, T, hash, std::equal_to<>>;
+    using key_map = map<entry>;
 
     [[nodiscard]] key_map::iterator find_live(std::string_view key, core::time_point now);
+    [[nodiscard]] std::uint64_t next_fence(const core::command& command, core::time_point now,
+                                           wall_time wall);
+    std::uint64_t count(const core::command& command, core::time_point now, wall_time wall);
+    core::vote take(const core::command& command, core::time_point now, wall_time wall);
     void collect_expired(core::time_point now);
 
     key_map keys_;
+    map<counter> counters_;  // by the key whose fences they count
     std::size_t collect_at_ = 1024;  // the size at which to look for expired keys again
 };
 

@@ -47,6 +47,18 @@ vote decode_compare(const node_view& root) {
     return unexpected(root);
 }
 
+/// The fence script: the counter, which is positive; else as the others.
+vote decode_fence(const node_view& root) {
+    std::uint64_t fence = 0;
+    const char* end = root.value.data() + root.value.size();
+    const auto parsed = std::from_chars(root.value.data(), end, fence);
+    if (root.data_type == type::number && parsed.ec == std::errc() && parsed.ptr == end &&
+        fence > 0 && fence < core::fence_limit) {
+        return vote::granted(fence);
+    }
+    return decode_compare(root);
+}
+
 /// PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
 vote decode_remaining(const node_view& root) {
     std::int64_t number = 0;
@@ -81,6 +93,9 @@ core::vote decode(core::verb verb, const node_view& root) {
         case core::verb::extend:
         case core::verb::release:
             return decode_compare(root);
+        case core::verb::acquire_fenced:
+        case core::verb::raise_fence:
+            return decode_fence(root);
         case core::verb::remaining:
             break;
     }

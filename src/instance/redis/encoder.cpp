@@ -1,10 +1,13 @@
 #include "instance/redis/encoder.hpp"
 
+#include "instance/fence.hpp"
+#include "instance/redis/fence_key.hpp"
 #include "instance/redis/scripts.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <initializer_list>
 #include <limits>
 
@@ -103,6 +106,18 @@ void write(const core::command& command, const server_facts& facts, script_form 
                     rest());
             break;
         }
+        case core::verb::acquire_fenced:
+        case core::verb::raise_fence: {
+            const bool takes = command.verb == core::verb::acquire_fenced;
+            const std::string_view script = full ? scripts::fence : facts.fence_sha;
+            const number fence(static_cast<long long>(command.fence));
+            const number idle(std::chrono::milliseconds(fence_idle).count());
+            to.push(run,
+                    arguments{{script, "2", command.key, fence_key(command.key), command.token,
+                               takes ? ttl.text() : "0", fence.text(), idle.text()}},
+                    rest(), rest(), rest(), rest(), rest(), rest(), rest());
+            break;
+        }
         case core::verb::remaining:
             to.push("PTTL", arguments{{command.key}});
             break;
@@ -124,11 +139,13 @@ encoder::request_pointer encoder::encode(const batch& commands, const server_fac
 
 encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,
                                                 const server_facts& facts) {
-    if (last_ != commands || extend_sha_ != facts.extend_sha || release_sha_ != facts.release_sha) {
+    if (last_ != commands || extend_sha_ != facts.extend_sha || release_sha_ != facts.release_sha ||
+        fence_sha_ != facts.fence_sha) {
         last_request_ = encode(*commands, facts, script_form::digest);
         last_ = commands;
         extend_sha_ = facts.extend_sha;
         release_sha_ = facts.release_sha;
+        fence_sha_ = facts.fence_sha;
     }
     return last_request_;
 }

@@ -39,6 +39,7 @@ private:
     request_pointer last_request_;
     std::string extend_sha_;
     std::string release_sha_;
+    std::string fence_sha_;
 };
 
 }  // namespace colock::instance::redis

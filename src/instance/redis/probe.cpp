@@ -61,6 +61,7 @@ probe::probe(const address& to) : request_(request_settings()) {
     info_ = add("INFO", expected::success_or_error, "INFO", "server");
     extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
     release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
+    fence_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::fence);
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, "EVALSHA", no_script, 0);
 }
@@ -114,6 +115,7 @@ server_facts probe::facts() const {
     }
     result.extend_sha = steps_[extend_].text;
     result.release_sha = steps_[release_].text;
+    result.fence_sha = steps_[fence_].text;
     return result;
 }
 

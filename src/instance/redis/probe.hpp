@@ -21,6 +21,7 @@ struct server_facts {
     std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
     std::string extend_sha;
     std::string release_sha;
+    std::string fence_sha;
 };
 
 /// What is asked on a new connection before it may vote: to log in, select the database, tell who it
@@ -64,6 +65,7 @@ private:
     std::size_t info_ = 0;
     std::size_t extend_ = 0;
     std::size_t release_ = 0;
+    std::size_t fence_ = 0;
 };
 
 }  // namespace colock::instance::redis

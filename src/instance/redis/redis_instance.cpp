@@ -136,16 +136,14 @@ private:
             return core::failure::down;
         }
         // What a quorum has, nobody else has: so it takes no lock from one that was forgotten here.
-        if (!ready_ && one.command.verb == core::verb::acquire && !one.command.heals) {
+        if (!ready_ && core::acquires(one.command.verb) && !one.command.heals) {
             return core::failure::quarantined;
         }
         if (sent_ >= settings_.max_in_flight) {
             return core::failure::overloaded;
         }
         // Others than these take nothing that would have to be given back.
-        const bool takes =
-            one.command.verb == core::verb::acquire || one.command.verb == core::verb::extend;
-        if (takes && stalled(now)) {
+        if (core::hurries(one.command.verb) && stalled(now)) {
             return core::failure::stalled;
         }
         return now > one.command.deadline ? core::failure::too_late : core::failure::none;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,11 +74,16 @@ void run_acquire(std::uint64_t seed) {
     settings.deadline = random.one_in(3) ? never : at(random.up_to(300ms) - 50ms);
     settings.unavailable_timeout = random.one_in(3) ? 0ms : random.up_to(200ms);
 
+    settings.fencing = random.one_in(2);
+
     acquire machine(settings, seed);
     time_point now = at(0ms);
     time_point sent{};
     std::size_t attempts = 0;
     std::vector<char> first(settings.instances, ' ');  // each one's vote on the attempt
+    std::vector<std::uint64_t> fences;                 // of those that granted
+    std::set<std::size_t> raised;                      // who has the fence since the second round
+    bool second_round = false;
     bool out = false;                                  // sent, and neither granted nor given back
     bool ended = false;
     acquire::action action;
@@ -87,7 +93,15 @@ void run_acquire(std::uint64_t seed) {
         if (event.kind == acquire::event::kind_type::vote && out) {
             char& letter = first[event.index];
             const char kinds[] = {'G', 'D', 'F'};
-            letter = letter == ' ' ? kinds[static_cast<std::size_t>(event.vote.kind)] : letter;
+            if (letter == ' ' && !second_round) {
+                letter = kinds[static_cast<std::size_t>(event.vote.kind)];
+                if (letter == 'G') {
+                    fences.push_back(event.vote.fence);
+                }
+            }
+        } else if (event.kind == acquire::event::kind_type::raised && second_round &&
+                   event.vote.kind == vote_kind::granted) {
+            raised.insert(event.index);
         }
         if (!noted(machine, event, action, now, random, seed)) {
             action = machine.resume(event, now);
@@ -101,6 +115,12 @@ void run_acquire(std::uint64_t seed) {
                 sent = now;
                 ++attempts;
                 std::fill(first.begin(), first.end(), ' ');
+                fences.clear();
+                raised.clear();
+                second_round = false;
+            } else if (action.kind == kind::raise) {
+                check(settings.fencing && out && !second_round, "writes back unasked", seed);
+                second_round = true;
             } else if (action.kind == kind::give_back) {
                 check(out, "gives back what was not sent", seed);
                 out = false;
@@ -114,6 +134,13 @@ void run_acquire(std::uint64_t seed) {
                 static_cast<std::size_t>(std::count(first.begin(), first.end(), 'G'));
             check(out && grants >= quorum_of(settings.instances), "granted by no quorum", seed);
             check(now < action.time, "granted without validity", seed);
+            if (settings.fencing) {
+                const auto [least, largest] = std::minmax_element(fences.begin(), fences.end());
+                check(machine.fence() == *largest, "the fence is not the largest", seed);
+                check(*least == *largest || second_round, "a fence that others do not know", seed);
+                check(!second_round || raised.size() >= quorum_of(settings.instances),
+                      "a fence that no majority knows", seed);
+            }
             check(action.time == valid_until(sent, settings.ttl, settings.drift),
                   "validity is not counted from the send", seed);
             out = false;
@@ -139,7 +166,14 @@ void run_acquire(std::uint64_t seed) {
         }
         now += random.step();
         const std::size_t i = random.below(settings.instances);
-        switch (random.below(12)) {
+        vote voted = random.any_vote();
+        if (voted.kind == vote_kind::granted && settings.fencing) {
+            voted = vote::granted(100 + random.below(3));
+        }
+        switch (second_round && random.one_in(2) ? 4 : random.below(12)) {
+            case 4:
+                event = acquire::event::raised(i, voted);
+                break;
             case 0:
                 event = acquire::event::timer();
                 break;
@@ -157,7 +191,7 @@ void run_acquire(std::uint64_t seed) {
                 event = random.one_in(5) ? acquire::event::cancel() : acquire::event::timer();
                 break;
             default:
-                event = acquire::event::voted(i, random.any_vote());
+                event = acquire::event::voted(i, voted);
                 break;
         }
     }

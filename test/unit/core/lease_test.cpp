@@ -76,6 +76,12 @@ event acquired(char letter, std::size_t i) {
 event extended(char letter, std::size_t i, std::uint32_t round = 1) {
     return voted(letter, i, lease_tag(purpose::extend, round));
 }
+event raise(std::uint64_t fence) {
+    return [fence](lease& l, time_point) { return l.raise(fence); };
+}
+event raised(char letter, std::size_t i) {
+    return voted(letter, i, lease_tag(purpose::raise));
+}
 event healed(char letter, std::size_t i) {
     return voted(letter, i, lease_tag(purpose::heal));
 }
@@ -93,6 +99,10 @@ std::string verb_name(verb v) {
             return "release";
         case verb::remaining:
             return "remaining";
+        case verb::acquire_fenced:
+            return "acquire_fenced";
+        case verb::raise_fence:
+            return "raise_fence";
     }
     return "?";
 }
@@ -469,6 +479,71 @@ BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
                    });
     resolved.disconnect();
     BOOST_TEST((resolved.outcome() == release_outcome::released));
+}
+
+// With fencing.
+
+lease_settings three_fenced() {
+    lease_settings s = three();
+    s.fencing = true;
+    return s;
+}
+
+const lease_settings fenced_settings = three_fenced();
+
+event hold_with(std::uint64_t fence) {  // what was sent at 0
+    return [fence](lease& l, time_point now) {
+        return l.hold(at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift), now,
+                      fence);
+    };
+}
+
+BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_is_healed) {
+    lease machine(fenced_settings, 42);
+    play(machine, {{0ms, start(), "acquire_fenced; wait never"}});
+    BOOST_TEST(machine.fence() == 0U);  // an acquire that is to count asks for no value
+    play(machine, {
+                      {5ms, acquired('G', 0), "wait never"},
+                      {10ms, acquired('G', 1), "wait never"},
+                      {10ms, hold_with(7), "wait 300"},
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {301ms, extended('N', 2), "wait 350"},
+                      {301ms, extended('G', 0), "wait 350"},
+                  });
+    BOOST_TEST(machine.fence() == 7U);
+    const lease::action heal =
+        machine.on_vote(1, lease_tag(purpose::extend, 1), vote::granted(), at(302ms));
+    BOOST_TEST((heal.verb == verb::acquire_fenced));
+    BOOST_TEST(heal.target == 2U);
+    BOOST_TEST((heal.tag.purpose() == purpose::heal));
+}
+
+BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
+    lease machine(fenced_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire_fenced; wait never"},
+                      {5ms, acquired('G', 0), "wait never"},
+                      {5ms, acquired('D', 2), "wait never"},
+                      {5ms, raise(9), "raise_fence; wait never"},
+                      {6ms, raised('G', 0), "wait never"},
+                      {6ms, raised('D', 1), "wait never"},
+                      {6ms, raised('F', 2), "wait never"},
+                  });
+    BOOST_TEST(machine.fence() == 9U);
+    // Released are those that granted or may yet.
+    play(machine, {{7ms, give_back(), "release 0; release 1; wait 57"}});
+    play(machine, {{8ms, raised('G', 1), "wait never"}});  // late
+}
+
+BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_given_back) {
+    lease machine(fenced_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire_fenced; wait never"},
+                      {5ms, raise(9), "raise_fence; wait never"},
+                  });
+    BOOST_TEST(wanted(machine, 0, purpose::raise));
+    play(machine, {{6ms, give_back(), "release; wait 56"}});
+    BOOST_TEST(!wanted(machine, 0, purpose::raise));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -87,11 +87,13 @@ inline std::string name(loss why) {
     return "?";
 }
 
-inline std::string describe(const acquire&, const acquire::action& a) {
+inline std::string describe(const acquire& machine, const acquire::action& a) {
     using kind = acquire::action::kind_type;
     switch (a.kind) {
         case kind::attempt:
             return "attempt";
+        case kind::raise:
+            return "raise " + std::to_string(machine.fence());
         case kind::give_back:
             return "give_back";
         case kind::wait:
@@ -158,7 +160,7 @@ inline std::string describe(const sized_release& machine, const release::action&
 
 inline bool wants_done(const acquire::action& a) {
     using kind = acquire::action::kind_type;
-    return a.kind == kind::attempt || a.kind == kind::give_back;
+    return a.kind == kind::attempt || a.kind == kind::raise || a.kind == kind::give_back;
 }
 
 inline bool wants_done(const renew::action& a) {

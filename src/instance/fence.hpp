@@ -1,0 +1,26 @@
+#ifndef COLOCK_INSTANCE_FENCE_HPP
+#define COLOCK_INSTANCE_FENCE_HPP
+
+#include <chrono>
+
+namespace colock::instance {
+
+// What the scripts in the servers and the memory instance have in common.
+//
+// A fence counter is a hybrid clock: it counts acquisitions, and is never behind the server's own
+// TIME in seconds. A counter that is there moves to a whole second, so that instances whose clocks
+// agree on the second agree on the value, too; one that is not there (never was, lost, or idle for
+// long) begins at the microsecond, which is no less than what it can have been before, or any other
+// whose clock agrees. Instances count 2^20 acquisitions a second of one lock at most.
+
+/// A fence is the seconds since 1970, shifted by so many bits, and a count.
+inline constexpr unsigned fence_second_bits = 20;
+
+/// For how long a counter is kept that nobody counts with. Longer than any ttl (24 h at most); a
+/// lease that is held for longer than this needs it no more than any other: what is counted next
+/// begins with a time that is later by as much.
+inline constexpr std::chrono::hours fence_idle{24 * 7};
+
+}  // namespace colock::instance
+
+#endif

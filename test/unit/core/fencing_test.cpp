@@ -1,0 +1,263 @@
+#include "unit/core/acquire_support.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// What fencing adds to an acquire: the grants' values, and the second round if they differ.
+
+namespace colock::core::test {
+namespace {
+
+acquire_settings fenced(acquire_settings s = five()) {
+    s.fencing = true;
+    return s;
+}
+
+acquire::event counted(std::size_t i, std::uint64_t fence) {
+    return acquire::event::voted(i, vote::granted(fence));
+}
+acquire::event raised(std::size_t i) {
+    return acquire::event::raised(i, vote::granted(0));
+}
+acquire::event not_raised(std::size_t i) {  // somebody else has the key by now
+    return acquire::event::raised(i, vote::denied(holder::another));
+}
+acquire::event raise_failed(std::size_t i) {
+    return acquire::event::raised(i, vote::failed(failure::connection_lost));
+}
+
+/// One of five that has to write 9 back, since 5 ms.
+acquire raising(const acquire_settings& settings = fenced()) {
+    acquire machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, counted(3, 7), "wait 50"},
+                      {2ms, counted(1, 9), "wait 50"},
+                      {5ms, counted(4, 8), "raise 9; wait 55"},
+                  });
+    return machine;
+}
+
+BOOST_AUTO_TEST_SUITE(fencing)
+
+BOOST_AUTO_TEST_CASE(a_quorum_that_agrees_is_enough_in_one_round) {
+    for (std::size_t n = 1; n <= 7; ++n) {
+        BOOST_TEST_CONTEXT(n << " instances") {
+            acquire machine(fenced(once(n)), acquire_seed);
+            BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+            for (std::size_t i = 1; i < quorum_of(n); ++i) {
+                BOOST_TEST(said(machine, counted(i, 7), at(1ms)) == "wait 50");
+            }
+            BOOST_TEST(said(machine, counted(0, 7), at(2ms)) == "granted 988");
+            BOOST_TEST(machine.fence() == 7U);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_largest_is_written_back_whoever_granted_it) {
+    for (std::size_t largest = 0; largest != 3; ++largest) {
+        acquire machine(fenced(), acquire_seed);
+        BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+        for (std::size_t i = 0; i != 3; ++i) {
+            const auto words = said(machine, counted(i, i == largest ? 9 : 7), at(3ms));
+            BOOST_TEST(words == (i == 2 ? "raise 9; wait 53" : "wait 50"));
+        }
+        BOOST_TEST(machine.fence() == 9U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_difference_is_not_forgotten_when_others_agree_again) {
+    acquire machine(fenced(), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, counted(0, 7), "wait 50"},
+                      {1ms, counted(1, 9), "wait 50"},
+                      {1ms, counted(2, 9), "raise 9; wait 51"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_vote_that_is_only_noted_counts_as_one_that_is_not) {
+    acquire machine(fenced(), acquire_seed);
+    BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+    BOOST_TEST(machine.note(0, vote::granted(7)));
+    BOOST_TEST(!machine.note(0, vote::granted(99)));  // has voted before
+    BOOST_TEST(machine.note(1, vote::granted(9)));
+    BOOST_TEST(!machine.note(2, vote::granted(9)));
+    BOOST_TEST(said(machine, counted(2, 9), at(1ms)) == "raise 9; wait 51");
+    BOOST_TEST(!machine.note(3, vote::granted(11)));  // later there is nothing to note
+}
+
+BOOST_AUTO_TEST_CASE(is_handed_out_when_exactly_a_majority_of_all_has_raised) {
+    for (std::size_t n = 2; n <= 7; ++n) {
+        for (std::size_t first = 0; first != n; ++first) {  // whoever they are
+            BOOST_TEST_CONTEXT(n << " instances, from " << first) {
+                acquire machine(fenced(once(n)), acquire_seed);
+                BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
+                for (std::size_t i = 0; i + 1 < quorum_of(n); ++i) {
+                    said(machine, counted(i, 7 + i), at(1ms));
+                }
+                const std::uint64_t fence = 100;
+                BOOST_TEST(said(machine, counted(n - 1, fence), at(2ms)) == "raise 100; wait 52");
+                for (std::size_t k = 1; k < quorum_of(n); ++k) {
+                    BOOST_TEST(said(machine, raised((first + k) % n), at(3ms)) == "wait 52");
+                    BOOST_TEST(said(machine, raised((first + k) % n), at(3ms)) == "wait 52");
+                }
+                BOOST_TEST(said(machine, raised(first), at(4ms)) == "granted 988");
+                BOOST_TEST((machine.sent() == at(0ms)));  // the validity counts from the first round
+                BOOST_TEST(machine.fence() == fence);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_majority_of_all_the_attempt_has_failed) {
+    struct row {
+        acquire_script script;
+        std::string what;
+    };
+    const std::string retry = "give_back; wait ";
+    const row rows[] = {
+        {{{6ms, raised(0), "wait 55"},
+          {6ms, raised(1), "wait 55"},
+          {7ms, not_raised(2), "wait 55"},
+          {7ms, not_raised(3), "wait 55"},
+          {8ms, not_raised(4), retry + in_ms(8ms + pause(1))}},
+         "too many have lost the key"},
+        {{{6ms, raised(0), "wait 55"},
+          {6ms, raise_failed(1), "wait 55"},
+          {6ms, raise_failed(2), "wait 55"},
+          {6ms, raise_failed(3), retry + in_ms(6ms + pause(1))}},
+         "too many cannot be asked"},
+        {{{6ms, raised(3), "wait 55"},
+          {6ms, raised(4), "wait 55"},
+          {55ms, timer(), retry + in_ms(55ms + pause(1))}},
+         "too many are silent"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.what) {
+            acquire machine = raising();
+            play(machine, r.script);
+            BOOST_TEST(machine.attempts() == 1U);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_second_round_says_why) {
+    acquire contended = raising(fenced(once()));
+    play(contended, {
+                        {6ms, not_raised(0), "wait 55"},
+                        {6ms, not_raised(1), "wait 55"},
+                        {6ms, raise_failed(2), "give_back; failed contended"},
+                    });
+    acquire unreachable = raising(fenced(once()));
+    play(unreachable, {
+                          {6ms, raised(0), "wait 55"},
+                          {6ms, raised(1), "wait 55"},
+                          {55ms, timer(), "give_back; failed no_quorum"},
+                      });
+    BOOST_TEST((unreachable.votes().vote_of(4)->reason == failure::timeout));
+}
+
+BOOST_AUTO_TEST_CASE(the_next_attempt_knows_nothing_of_the_former) {
+    acquire machine = raising();
+    play(machine, {
+                      {55ms, timer(), "give_back; wait " + in_ms(55ms + pause(1))},
+                      {80ms, timer(), "attempt; wait 130"},
+                      {81ms, counted(0, 3), "wait 130"},
+                      {81ms, counted(1, 3), "wait 130"},
+                      {81ms, counted(2, 3), "granted 1068"},
+                  });
+    BOOST_TEST(machine.fence() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_of_the_first_round_that_comes_later_changes_nothing) {
+    acquire machine = raising();
+    play(machine, {
+                      {6ms, counted(0, 50), "wait 55"},
+                      {6ms, counted(2, 1), "wait 55"},
+                      {7ms, raised(0), "wait 55"},
+                      {7ms, raised(2), "wait 55"},
+                      {8ms, raised(3), "granted 988"},
+                      {9ms, raised(1), "wait never"},
+                  });
+    BOOST_TEST(machine.fence() == 9U);
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_in_the_second_round_it_gives_everything_back) {
+    acquire machine = raising();
+    play(machine, {
+                      {6ms, raised(0), "wait 55"},
+                      {7ms, cancel(), "give_back; failed cancelled"},
+                      {8ms, raised(1), "wait never"},
+                      {8ms, raised(2), "wait never"},
+                  });
+    BOOST_TEST(!machine.will_retry());
+}
+
+BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
+    acquire_settings brief = fenced(once());
+    brief.ttl = 40ms;  // valid until 37.6
+    acquire silent(brief, acquire_seed);
+    play(silent, {
+                     {0ms, start(), "attempt; wait 50"},
+                     {30ms, counted(0, 1), "wait 50"},
+                     {30ms, counted(1, 2), "wait 50"},
+                     {30ms, counted(2, 3), "raise 3; wait 37.6"},
+                     {31ms, raised(0), "wait 37.6"},
+                     {38ms, timer(), "give_back; failed too_slow"},
+                 });
+    acquire late(brief, acquire_seed);
+    play(late, {
+                   {0ms, start(), "attempt; wait 50"},
+                   {30ms, counted(0, 1), "wait 50"},
+                   {30ms, counted(1, 2), "wait 50"},
+                   {30ms, counted(2, 3), "raise 3; wait 37.6"},
+                   {31ms, raised(0), "wait 37.6"},
+                   {31ms, raised(1), "wait 37.6"},
+                   {38ms, raised(2), "give_back; failed too_slow"},
+               });
+    acquire too_late_to_begin(brief, acquire_seed);
+    play(too_late_to_begin, {
+                                {0ms, start(), "attempt; wait 50"},
+                                {30ms, counted(0, 1), "wait 50"},
+                                {30ms, counted(1, 2), "wait 50"},
+                                {38ms, counted(2, 3), "give_back; failed too_slow"},
+                            });
+}
+
+BOOST_AUTO_TEST_CASE(the_callers_deadline_ends_the_second_round_too) {
+    acquire_settings s = fenced();
+    s.deadline = at(20ms);
+    acquire machine(s, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 20"},
+                      {1ms, counted(0, 1), "wait 20"},
+                      {1ms, counted(1, 2), "wait 20"},
+                      {5ms, counted(2, 3), "raise 3; wait 20"},
+                      {6ms, raised(0), "wait 20"},
+                      {20ms, timer(), "give_back; failed contended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_wake_does_not_disturb_the_second_round) {
+    acquire machine = raising();
+    play(machine, {{6ms, wake(), "wait 55"}, {7ms, rest(0, 1ms), "wait 55"}});
+}
+
+BOOST_AUTO_TEST_CASE(without_fencing_values_are_not_looked_at) {
+    acquire machine(once(3), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, counted(0, 1), "wait 50"},
+                      {1ms, counted(1, 2), "granted 988"},
+                  });
+    BOOST_TEST(machine.fence() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

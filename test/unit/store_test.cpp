@@ -1,0 +1,186 @@
+#include "instance/fence.hpp"
+#include "instance/memory/store.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// The fence counters of the memory instance, with clocks that tests can set. (What it shares with
+// servers is in the conformance test.)
+
+namespace colock::instance::memory {
+namespace {
+
+using namespace std::chrono_literals;
+using core::verb;
+using core::vote;
+using core::vote_kind;
+
+constexpr store::wall_time second(std::uint64_t seconds, std::uint64_t microseconds = 0) {
+    return std::chrono::seconds(seconds) + std::chrono::microseconds(microseconds);
+}
+constexpr std::uint64_t at_second(std::uint64_t seconds) {
+    return seconds << fence_second_bits;
+}
+
+/// A store, and the time.
+struct subject {
+    store keys;
+    core::time_point now{std::chrono::hours(1000)};
+    store::wall_time wall = second(1000, 250);
+
+    vote run(verb v, const std::string& token, std::uint64_t fence = 0) {
+        core::command c;
+        c.verb = v;
+        c.key = "k";
+        c.token = token;
+        c.ttl = 10s;
+        c.fence = fence;
+        return keys.execute(c, now, wall);
+    }
+    /// The fence that `token` gets, who then lets go.
+    std::uint64_t next(std::uint64_t least = 0) {
+        const vote v = run(verb::acquire_fenced, "ann", least);
+        BOOST_TEST_REQUIRE((v.kind == vote_kind::granted));
+        BOOST_TEST_REQUIRE((run(verb::release, "ann").kind == vote_kind::granted));
+        return v.fence;
+    }
+};
+
+BOOST_AUTO_TEST_SUITE(memory_store)
+
+BOOST_AUTO_TEST_CASE(the_first_fence_is_the_time_with_its_microseconds) {
+    subject s;
+    BOOST_TEST(s.next() == at_second(1000) + 250);
+}
+
+BOOST_AUTO_TEST_CASE(later_ones_count_and_are_not_behind_the_seconds) {
+    subject s;
+    const auto first = s.next();
+    s.wall = second(1000, 900'000);
+    BOOST_TEST(s.next() == first + 1);
+    BOOST_TEST(s.next() == first + 2);
+    s.wall = second(1003, 900'000);
+    BOOST_TEST(s.next() == at_second(1003));
+    BOOST_TEST(s.next() == at_second(1003) + 1);
+    s.wall = second(5);  // set back
+    BOOST_TEST(s.next() == at_second(1003) + 2);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_lost_begins_behind_none_that_was_given_out) {
+    subject s;
+    std::uint64_t last = s.next();
+    for (int i = 1; i != 100; ++i) {  // one a microsecond
+        s.wall += 1us;
+        if (i % 7 == 0) {
+            s.keys.forget_counter("k");
+        }
+        const auto fence = s.next();
+        BOOST_TEST(fence > last);
+        last = fence;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_idle_for_long_is_forgotten) {
+    subject s;
+    s.next();
+    s.wall = second(5);  // only to see whether it is still there
+    s.now += fence_idle - 1ms;
+    BOOST_TEST(s.next() > at_second(1000));
+    s.now += fence_idle - 1ms;  // counted from the last use
+    BOOST_TEST(s.next() > at_second(1000));
+    s.now += fence_idle;
+    BOOST_TEST(s.next() == at_second(5));
+}
+
+BOOST_AUTO_TEST_CASE(who_is_denied_counts_nothing) {
+    subject s;
+    const auto fence = s.run(verb::acquire_fenced, "ann").fence;
+    for (int i = 0; i != 3; ++i) {
+        BOOST_TEST((s.run(verb::acquire_fenced, "bob").kind == vote_kind::denied));
+    }
+    s.run(verb::release, "ann");
+    BOOST_TEST(s.run(verb::acquire_fenced, "bob").fence == fence + 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_plain_lock_counts_nothing_and_is_excluded) {
+    subject s;
+    const auto fence = s.next();
+    BOOST_TEST((s.run(verb::acquire, "bob").kind == vote_kind::granted));
+    BOOST_TEST((s.run(verb::acquire_fenced, "ann").kind == vote_kind::denied));
+    s.run(verb::release, "bob");
+    BOOST_TEST(s.next() == fence + 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_raise_is_for_the_holder_and_never_lowers) {
+    subject s;
+    const auto fence = s.run(verb::acquire_fenced, "ann").fence;
+    BOOST_TEST((s.run(verb::raise_fence, "bob", fence + 50).kind == vote_kind::denied));
+    BOOST_TEST(s.run(verb::raise_fence, "ann", fence + 10).fence == fence + 10);
+    BOOST_TEST(s.run(verb::raise_fence, "ann", fence).fence == fence + 10);
+    s.run(verb::release, "ann");
+    BOOST_TEST((s.run(verb::raise_fence, "ann", fence + 90).holder == core::holder::nobody));
+    BOOST_TEST(s.next() == fence + 11);
+}
+
+BOOST_AUTO_TEST_CASE(a_raise_of_a_counter_that_was_lost_meanwhile_makes_it_anew) {
+    subject s;
+    const auto fence = s.run(verb::acquire_fenced, "ann").fence;
+    s.keys.forget_counter("k");
+    BOOST_TEST(s.run(verb::raise_fence, "ann", fence + at_second(9)).fence == fence + at_second(9));
+    s.keys.forget_counter("k");
+    s.wall += 1us;
+    BOOST_TEST(s.run(verb::raise_fence, "ann", 1).fence == fence + 1);  // by the clock
+}
+
+BOOST_AUTO_TEST_CASE(a_heal_is_granted_no_less_than_the_leases_fence_and_counts_nobody) {
+    subject s;
+    const auto fence = s.next();
+    BOOST_TEST(s.next(fence) == fence);
+    BOOST_TEST(s.next(fence - 5) == fence);
+    BOOST_TEST(s.next(fence + 5) == fence + 5);
+    s.keys.clear();
+    BOOST_TEST(s.next(at_second(2000)) == at_second(2000));
+    s.keys.clear();
+    BOOST_TEST(s.next(7) == at_second(1000) + 250);  // whatever it has forgotten was no more
+}
+
+BOOST_AUTO_TEST_CASE(counts_to_the_last_number_below_the_limit) {
+    subject s;
+    s.run(verb::acquire_fenced, "ann");
+    s.run(verb::raise_fence, "ann", core::fence_limit - 2);
+    s.run(verb::release, "ann");
+    BOOST_TEST(s.next() == core::fence_limit - 1);
+    for (int i = 0; i != 2; ++i) {  // it stays so
+        const vote v = s.run(verb::acquire_fenced, "ann");
+        BOOST_TEST((v.kind == vote_kind::failed && v.reason == core::failure::server_error));
+        BOOST_TEST(v.detail->starts_with("FENCE "));
+        BOOST_TEST(s.keys.size() == 0U);  // nobody has the key whom it has not counted
+    }
+    s.run(verb::acquire, "ann");
+    BOOST_TEST((s.run(verb::raise_fence, "ann", core::fence_limit).kind == vote_kind::failed));
+}
+
+BOOST_AUTO_TEST_CASE(what_has_expired_is_collected) {
+    store keys;
+    core::command c;
+    c.verb = verb::acquire_fenced;
+    c.token = "ann";
+    c.ttl = 1ms;
+    core::time_point now{std::chrono::hours(1000)};
+    for (int i = 0; i != 5000; ++i) {
+        const std::string key = std::to_string(i);
+        c.key = key;
+        keys.execute(c, now, second(1000));
+        now += 2ms;
+    }
+    BOOST_TEST(keys.size() < 5000U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance::memory

@@ -40,8 +40,8 @@ struct command {
     std::string_view key;
     std::string_view token;
     milliseconds ttl{};           ///< for those that acquire, and extend
-    std::uint64_t fence = 0;      ///< for raise_fence; for acquire_fenced, the least that will do
     time_point deadline = never;  ///< not sent after that
+    std::uint64_t fence = 0;      ///< for raise_fence; for acquire_fenced, the least that will do
     bool heals = false;           ///< an acquire that puts back what a quorum still has
 };
 

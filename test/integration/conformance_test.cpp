@@ -29,6 +29,7 @@ using strings = std::vector<std::string>;
 namespace {
 
 constexpr unsigned database_of_user = 5;
+constexpr unsigned verbs = 6;  // all of them
 
 /// One server for all tests; each empties it first.
 redis_server& shared_server() {
@@ -299,6 +300,122 @@ BOOST_DATA_TEST_CASE(an_empty_value_and_an_empty_key, all_kinds) {
     BOOST_TEST(rig.release("", "ann") == "granted");
 }
 
+// Fences. What they are when nobody has set them depends on the time.
+
+BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    std::uint64_t last = 0;
+    for (int i = 0; i != 100; ++i) {
+        const auto vote = rig.ask_fence(verb::acquire_fenced, "k", "ann");
+        BOOST_TEST_REQUIRE(to_text(vote) == "granted");
+        BOOST_TEST(vote.fence > last);
+        BOOST_TEST(vote.fence < colock::core::fence_limit);
+        last = vote.fence;
+        BOOST_TEST(rig.release("k", "ann") == "granted");
+    }
+    // The clock of 2001 to 2242.
+    BOOST_TEST((last >> 20U) > 1'000'000'000U);
+    BOOST_TEST((last >> 20U) < (1ULL << 33U));
+}
+
+BOOST_DATA_TEST_CASE(a_fenced_acquire_is_denied_as_a_plain_one_and_then_counts_nothing, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
+    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "ann")) == "granted");
+    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", far)) == "granted");
+    for (int i = 0; i != 3; ++i) {
+        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "bob")) == "denied: another");
+        BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
+        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "ann")) == "denied: another");
+    }
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");
+    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "ann")) == "denied: another");
+    BOOST_TEST(rig.release("k", "bob") == "granted");
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann").fence == far + 1);
+    s.plant_foreign_key("list");
+    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "list", "ann")) == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(a_fenced_key_is_a_key_like_any_other, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.ask_fence(verb::acquire_fenced, "k", "ann");
+    const auto left = rig.ask(verb::remaining, "k").remaining;
+    BOOST_TEST((left > 9min && left <= 10min));
+    BOOST_TEST(rig.extend("k", "bob") == "denied: another");
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "bob") == "denied: another");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.remaining("k") == "denied: nobody");
+}
+
+BOOST_DATA_TEST_CASE(only_the_holder_raises_the_counter_and_nobody_lowers_it, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    constexpr std::uint64_t far = 1ULL << 52U;
+    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", far)) == "denied: nobody");
+    rig.ask_fence(verb::acquire_fenced, "k", "ann");
+    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "bob", far)) == "denied: another");
+    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", far - 5).fence == far - 5);
+    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", far - 9).fence == far - 5);
+    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", 1).fence == far - 5);
+    rig.release("k", "ann");
+    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", far)) == "denied: nobody");
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "bob").fence == far - 4);
+    s.plant_foreign_key("list");
+    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "list", "ann", far)) == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(a_heal_gets_no_less_than_it_asks_for_and_counts_nobody, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    constexpr std::uint64_t far = 1ULL << 52U;
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", far).fence == far);
+    rig.release("k", "ann");
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", far).fence == far);
+    rig.release("k", "ann");
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", 7).fence == far);
+    rig.release("k", "ann");
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "fresh", "ann", 7).fence > 7U);  // by the clock
+}
+
+BOOST_DATA_TEST_CASE(counters_end_below_2_to_the_53, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    using colock::core::fence_limit;
+    rig.ask_fence(verb::acquire_fenced, "k", "ann");
+    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", fence_limit - 2).fence ==
+               fence_limit - 2);
+    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", fence_limit)) ==
+               "failed: server error");
+    rig.release("k", "ann");
+    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann").fence == fence_limit - 1);
+    rig.release("k", "ann");
+    const auto vote = rig.ask_fence(verb::acquire_fenced, "k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(vote.detail->starts_with("FENCE the fence counter"), *vote.detail);
+    BOOST_TEST(rig.remaining("k") == "denied: nobody");
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");  // who wants none
+}
+
+BOOST_DATA_TEST_CASE(every_key_has_a_counter_of_its_own, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    std::uint64_t fence = 1ULL << 52U;
+    const strings keys{"k", "{k", "k}", "{}k", "a{k}", "\r\n", "\0"s, ":fence", "k:fence"};
+    for (const std::string& key : keys) {
+        BOOST_TEST(rig.ask_fence(verb::acquire_fenced, key, "ann", fence += 10).fence == fence);
+        BOOST_TEST(rig.release(key, "ann") == "granted");
+    }
+    fence = 1ULL << 52U;
+    for (const std::string& key : keys) {
+        BOOST_TEST(rig.ask_fence(verb::acquire_fenced, key, "bob").fence == (fence += 10) + 1);
+    }
+}
+
 BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
@@ -361,15 +478,16 @@ BOOST_DATA_TEST_CASE(random_scripts, all_kinds) {
             for (int i = 0; i != 500; ++i) {
                 const std::string& key = keys[random() % keys.size()];
                 const std::string& token = tokens[random() % tokens.size()];
-                const auto v = static_cast<verb>(random() % 4);
+                const auto v = static_cast<verb>(random() % verbs);
                 const auto found = model.find(key);
                 const bool exists = found != model.end();
                 const bool ours = exists && found->second == token;
-                const bool grant = v == verb::acquire ? !exists : v != verb::remaining && ours;
+                const bool grant =
+                    colock::core::acquires(v) ? !exists : v != verb::remaining && ours;
                 expected.push_back(grant    ? "granted"
                                    : exists ? "denied: another"
                                             : "denied: nobody");
-                if (grant && v == verb::acquire) {
+                if (grant && colock::core::acquires(v)) {
                     model[key] = token;
                 } else if (grant && v == verb::release) {
                     model.erase(key);
@@ -672,7 +790,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
             for (int i = 0; i != 500; ++i) {
                 const std::string& key = keys[random() % keys.size()];
                 const std::string& token = tokens[random() % tokens.size()];
-                const auto v = static_cast<verb>(random() % 4);
+                const auto v = static_cast<verb>(random() % verbs);
                 const bool for_one = random() % 20 == 0;
                 const auto one = static_cast<std::uint32_t>(random() % all.size());
                 const bool late = random() % 30 == 0;
@@ -690,7 +808,8 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                     const auto found = model.find(key);
                     const bool exists = found != model.end();
                     const bool ours = exists && found->second == token;
-                    const bool grant = v == verb::acquire ? !exists : v != verb::remaining && ours;
+                    const bool grant =
+                        colock::core::acquires(v) ? !exists : v != verb::remaining && ours;
                     text += n == 0 ? "" : ", ";
                     if (for_one && n != one) {
                         text += "none";
@@ -702,7 +821,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                         text += exists ? "denied: another" : "denied: nobody";
                     } else {
                         text += "granted";
-                        if (v == verb::acquire) {
+                        if (colock::core::acquires(v)) {
                             model[key] = token;
                         } else if (v == verb::release) {
                             model.erase(key);

@@ -169,7 +169,8 @@ public:
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
-                                 std::uint32_t target = instance::submission::every_instance) {
+                                 std::uint32_t target = instance::submission::every_instance,
+                                 std::uint64_t fence = 0) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
@@ -177,7 +178,7 @@ public:
         s.for_us = target == instance::submission::every_instance || target == own_index;
         s.turn = turn_.number();
         submitting_ = true;
-        turn_.batch().submit({this, tag, target, {verb, s.key, s.token, ttl, deadline}});
+        turn_.batch().submit({this, tag, target, {verb, s.key, s.token, ttl, deadline, fence}});
         schedule_turn();
         submitting_ = false;
         return tag;
@@ -274,6 +275,17 @@ public:
                    core::milliseconds ttl = std::chrono::minutes(10),
                    boost::source_location location = BOOST_CURRENT_LOCATION) {
         const auto tag = submit(verb, std::move(key), std::move(token), ttl);
+        run_until([&] { return voted(tag); }, location);
+        next_to_tell_ = sent_.size();
+        return vote_on(tag);
+    }
+
+    /// As `ask`, of a command about fences.
+    core::vote ask_fence(core::verb verb, std::string key, std::string token,
+                         std::uint64_t fence = 0,
+                         boost::source_location location = BOOST_CURRENT_LOCATION) {
+        const auto tag = submit(verb, std::move(key), std::move(token), std::chrono::minutes(10),
+                                core::never, instance::submission::every_instance, fence);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
         return vote_on(tag);

@@ -2,6 +2,7 @@
 
 #include "instance/redis/encoder.hpp"
 #include "instance/batch.hpp"
+#include "instance/redis/fence_key.hpp"
 #include "instance/redis/scripts.hpp"
 #include "instance/shared_pool.hpp"
 
@@ -26,7 +27,7 @@ namespace {
 using core::verb;
 using namespace std::chrono_literals;
 
-const server_facts facts{"7.0", "id", 1s, "extend-sha", "release-sha"};
+const server_facts facts{"7.0", "id", 1s, "extend-sha", "release-sha", "fence-sha"};
 
 core::command make(verb v, std::string_view key, std::string_view token,
                    core::milliseconds ttl = 0ms) {
@@ -94,6 +95,41 @@ BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
                command({"EVALSHA", "release-sha", "1", "key", "token"}));
     BOOST_TEST(fresh_payload_of({make(verb::remaining, "key", "token")}) ==
                command({"PTTL", "key"}));
+}
+
+BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
+    const std::string week = "604800000";
+    core::command c = make(verb::acquire_fenced, "key", "token", 10'000ms);
+    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
+                                                 "token", "10000", "0", week}));
+    c.fence = core::fence_limit - 1;
+    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
+                                                 "token", "10000", "9007199254740991", week}));
+    c.verb = verb::raise_fence;
+    BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
+               command({"EVAL", scripts::fence, "2", "key", "{key}:fence", "token", "0",
+                        "9007199254740991", week}));
+}
+
+BOOST_AUTO_TEST_CASE(counters_that_are_in_the_slot_of_their_key) {
+    // What Redis Cluster hashes: what is between the first brace and the next that closes it, or all.
+    const auto hashed = [](const std::string& key) {
+        const auto open = key.find('{');
+        const auto close = open == std::string::npos ? open : key.find('}', open);
+        return close == std::string::npos || close == open + 1
+                   ? key
+                   : key.substr(open + 1, close - open - 1);
+    };
+    for (const std::string key :
+         {"k", "{k", "{", "a{b}c", "{b}", "a{b", "{{b}}", "{a}{b}", "user:{42}:cart", " "}) {
+        BOOST_TEST_CONTEXT(key) {
+            BOOST_TEST(hashed(fence_key(key)) == hashed(key));
+            BOOST_TEST(fence_key(key) != key);
+            BOOST_TEST(fence_key(key).ends_with(":fence"));
+        }
+    }
+    BOOST_TEST(fence_key("like:42") == "{like:42}:fence");
+    BOOST_TEST(fence_key("like:{42}") == "like:{42}:fence");
 }
 
 BOOST_AUTO_TEST_CASE(the_script_in_full_when_the_server_has_forgotten_it) {
@@ -221,7 +257,8 @@ BOOST_AUTO_TEST_SUITE(encoder_shares)
 namespace {
 
 const commands some{make(verb::acquire, "key", "token", 10ms),
-                    make(verb::extend, "key", "token", 10ms), make(verb::release, "key", "token")};
+                    make(verb::extend, "key", "token", 10ms), make(verb::release, "key", "token"),
+                    make(verb::acquire_fenced, "key", "token", 10ms)};
 const commands others{make(verb::remaining, "key", "token")};
 
 }  // namespace
@@ -257,9 +294,10 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch_even_if_it_says_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(another_for_other_digests) {
-    for (const bool extend : {true, false}) {
+    for (const auto digest :
+         {&server_facts::extend_sha, &server_facts::release_sha, &server_facts::fence_sha}) {
         server_facts other = facts;
-        (extend ? other.extend_sha : other.release_sha) = "another-sha";
+        other.*digest = "another-sha";
         encoder e;
         const auto turn = batch_of(some);
         const auto first = e.encode_shared(turn, facts);

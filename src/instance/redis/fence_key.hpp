@@ -12,8 +12,7 @@ namespace colock::instance::redis {
 /// these there is no such name, and a cluster refuses the script.)
 inline std::string fence_key(std::string_view key) {
     const std::size_t open = key.find('{');
-    const std::size_t close =
-        open == std::string_view::npos ? open : key.find('}', open);
+    const std::size_t close = open == std::string_view::npos ? open : key.find('}', open);
     const bool has_tag = close != std::string_view::npos && close != open + 1;
     std::string result;
     result.reserve(key.size() + 8);

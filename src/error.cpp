@@ -29,6 +29,8 @@ public:
                 return "the lease is not held";
             case errc::client_closed:
                 return "the lock client is closed";
+            case errc::not_fenced:
+                return "the lock was made without fencing";
             case errc::instance_down:
                 return "the lock instance is down";
             case errc::instance_timeout:
@@ -64,6 +66,7 @@ public:
             case errc::max_hold_exceeded:
                 return condition::lost;
             case errc::not_held:
+            case errc::not_fenced:
                 break;
         }
         return {value, *this};

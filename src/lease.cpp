@@ -150,6 +150,16 @@ std::string_view lease::token() const noexcept {
     return state_ ? state_->token() : std::string_view();
 }
 
+std::uint64_t lease::fence() const {
+    if (!state_) {
+        throw lock_error(errc::not_held);
+    }
+    if (state_->fence() == 0) {
+        throw lock_error({errc::not_fenced, "'" + state_->resource() + "'"});
+    }
+    return state_->fence();
+}
+
 lease::time_point lease::valid_until() const noexcept {
     return state_ ? state_->valid_until() : time_point::min();
 }

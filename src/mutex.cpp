@@ -77,6 +77,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const runtime::engine& engin
     spec->lease.renew_interval = options.renew_interval();
     spec->lease.max_hold = options.max_hold;
     spec->lease.drift = engine.settings().drift;
+    spec->lease.fencing = options.fencing;
     spec->lease.instance_timeout = engine.settings().instance_timeout;
     spec->retry = {options.retry.initial, options.retry.maximum};
     spec->attempts = options.retry.attempts;

@@ -34,6 +34,8 @@ enum class errc {
     not_held = 7,
     /// The client was closed or destroyed.
     client_closed = 8,
+    /// The lease has no fence: its lock was made without `lock_options::fencing`.
+    not_fenced = 9,
     /// One instance's vote: it has no connection that is ready.
     instance_down = 20,
     /// One instance's vote: no answer within `config::instance_timeout`. Its outcome is unknown.

@@ -9,6 +9,7 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -69,12 +70,27 @@ public:
     /// The random value by which the instances know this lease. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
+    /// The fencing token (`lock_options::fencing`): a number below 2^53 that is larger than the fence
+    /// of every lease on this name that was granted before. Send it along with what is written under
+    /// the lease, and let the resource refuse what comes with a smaller one than it has seen: then a
+    /// holder that was stopped, and does not know that it has lost the lock, cannot overwrite what
+    /// its successors have done. Fixed when the lease is granted; stays after its end.
+    ///
+    /// Holds for as long as no server forgets its counter or sets it back: any two majorities share
+    /// a server that knows. If servers do lose counters, fences still grow as long as the servers'
+    /// wall clocks are not set back, and show later times than any of them did when earlier fences
+    /// were granted: see "Fencing" in README.md.
+    ///
+    /// Throws `lock_error`: `not_fenced` if the lock was made without fencing, `not_held` for an
+    /// empty lease.
+    [[nodiscard]] std::uint64_t fence() const;
+
     /// Until when the lock is ours at least, on this machine's steady clock; moves on with every
     /// renewal. In the past once the lease was released or lost.
     [[nodiscard]] time_point valid_until() const noexcept;
 
     /// Whether the lock is ours now. A check, not a guard: the answer ages. To be safe against a
-    /// pause after the check, let the resource itself refuse what comes too late.
+    /// pause after the check, let the resource itself refuse what comes too late: see `fence`.
     [[nodiscard]] bool valid() const noexcept;
 
     /// Why the lease ended by itself; no error while it is held, or after its release.

@@ -41,6 +41,17 @@ struct lock_options {
     /// answered. 0: at the first such attempt. Allowed: 0 to 1 h.
     std::chrono::milliseconds unavailable_timeout{1000};
 
+    /// Gives every lease a fence: `lease::fence()`, by which a resource can tell who is behind the
+    /// times. Costs a second round trip when the servers' counters differ: at the first use of a
+    /// name, after failures, and as often as servers disagree on the second. All who write to the
+    /// resource should take the lock with fencing; those who do not are excluded as ever, and
+    /// not ordered.
+    ///
+    /// Each server keeps a counter for each name, for a week after its last use: `{key}:fence`, or
+    /// `key:fence` for a key that has a hash tag, so that in a Redis Cluster it lies where the key
+    /// does. A counter that holds no number below 2^53 makes that server's vote fail.
+    bool fencing = false;
+
     /// The renewal interval in force: `renew`, or a third of the ttl.
     [[nodiscard]] std::chrono::milliseconds renew_interval() const noexcept {
         return renew.value_or(ttl / 3);

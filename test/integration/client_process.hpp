@@ -17,8 +17,9 @@ namespace colock::test {
 class client_process : public child_process {
 public:
     /// Of the configuration it gets the instances and the timeout of a vote.
-    client_process(const std::string& resource, milliseconds ttl, const config& configuration)
-        : child_process("lock_holder", command(resource, ttl, configuration)) {}
+    client_process(const std::string& resource, milliseconds ttl, const config& configuration,
+                   bool fencing = false)
+        : child_process("lock_holder", command(resource, ttl, configuration, fencing)) {}
 
     asio::awaitable<std::string> wait_for_answer() {
         std::optional<std::string> next;
@@ -34,12 +35,13 @@ public:
 
 private:
     static std::vector<std::string> command(const std::string& resource, milliseconds ttl,
-                                            const config& configuration) {
+                                            const config& configuration, bool fencing) {
         const nlohmann::json json{
             {"instances", configuration.instances},
             {"instance_timeout_ms", configuration.instance_timeout.count()},
         };
-        return {LOCK_HOLDER, resource, std::to_string(ttl.count()), json.dump()};
+        return {LOCK_HOLDER, resource, std::to_string(ttl.count()), json.dump(),
+                fencing ? "fenced" : "plain"};
     }
 };
 

@@ -21,12 +21,14 @@
 #include <string_view>
 #include <utility>
 
-// A process with a lock. Arguments: the resource, the ttl in milliseconds, the configuration as JSON.
+// A process with a lock. Arguments: the resource, the ttl in milliseconds, the configuration as JSON, and
+// "fenced" or "plain".
 // It reads commands, a line each, and answers each with a line:
 //   ready     when all instances are: "ready"
 //   acquire   "held", or the error
 //   try       "held", "contended", or the error
 //   valid     "valid" or "invalid"
+//   fence     the number
 //   lost      when the lease is lost: why
 //   release   "released", "expired", "lost", or the error
 
@@ -76,6 +78,9 @@ private:
         if (command == "valid") {
             co_return held_.valid() ? "valid" : "invalid";
         }
+        if (command == "fence") {
+            co_return std::to_string(held_.fence());
+        }
         if (command == "lost") {
             co_await held_.wait_lost(asio::use_awaitable);
             co_return held_.loss().code().message();
@@ -106,12 +111,13 @@ private:
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4) {
+    if (argc != 5) {
         return 2;
     }
     asio::io_context context;
     colock::lock_options options;
     options.ttl = std::chrono::milliseconds(std::stol(argv[2]));
+    options.fencing = std::string_view(argv[4]) == "fenced";
     auto configuration = colock::config::from_json(argv[3]);
     configuration.restart_quarantine = std::chrono::milliseconds(0);  // they have just started
     holder self(context, argv[1], options, configuration);

@@ -1,0 +1,45 @@
+#ifndef COLOCK_TEST_INTEGRATION_FENCES_HPP
+#define COLOCK_TEST_INTEGRATION_FENCES_HPP
+
+#include "integration/locks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace colock::test {
+
+inline lock_options fenced(lock_options options = {}) {
+    options.fencing = true;
+    return options;
+}
+
+/// The counter of the lock "x".
+inline const std::string counter_name = "{x}:fence";
+
+/// What it is on a server; 0 if there is none.
+inline std::uint64_t counter_on(const redis_server& server) {
+    const auto text = server.command({"GET", counter_name});
+    return text ? std::stoull(*text) : 0;
+}
+
+/// On how many servers it is no less.
+inline std::size_t counted_to(servers& instances, std::uint64_t fence) {
+    std::size_t count = 0;
+    for (const redis_server& server : instances) {
+        count += counter_on(server) >= fence ? 1 : 0;
+    }
+    return count;
+}
+
+/// Takes the lock, and lets go of it: the fence.
+inline asio::awaitable<std::uint64_t> next_fence(const mutex& lock) {
+    lease held = co_await lock.acquire();
+    const std::uint64_t fence = held.fence();
+    co_await held.release();
+    co_return fence;
+}
+
+}  // namespace colock::test
+
+#endif

@@ -15,6 +15,15 @@ constexpr std::uint64_t bit(std::size_t server) {
     return std::uint64_t{1} << server;
 }
 
+/// Whether an instance gave `a` its key when `b` had had it there: then they were on their way at the
+/// same time, and keys were lost, so that neither came first.
+bool crossed(const token_life& a, const token_life& b) {
+    return std::any_of(a.granted_at.begin(), a.granted_at.end(), [&](const auto& grant) {
+        const auto found = b.granted_at.find(grant.first);
+        return found != b.granted_at.end() && found->second < grant.second;
+    });
+}
+
 }  // namespace
 
 std::string checker::describe(const token_life& life) const {
@@ -45,13 +54,13 @@ void checker::on_submitted(token_life& life, const core::lease::action& what) {
 
 void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag) {
     const purpose p = tag.purpose();
-    if (p != purpose::acquire && p != purpose::extend && p != purpose::heal) {
+    if (p == purpose::release || p == purpose::remaining) {
         return;
     }
     if (life.let_go) {
         world_.violation("nothing after the end", describe(life));
     }
-    if (p != purpose::extend) {
+    if (p == purpose::acquire || p == purpose::heal) {
         life.may_have |= bit(server);
     }
 }
@@ -86,8 +95,32 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
             }
             break;
         case purpose::remaining:
+        case purpose::raise:
             break;
     }
+}
+
+void checker::on_granted(std::size_t server, const std::string& token) {
+    const auto found = lives_.find(token);
+    if (found != lives_.end() && !found->second->counts) {
+        found->second->granted_at.try_emplace(server, ++grants_);
+    }
+}
+
+void checker::on_fence(token_life& life, std::uint64_t fence) {
+    life.fence = fence;
+    if (!world_.profile().claims.fence_order) {
+        return;
+    }
+    auto& before = fenced_[life.lock.key];
+    for (const token_life* other : before) {
+        if (fence <= other->fence && (fence == 0 || !crossed(*other, life))) {
+            world_.violation("fence order", describe(life) + " has " + std::to_string(fence) +
+                                                " after " + std::to_string(other->fence) + " of " +
+                                                describe(*other));
+        }
+    }
+    before.push_back(&life);
 }
 
 bool checker::is_quorum(std::uint64_t servers) const {
@@ -146,6 +179,7 @@ void checker::on_validity(token_life& life, core::time_point until) {
     auto& rivals = valid_[life.lock.key];
     if (!life.counts) {
         life.counts = true;
+        life.valid_since = now;
         rivals.push_back(&life);
     }
     life.valid_until = until;
@@ -187,8 +221,9 @@ void checker::on_invalid(token_life& life) {
     life.counts = false;
     std::erase(valid_[life.lock.key], &life);
     const duration limit = life.lock.lease.max_hold;
-    if (limit > duration::zero() && life.owner.now() > life.asked_at + limit + 10us &&
-        was_awake(life)) {
+    // A fence may take so long that nothing of it is left.
+    const core::time_point end = std::max(life.asked_at + limit, life.valid_since);
+    if (limit > duration::zero() && life.owner.now() > end + 10us && was_awake(life)) {
         world_.violation("max_hold", describe(life) + " was held for longer");
     }
 }

@@ -8,6 +8,7 @@
 #include "core/vote.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,6 +37,8 @@ struct token_life;
 ///   client was told, has answered a release; and if there was nothing that the client could not know,
 ///   no instance has the key then. Unless so much time has passed that the keys are gone anyway.
 /// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
+/// - *fence order*: a lease's fence is larger than those of all leases of its resource that were handed
+///   out before, or known to be handed out while both were on their way (see `claims`).
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to; with a healthy majority
 ///   every acquire and every release ends.
 /// - *token check*: no command changes the key of another token.
@@ -54,6 +57,10 @@ public:
     void on_invalid(token_life& life);
     void on_lost(token_life& life, core::loss why);
     void on_ended(token_life& life);
+    /// The lease is about to be handed out, with a fence.
+    void on_fence(token_life& life, std::uint64_t fence);
+    /// An instance has given a token its key, or another ttl.
+    void on_granted(std::size_t server, const std::string& token);
     /// An instance has lost a token's key, or may let it expire too early; or it has given it again.
     void on_destroyed(std::size_t server, const std::string& token);
     void on_restored(std::size_t server, const std::string& token);
@@ -74,8 +81,10 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<server>>& servers_;
-    std::map<std::string, token_life*> lives_;               // by token
-    std::map<std::string, std::vector<token_life*>> valid_;  // by key
+    std::map<std::string, token_life*> lives_;                // by token
+    std::map<std::string, std::vector<token_life*>> valid_;   // by key
+    std::map<std::string, std::vector<token_life*>> fenced_;  // by key, as they were handed out
+    std::uint64_t grants_ = 0;
 };
 
 }  // namespace colock::simulation

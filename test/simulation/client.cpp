@@ -16,7 +16,8 @@ double some_rate(world& w) {
 }
 
 std::string words(core::lease_tag tag) {
-    static constexpr const char* names[] = {"acquire", "extend", "release", "remaining", "heal"};
+    static constexpr const char* names[] = {"acquire",   "extend", "release",
+                                            "remaining", "heal",   "raise"};
     const std::string name = names[static_cast<std::size_t>(tag.purpose())];
     return tag.purpose() == purpose::extend ? name + " #" + std::to_string(tag.round()) : name;
 }
@@ -178,6 +179,7 @@ spec client::some_spec(const std::string& key) {
     s.acquire.retry = {4ms, 60ms};
     s.acquire.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     s.acquire.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
+    s.lease.fencing = s.acquire.fencing = random.chance(world_.faults().fenced);
     return s;
 }
 
@@ -292,6 +294,10 @@ void client::drive(operation& o, core::acquire::event event) {
             case kind::attempt:
                 begin_attempt(o, now);
                 break;
+            case kind::raise:
+                ++world_.tally.raises;
+                submit(*o.life, o.life->machine.raise(o.machine.fence()), now);
+                break;
             case kind::give_back:
                 give_back(o, now);
                 break;
@@ -304,9 +310,15 @@ void client::drive(operation& o, core::acquire::event event) {
                 ++world_.tally.acquisitions;
                 if (world_.tracing()) {
                     world_.tell(name_, "holds " + o.lock.key + ", token " + life.token +
-                                           ", valid for " + in_ms(action.time - now));
+                                           ", valid for " + in_ms(action.time - now) + ", fence " +
+                                           std::to_string(o.machine.fence()));
                 }
-                drive(life, life.machine.hold(o.machine.sent(), action.time, now), now);
+                if (o.lock.lease.fencing) {
+                    checker_.on_fence(life, o.machine.fence());
+                }
+                drive(life,
+                      life.machine.hold(o.machine.sent(), action.time, now, o.machine.fence()),
+                      now);
                 finish(o, &life);
                 return;
             }
@@ -450,7 +462,8 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
                                ", token " + life.token + ", " + words(v));
     }
     --life.unanswered;
-    if (v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
+    const bool about_keys = r.tag.purpose() != purpose::raise;
+    if (about_keys && v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
         life.outcome_unknown = true;
     }
     const bool acquires = r.tag.purpose() == purpose::acquire;
@@ -470,6 +483,9 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         if (!o.machine.note(server, v)) {
             drive(o, core::acquire::event::voted(server, v));
         }
+    } else if (r.tag.purpose() == purpose::raise && life.machine.acquiring() &&
+               life.attempt != nullptr) {
+        drive(*life.attempt, core::acquire::event::raised(server, v));
     } else if (r.tag.purpose() == purpose::remaining && life.attempt != nullptr) {
         drive(*life.attempt, core::acquire::event::remaining(server, v));
     }
@@ -482,11 +498,12 @@ std::string client::fresh_token() {
 }
 
 void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
-    const bool has_deadline = what.verb == core::verb::acquire || what.verb == core::verb::extend;
+    const bool has_deadline = core::hurries(what.verb);
     checker_.on_submitted(life, what);
     life.unanswered += what.target == core::lease::action::every_instance ? servers_.size() : 1;
-    batch_.push_back(
-        {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
+    batch_.push_back({&life, what,
+                      has_deadline ? now + life.lock.lease.instance_timeout : core::never,
+                      life.machine.fence()});
     schedule_turn();
     // Forced: the lease is let go in the turn in which it is to be renewed.
     if (what.tag.purpose() == purpose::extend && world_.random.chance(0.05)) {
@@ -547,6 +564,7 @@ void client::send(const submission& s, std::size_t server) {
     r.command.verb = s.what.verb;
     r.command.key = s.life->lock.key;
     r.command.token = s.life->token;
+    r.command.fence = s.fence;
     r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
     const bool second = connections_[server].size() > 1 && s.what.verb == core::verb::release &&
                         world_.goes_wrong(world_.faults().second_connections);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,11 +54,15 @@ struct token_life {
     std::uint64_t destroyed_at = 0;
     core::time_point asked_at{};  // when the first command was submitted
     core::duration longest_ttl{};
-    bool counts = false;             // as a lease that may be valid
+    bool counts = false;  // as a lease that may be valid
+    core::time_point valid_since{};
     core::time_point valid_until{};  // while it counts
     bool let_go = false;             // released, lost or given back
     core::time_point let_go_at{};
     std::uint32_t renewals = 0;
+    /// When each instance gave it its key, as a number that grows, until it was handed out.
+    std::map<std::size_t, std::uint64_t> granted_at;
+    std::uint64_t fence = 0;
 };
 
 /// Drives a `core::acquire`, as `runtime::acquire_operation` does.
@@ -116,6 +121,7 @@ private:
         token_life* life;
         core::lease::action what;
         core::time_point deadline;
+        std::uint64_t fence;
     };
 
     // Everything in the process happens through this: later, while it stands still; never, once it

@@ -207,6 +207,67 @@ colock_mutant(
     WITH [[return settings_.max_hold > duration::zero() && !@MUTANT@ ?]]
 )
 
+# --- Fences -----------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME no_second_round
+    WHAT "the largest fence of a quorum is not written back where it differs"
+    FILE src/core/acquire.cpp
+    FIND [[if (!agreed_) {]]
+    WITH [[if (!agreed_ && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME majority_of_the_granted
+    WHAT "the fence is acknowledged by a majority of those that granted, not of all"
+    FILE src/core/acquire.cpp
+    FIND [[if (votes_.won()) {]]
+    WITH [[if (votes_.won() || (@MUTANT@ && state_ == state::raising &&
+                             votes_.granted() >= quorum_of(quorum_of(settings_.instances)))) {]]
+)
+colock_mutant(
+    NAME fence_of_the_first_grant
+    WHAT "the fence is the first that was granted, not the largest"
+    FILE src/core/acquire.hpp
+    FIND [[fence_ = std::max(fence_, v.fence);]]
+    WITH [[fence_ = @MUTANT@ && fence_ != 0 ? fence_ : std::max(fence_, v.fence);]]
+)
+colock_mutant(
+    NAME raise_without_token_check
+    WHAT "a fence is acknowledged by an instance whose key is not its holder's"
+    FILE src/instance/memory/store.cpp
+    FIND [[case verb::raise_fence:
+            if (ours) {]]
+    WITH [[case verb::raise_fence:
+            if (ours || @MUTANT@) {]]
+)
+colock_mutant(
+    NAME counter_after_the_key
+    WHAT "the key is made before it is known whether the counter can count"
+    FILE src/instance/memory/store.cpp
+    FIND [[vote granted = vote::granted();]]
+    WITH [[vote granted = vote::granted();
+    if (@MUTANT@) {
+        keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
+    }]]
+)
+colock_mutant(
+    NAME counters_begin_at_one
+    WHAT "a counter that was lost begins anew, not by the clock"
+    FILE src/instance/memory/store.cpp
+    FIND [[return std::max(seed, command.fence);]]
+    WITH [[return std::max(@MUTANT@ ? 1 : seed, command.fence);]]
+)
+colock_mutant(
+    NAME second_round_from_the_reply
+    WHAT "the validity counts from the second round"
+    FILE src/core/acquire.cpp
+    FIND [[    asked_ = now;
+    return action::raise();]]
+    WITH [[    asked_ = now;
+    sent_ = @MUTANT@ ? now : sent_;
+    return action::raise();]]
+)
+
 # --- Patience ---------------------------------------------------------------------------------------------------------
 
 colock_mutant(

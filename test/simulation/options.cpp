@@ -104,6 +104,26 @@ fault_model everything() {
     return f;
 }
 
+fault_model lost_counters() {
+    fault_model f;
+    f.slow_messages = 0.1;
+    f.error_replies = 0.01;
+    f.resets = 3;
+    f.partitions = 3;
+    f.restarts_without_data = 0.3;
+    f.rollbacks = 0.3;
+    f.quarantine = 1100ms;  // counters are of whole seconds, where they are not lost
+    f.foreign_deletes = 1;
+    f.foreign_expiries = 1;
+    f.counters_lost = 6;
+    f.counters_spoiled = 1;
+    f.cancellations = 0.1;
+    f.client_pauses = 1;
+    f.clock_rates = 0;
+    f.fenced = 1;
+    return f;
+}
+
 /// The bound that a user who cannot trust his clocks has to set: 1.1 / 0.9 is 1.22.
 constexpr core::drift_bound wide{0.23, 2ms};
 
@@ -136,6 +156,8 @@ std::string_view name(fault f) {
         "cancellation",
         "foreign_delete",
         "foreign_expiry",
+        "counter_lost",
+        "counter_spoiled",
         "withdrawn",
         "late_grant",
     };
@@ -154,6 +176,11 @@ const std::vector<profile>& profiles() {
          "lost data, clock jumps, strangers: only what Redlock can promise then",
          data_loss(),
          {},
+         {true, false, false}},
+        {"lost_counters",
+         "fence counters and keys lost, restarts quarantined, clocks agree",
+         lost_counters(),
+         {},
          {}},
         {"beyond_drift",
          "clocks up to 10 % wrong, without a drift bound for it",
@@ -165,7 +192,7 @@ const std::vector<profile>& profiles() {
          stragglers(),
          {},
          {}},
-        {"everything", "all of it at once", everything(), {}, {}},
+        {"everything", "all of it at once", everything(), {}, {true, false, false}},
     };
     return all;
 }

@@ -38,9 +38,11 @@ enum class fault : std::uint8_t {
     client_close,
     cancellation,
     foreign_delete,
-    foreign_expiry,  ///< somebody else shortened a key's ttl
-    withdrawn,       ///< a command was taken back before it was sent
-    late_grant,      ///< a grant came when its attempt had been given up
+    foreign_expiry,   ///< somebody else shortened a key's ttl
+    counter_lost,     ///< a server forgot a fence counter
+    counter_spoiled,  ///< and one was set to where there is no next
+    withdrawn,        ///< a command was taken back before it was sent
+    late_grant,       ///< a grant came when its attempt had been given up
     count,
 };
 inline constexpr std::size_t fault_count = static_cast<std::size_t>(fault::count);
@@ -73,6 +75,9 @@ struct fault_model {
     double clock_jumps = 0;  ///< in both directions
     double foreign_deletes = 0;
     double foreign_expiries = 0;
+    double counters_lost = 0;
+    double counters_spoiled = 0;
+    duration quarantine{};  ///< a restart with data lost takes no less
 
     // Clients, per run.
     double client_pauses = 0;  ///< mostly longer than the ttl
@@ -82,6 +87,8 @@ struct fault_model {
 
     // Clocks.
     double clock_rates = 0.0005;  ///< at most so much too fast or too slow, as a factor
+
+    double fenced = 0.5;  ///< share of users who want a fence
 };
 
 /// What the library promises under these faults; checked only as far as that.
@@ -94,6 +101,10 @@ struct claims {
     bool mutual_exclusion = true;
     /// Nobody loses a lease but by max_hold or because he did not want it renewed.
     bool no_loss = false;
+    /// Fences are unique, and each is larger than those of all leases that were handed out before. Not
+    /// where counters are lost or set back; unless clocks agree, none is set, and who restarts without
+    /// its last data is quarantined.
+    bool fence_order = true;
 };
 
 struct profile {

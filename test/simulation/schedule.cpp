@@ -4,6 +4,7 @@
 #include "simulation/client.hpp"
 #include "simulation/server.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -44,6 +45,8 @@ private:
     void jump();
     void delete_key();
     void shorten_key();
+    void lose_counter();
+    void spoil_counter();
     void pause_client();
     void crash_client();
     void close_client();
@@ -62,7 +65,10 @@ void schedule::populate() {
         servers_.push_back(std::make_unique<server>(world_, i));
         server& s = *servers_.back();
         s.on_destroyed = [this, i](const std::string& token) { checker_.on_destroyed(i, token); };
-        s.on_granted = [this, i](const std::string& token) { checker_.on_restored(i, token); };
+        s.on_granted = [this, i](const std::string& token) {
+            checker_.on_restored(i, token);
+            checker_.on_granted(i, token);
+        };
         s.on_down = [this, i] {
             for (auto& c : clients_) {
                 c->reset(i);
@@ -101,6 +107,8 @@ void schedule::plan_faults() {
     plan(f.clock_jumps, &schedule::jump);
     plan(f.foreign_deletes, &schedule::delete_key);
     plan(f.foreign_expiries, &schedule::shorten_key);
+    plan(f.counters_lost, &schedule::lose_counter);
+    plan(f.counters_spoiled, &schedule::spoil_counter);
     plan(f.client_pauses, &schedule::pause_client);
     plan(f.client_crashes, &schedule::crash_client);
     plan(f.client_closes, &schedule::close_client);
@@ -165,10 +173,12 @@ void schedule::restart_with_data() {
     any_server().restart(world_.random.up_to(100ms), server::data::kept);
 }
 void schedule::restart_without_data() {
-    any_server().restart(world_.random.up_to(100ms), server::data::lost);
+    any_server().restart(std::max(world_.random.up_to(100ms), world_.faults().quarantine),
+                         server::data::lost);
 }
 void schedule::roll_back() {
-    any_server().restart(world_.random.up_to(20ms), server::data::rolled_back);
+    any_server().restart(std::max(world_.random.up_to(20ms), world_.faults().quarantine),
+                         server::data::rolled_back);
 }
 void schedule::jump() {
     const duration by = world_.random.up_to(400ms) + 1ms;
@@ -179,6 +189,12 @@ void schedule::delete_key() {
 }
 void schedule::shorten_key() {
     any_server().shorten_key(any_key());
+}
+void schedule::lose_counter() {
+    any_server().lose_counter(any_key());
+}
+void schedule::spoil_counter() {
+    any_server().spoil_counter(any_key());
 }
 void schedule::pause_client() {
     const bool hiccup = world_.random.chance(0.4);

@@ -31,7 +31,15 @@ double some_rate(world& w) {
 server::server(world& w, std::size_t index)
     : world_(w),
       name_("instance " + std::to_string(index)),
-      clock_(some_rate(w), w.random.up_to(100h)) {}
+      clock_(some_rate(w), w.random.up_to(100h)),
+      clock_start_(clock_.at(true_time())) {}
+
+/// As its clock, but that all agree when the world begins.
+instance::memory::store::wall_time server::wall() const {
+    constexpr std::chrono::seconds begin(1'800'000'000);
+    return std::chrono::duration_cast<instance::memory::store::wall_time>(
+        begin + (clock_.at(world_.now()) - clock_start_));
+}
 
 core::vote server::execute(const core::command& command) {
     if (command.verb != core::verb::remaining && world_.faults().rollbacks > 0) {
@@ -39,12 +47,12 @@ core::vote server::execute(const core::command& command) {
     }
     const std::string key(command.key);
     const std::string before = holder_of(key);
-    core::vote answer = state_.store.execute(command, clock_.at(world_.now()));
+    core::vote answer = state_.store.execute(command, clock_.at(world_.now()), wall());
     if (answer.kind == core::vote_kind::granted) {
-        if (command.verb != core::verb::release) {
+        if (core::acquires(command.verb) || command.verb == core::verb::extend) {
             on_granted(std::string(command.token));
         }
-        if (command.verb == core::verb::acquire) {
+        if (core::acquires(command.verb)) {
             if (!before.empty()) {
                 world_.violation("instance", name_ + " gave away a key that was held");
             }
@@ -147,6 +155,29 @@ void server::shorten_key(const std::string& key) {
     const core::time_point now = clock_.at(world_.now());
     state_.store.execute(about(core::verb::release, key, token), now);
     state_.store.execute(about(core::verb::acquire, key, token, ttl), now);
+}
+
+void server::lose_counter(const std::string& key) {
+    world_.count(fault::counter_lost);
+    if (world_.tracing()) {
+        world_.tell(name_, "forgets the fence counter of " + key);
+    }
+    state_.store.forget_counter(key);
+}
+
+void server::spoil_counter(const std::string& key) {
+    const std::string token = holder_of(key);
+    if (token.empty()) {
+        return;
+    }
+    world_.count(fault::counter_spoiled);
+    if (world_.tracing()) {
+        world_.tell(name_, "a stranger spoils the fence counter of " + key);
+    }
+    core::command raise = about(core::verb::raise_fence, key, token);
+    raise.fence = core::fence_limit - 1;
+    state_.store.execute(raise, clock_.at(world_.now()), wall());
+    world_.after(50ms, [this, key] { lose_counter(key); });
 }
 
 void server::destroy_all() {

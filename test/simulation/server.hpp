@@ -42,6 +42,9 @@ public:
     void jump(duration by);
     void delete_key(const std::string& key);
     void shorten_key(const std::string& key);
+    void lose_counter(const std::string& key);
+    /// For a while; then it is lost.
+    void spoil_counter(const std::string& key);
 
     // What the checkers know.
 
@@ -68,10 +71,12 @@ private:
 
     void destroy_all();
     void checkpoint();
+    [[nodiscard]] instance::memory::store::wall_time wall() const;
 
     world& world_;
     std::string name_;
     local_clock clock_;
+    core::time_point clock_start_;
     state state_;
     std::vector<state> checkpoints_;  // what it would know after it lost its last writes
     bool up_ = true;

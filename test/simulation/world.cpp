@@ -12,6 +12,7 @@ void tally::add(const tally& other) {
     acquisitions += other.acquisitions;
     renewals += other.renewals;
     heals += other.heals;
+    raises += other.raises;
     losses += other.losses;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {

@@ -37,12 +37,12 @@ constexpr bool hurries(verb v) noexcept {
 /// the command, and stay alive until its vote.
 struct command {
     core::verb verb = verb::acquire;
+    bool heals = false;  ///< an acquire that puts back what a quorum still has
     std::string_view key;
     std::string_view token;
     milliseconds ttl{};           ///< for those that acquire, and extend
     time_point deadline = never;  ///< not sent after that
     std::uint64_t fence = 0;      ///< for raise_fence; for acquire_fenced, the least that will do
-    bool heals = false;           ///< an acquire that puts back what a quorum still has
 };
 
 }  // namespace colock::core

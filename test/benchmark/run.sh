@@ -7,7 +7,7 @@ usage() {
     cat <<'TEXT'
 Usage: test/benchmark/run.sh [--quick] [--json FILE] [--check] [--repetitions N] [--seconds S] [--help]
 
-Prepares the machine (cmake/bootstrap.sh), builds the release, starts redis-servers on free loopback ports, and runs in
+Prepares the machine (cmake/bootstrap.sh), builds the release with interprocedural optimization, starts redis-servers on free loopback ports, and runs in
 alternation `raw`, a hand-written RESP loop that does nothing but what a lock must, and `colock`: 1 and 5 servers, 1, 64
 and 1000 tasks. Prints a table of medians, and the bounds that colock has set itself.
 
@@ -34,9 +34,9 @@ while (($# > 0)); do
 done
 
 colock_bootstrap
-colock_build release colock_benchmark
+colock_build benchmark colock_benchmark
 say "measuring"
 # The servers' folders are inside, so that none stays behind after Ctrl-C.
 servers=
 temporary_folder servers
-TMPDIR=$servers run_interruptible "$colock_root/build/release/test/benchmark/colock_benchmark" run "${options[@]}"
+TMPDIR=$servers run_interruptible "$colock_root/build/benchmark/test/benchmark/colock_benchmark" run "${options[@]}"

@@ -96,9 +96,10 @@ public:
     /// Why the lease ended by itself; no error while it is held, or after its release.
     [[nodiscard]] error loss() const;
 
-    /// Makes the lease valid for another `ttl`, counted from now. The watchdog keeps to it from then
-    /// on, and renews at the same fraction of it as before. What the lease has left is never taken
-    /// away: a `ttl` shorter than that only takes hold as time goes by.
+    /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and
+    /// renews at the same fraction of it as before. If it is shorter than what was left, so is the
+    /// lease; but the keys live on, so that after a crash the name is free only when the longer time
+    /// has run out.
     ///
     /// - Parameters: `ttl`, 10 ms to 24 h; else throws `config_error`.
     /// - Handler signature: `void(colock::error)`.

@@ -139,8 +139,8 @@ renew::action renew::end_round(bool success, time_point now) {
                                             static_cast<double>(settings_.ttl.count()))));
             settings_.ttl = round_ttl_;
         }
-        valid_until_ =
-            std::max(valid_until_, core::valid_until(sent_, round_ttl_, settings_.drift));
+        // Also if that is sooner: a key that was healed meanwhile lives no longer.
+        valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
         notice_ = loss_notice(round_ttl_);
         next_renewal_ = settings_.interval > duration::zero() ? sent_ + settings_.interval : never;
     } else {

@@ -60,18 +60,18 @@ BOOST_AUTO_TEST_CASE(extend_to_a_longer_ttl) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(extend_takes_nothing_away) {
+BOOST_AUTO_TEST_CASE(extend_to_a_shorter_ttl_which_the_watchdog_keeps_to) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(60s)).acquire();
         co_await async_wait_until([&] { return instances.holding("x") == 5; });
-        const auto until = held.valid_until();
         co_await held.extend(600ms);
-        BOOST_TEST((held.valid_until() == until));
-        // The watchdog keeps to the new ttl, and takes nothing away either.
+        BOOST_TEST((held.valid_until() <= steady_clock::now() + 600ms));
         co_await async_wait_until([&] { return locks.counters().renewed >= 8; });
-        BOOST_TEST((held.valid_until() == until));
+        BOOST_TEST(held.valid());
+        BOOST_TEST((held.valid_until() <= steady_clock::now() + 600ms));
+        // The keys are not cut short.
         BOOST_TEST(std::all_of(instances.begin(), instances.end(),
                                [](const redis_server& s) { return pttl(s, "x") > 50s; }));
     }());

@@ -34,8 +34,8 @@ colock_mutant(
     NAME renewal_from_the_reply
     WHAT "the validity of a renewal is counted from the votes"
     FILE src/core/renew.cpp
-    FIND [[core::valid_until(sent_, round_ttl_, settings_.drift));]]
-    WITH [[core::valid_until(@MUTANT@ ? now : sent_, round_ttl_, settings_.drift));]]
+    FIND [[valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);]]
+    WITH [[valid_until_ = core::valid_until(@MUTANT@ ? now : sent_, round_ttl_, settings_.drift);]]
 )
 colock_mutant(
     NAME too_slow_is_believed

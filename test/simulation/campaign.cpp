@@ -31,6 +31,7 @@ std::array<bool, fault_count> expected_of(const fault_model& m) {
     expect(m.restarts_with_data > 0, {fault::restart_with_data});
     expect(m.restarts_without_data > 0, {fault::restart_without_data});
     expect(m.rollbacks > 0, {fault::rollback});
+    expect(m.quarantine > duration::zero(), {fault::quarantined});
     expect(m.clock_jumps > 0, {fault::clock_jump_forward, fault::clock_jump_back});
     expect(m.clock_rates > 0.001, {fault::clock_drift});
     expect(m.foreign_deletes > 0, {fault::foreign_delete});

@@ -145,16 +145,27 @@ std::uint64_t checker::held_at(const token_life& life) const {
     return result;
 }
 
+/// Where its key was forgotten, and nobody else gets one before `end`.
+std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i != servers_.size(); ++i) {
+        if ((life.forgotten_at & bit(i)) != 0 && servers_[i]->quarantined_until() >= end) {
+            result |= bit(i);
+        }
+    }
+    return result;
+}
+
 /// It would have a quorum of keys if none had been destroyed, and has none.
 bool checker::excused(const token_life& life) const {
-    const std::uint64_t held = held_at(life);
+    const std::uint64_t held = held_at(life) | quarantined_at(life, world_.now());
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
 void checker::expect_backed(const token_life& life, core::time_point until) {
     const true_time end = life.owner.clock().when(until);
-    std::uint64_t held = 0;
+    std::uint64_t held = quarantined_at(life, end);
     for (std::size_t i = 0; i != servers_.size(); ++i) {
         if (servers_[i]->holds(life.lock.key, life.token) &&
             servers_[i]->lasts_until(life.lock.key) + 1ms >= end) {
@@ -260,6 +271,13 @@ void checker::on_destroyed(std::size_t server, const std::string& token) {
     const auto found = lives_.find(token);
     if (found != lives_.end()) {
         found->second->destroyed_at |= bit(server);
+    }
+}
+
+void checker::on_forgotten(std::size_t server, const std::string& token) {
+    const auto found = lives_.find(token);
+    if (found != lives_.end()) {
+        found->second->forgotten_at |= bit(server);
     }
 }
 

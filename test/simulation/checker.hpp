@@ -24,8 +24,9 @@ struct token_life;
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
 ///   client's clock (see `claims` for the excuse).
 /// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
-///   included, and there the key lasts to the end of the lease's validity. This is what mutual
-///   exclusion rests on, and it can be broken long before somebody else happens to come by.
+///   included, and there the key lasts to the end of the lease's validity; or the instance has
+///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
+///   rests on, and it can be broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
@@ -63,6 +64,8 @@ public:
     void on_granted(std::size_t server, const std::string& token);
     /// An instance has lost a token's key, or may let it expire too early; or it has given it again.
     void on_destroyed(std::size_t server, const std::string& token);
+    /// The same by a restart, where an instance that has restarted is in quarantine.
+    void on_forgotten(std::size_t server, const std::string& token);
     void on_restored(std::size_t server, const std::string& token);
 
     /// After everything was quiet for long enough.
@@ -75,6 +78,7 @@ private:
     [[nodiscard]] bool counts_now(const token_life& life) const;
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
+    [[nodiscard]] std::uint64_t quarantined_at(const token_life& life, true_time end) const;
     [[nodiscard]] bool excused(const token_life& life) const;
     void expect_backed(const token_life& life, core::time_point until);
     [[nodiscard]] bool was_awake(const token_life& life) const;

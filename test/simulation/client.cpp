@@ -60,7 +60,7 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<server>>& serve
     for (std::size_t i = 0; i != servers.size(); ++i) {
         for (std::size_t lane = 0; lane != lanes; ++lane) {
             connections_[i].push_back(std::make_unique<connection>(
-                w, *servers[i], name_, last_executed_[i],
+                w, *servers[i], name_, clock_, last_executed_[i],
                 [this, i](const request& r, const core::vote& v) {
                     run_or_defer([this, i, r, v] { on_answer(i, r, v); });
                 }));
@@ -578,6 +578,10 @@ void client::send(const submission& s, std::size_t server) {
     } else if (!way.ready()) {
         world_.count(fault::refused);
         why = core::failure::down;
+    } else if (core::acquires(s.what.verb) && s.what.tag.purpose() != purpose::heal &&
+               now() < way.quarantined_until()) {
+        world_.count(fault::quarantined);
+        why = core::failure::quarantined;
     }
     if (why != core::failure::none) {
         on_answer(server, r, core::vote::failed(why));

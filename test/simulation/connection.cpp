@@ -5,11 +5,12 @@
 
 namespace colock::simulation {
 
-connection::connection(world& w, server& s, std::string client, std::uint64_t& last_executed,
-                       answer_handler on_answer)
+connection::connection(world& w, server& s, std::string client, const local_clock& clock,
+                       std::uint64_t& last_executed, answer_handler on_answer)
     : world_(w),
       server_(s),
       client_(std::move(client)),
+      clock_(clock),
       last_executed_(last_executed),
       on_answer_(std::move(on_answer)) {
     connect();
@@ -26,6 +27,16 @@ void connection::connect() {
     }
     wires_.push_back(std::make_unique<wire>());
     wire_ = wires_.back().get();
+    probe();
+}
+
+/// As `instance::redis` does with the uptime that a server tells.
+void connection::probe() {
+    const duration length = world_.faults().quarantine;
+    if (length > duration::zero()) {
+        quarantined_until_ = core::gone_at(clock_.at(world_.now()), length - server_.uptime(),
+                                           world_.profile().drift);
+    }
 }
 
 void connection::send(const request& r) {

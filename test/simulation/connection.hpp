@@ -6,6 +6,7 @@
 
 #include "core/command.hpp"
 #include "core/lease.hpp"
+#include "core/validity.hpp"
 #include "core/vote.hpp"
 
 #include <array>
@@ -36,10 +37,12 @@ public:
     /// What the client hears.
     using answer_handler = std::function<void(const request&, const core::vote&)>;
 
-    connection(world& w, server& s, std::string client, std::uint64_t& last_executed,
-               answer_handler on_answer);
+    connection(world& w, server& s, std::string client, const local_clock& clock,
+               std::uint64_t& last_executed, answer_handler on_answer);
 
     [[nodiscard]] bool ready() const { return wire_ != nullptr; }
+    /// Until when its server grants no locks, for all that the client knows, by the client's clock.
+    [[nodiscard]] core::time_point quarantined_until() const { return quarantined_until_; }
     void send(const request& r);
 
     enum direction : std::size_t { to_server, to_client };
@@ -67,17 +70,20 @@ private:
     void pump(wire& w, direction d);
     void execute(wire& w, const request& r);
     void connect();
+    void probe();
     [[nodiscard]] true_time open_at(const wire& w, direction d) const;
 
     world& world_;
     server& server_;
     std::string client_;
+    const local_clock& clock_;  // the client's
     std::uint64_t& last_executed_;
     answer_handler on_answer_;
     std::array<true_time, 2> blocked_until_{};
     std::vector<std::unique_ptr<wire>> wires_;
     wire* wire_ = nullptr;  // the one in use
     bool abandoned_ = false;
+    core::time_point quarantined_until_ = core::time_point::min();
 };
 
 }  // namespace colock::simulation

@@ -138,6 +138,23 @@ colock_mutant(
     WITH [[std::to_string(@MUTANT@ && tokens_ != 0 ? tokens_ : ++tokens_)]]
 )
 
+# --- Restarts ---------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME quarantine_off
+    WHAT "an instance that has restarted grants locks at once"
+    FILE test/simulation/connection.cpp
+    FIND [[quarantined_until_ = core::gone_at(]]
+    WITH [[quarantined_until_ = @MUTANT@ ? core::time_point::min() : core::gone_at(]]
+)
+colock_mutant(
+    NAME quarantine_too_short
+    WHAT "the quarantine is shorter than the ttls"
+    FILE test/simulation/connection.cpp
+    FIND [[length - server_.uptime()]]
+    WITH [[(@MUTANT@ ? length / 8 : length) - server_.uptime()]]
+)
+
 # --- After the end ----------------------------------------------------------------------------------------------------
 
 colock_mutant(

@@ -89,6 +89,16 @@ fault_model data_loss() {
     return f;
 }
 
+fault_model restarts() {
+    fault_model f = network();
+    f.restarts_without_data = 2;
+    f.rollbacks = 1;
+    f.restarts_with_data = 0.5;
+    f.client_pauses = 0.5;
+    f.quarantine = 1s;  // no ttl is longer
+    return f;
+}
+
 fault_model everything() {
     fault_model f = data_loss();
     f.error_replies = 0.01;
@@ -158,6 +168,7 @@ std::string_view name(fault f) {
         "foreign_expiry",
         "counter_lost",
         "counter_spoiled",
+        "quarantined",
         "withdrawn",
         "late_grant",
     };
@@ -182,6 +193,7 @@ const std::vector<profile>& profiles() {
          lost_counters(),
          {},
          {}},
+        {"restarts", "restarts that lose data, with a quarantine: no excuse", restarts(), {}, {}},
         {"beyond_drift",
          "clocks up to 10 % wrong, without a drift bound for it",
          clocks(),

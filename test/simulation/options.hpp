@@ -41,6 +41,7 @@ enum class fault : std::uint8_t {
     foreign_expiry,   ///< somebody else shortened a key's ttl
     counter_lost,     ///< a server forgot a fence counter
     counter_spoiled,  ///< and one was set to where there is no next
+    quarantined,      ///< an acquire for an instance that had restarted not long ago, and not sent
     withdrawn,        ///< a command was taken back before it was sent
     late_grant,       ///< a grant came when its attempt had been given up
     count,
@@ -72,12 +73,15 @@ struct fault_model {
     double restarts_with_data = 0;
     double restarts_without_data = 0;
     double rollbacks = 0;
+    /// `config::restart_quarantine`: an instance that has been up for less than this gets no acquires.
+    /// With it, what a restart destroys is no excuse. Not together with `clock_jumps`, which would make
+    /// an instance seem to have been up for longer.
+    duration quarantine{};
     double clock_jumps = 0;  ///< in both directions
     double foreign_deletes = 0;
     double foreign_expiries = 0;
     double counters_lost = 0;
     double counters_spoiled = 0;
-    duration quarantine{};  ///< a restart with data lost takes no less
 
     // Clients, per run.
     double client_pauses = 0;  ///< mostly longer than the ttl
@@ -94,10 +98,10 @@ struct fault_model {
 /// What the library promises under these faults; checked only as far as that.
 struct claims {
     /// No two leases of one resource are valid at one moment. Always but for this: a lease is
-    /// excused whose keys were destroyed (lost by a restart or a rollback, deleted or shortened by
-    /// strangers, expired early by a server clock that was set forward) on so many instances that it
-    /// lost its quorum of keys by that alone. Plain Redlock does not survive this; fencing and the
-    /// restart quarantine answer to it.
+    /// excused whose keys were destroyed (lost by a restart or a rollback without a quarantine, deleted
+    /// or shortened by strangers, expired early by a server clock that was set forward) on so many
+    /// instances that it lost its quorum of keys by that alone. Plain Redlock does not survive this;
+    /// fencing answers to it, and to restarts the quarantine.
     bool mutual_exclusion = true;
     /// Nobody loses a lease but by max_hold or because he did not want it renewed.
     bool no_loss = false;

@@ -65,6 +65,7 @@ void schedule::populate() {
         servers_.push_back(std::make_unique<server>(world_, i));
         server& s = *servers_.back();
         s.on_destroyed = [this, i](const std::string& token) { checker_.on_destroyed(i, token); };
+        s.on_forgotten = [this, i](const std::string& token) { checker_.on_forgotten(i, token); };
         s.on_granted = [this, i](const std::string& token) {
             checker_.on_restored(i, token);
             checker_.on_granted(i, token);
@@ -173,12 +174,10 @@ void schedule::restart_with_data() {
     any_server().restart(world_.random.up_to(100ms), server::data::kept);
 }
 void schedule::restart_without_data() {
-    any_server().restart(std::max(world_.random.up_to(100ms), world_.faults().quarantine),
-                         server::data::lost);
+    any_server().restart(world_.random.up_to(100ms), server::data::lost);
 }
 void schedule::roll_back() {
-    any_server().restart(std::max(world_.random.up_to(20ms), world_.faults().quarantine),
-                         server::data::rolled_back);
+    any_server().restart(world_.random.up_to(20ms), server::data::rolled_back);
 }
 void schedule::jump() {
     const duration by = world_.random.up_to(400ms) + 1ms;

@@ -32,7 +32,8 @@ server::server(world& w, std::size_t index)
     : world_(w),
       name_("instance " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
-      clock_start_(clock_.at(true_time())) {}
+      clock_start_(clock_.at(true_time())),
+      started_(clock_.at(w.now()) - 1h) {}
 
 /// As its clock, but that all agree when the world begins.
 instance::memory::store::wall_time server::wall() const {
@@ -101,7 +102,7 @@ void server::restart(duration how_long, data d) {
     up_ = false;
     on_down();
     if (d != data::kept) {
-        destroy_all();
+        destroy_all(world_.faults().quarantine > duration::zero() ? on_forgotten : on_destroyed);
     }
     if (d == data::lost) {
         state_.store.clear();
@@ -110,6 +111,7 @@ void server::restart(duration how_long, data d) {
         state_ = checkpoints_[world_.random.below(checkpoints_.size())];
     }
     checkpoints_.clear();
+    started_ = clock_.at(world_.now() + how_long);
     world_.after(how_long, [this] { up_ = true; });
 }
 
@@ -120,7 +122,7 @@ void server::jump(duration by) {
         world_.tell(name_, "its clock jumps by " + in_ms(by));
     }
     if (forward) {
-        destroy_all();
+        destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
     }
@@ -180,12 +182,20 @@ void server::spoil_counter(const std::string& key) {
     world_.after(50ms, [this, key] { lose_counter(key); });
 }
 
-void server::destroy_all() {
+void server::destroy_all(const std::function<void(const std::string& token)>& told) {
     for (const auto& [key, token] : state_.tokens) {
         if (holds_anything(key)) {
-            on_destroyed(token);
+            told(token);
         }
     }
+}
+
+duration server::uptime() const {
+    return std::chrono::floor<std::chrono::seconds>(clock_.at(world_.now()) - started_);
+}
+
+true_time server::quarantined_until() const {
+    return clock_.when(started_ + world_.faults().quarantine);
 }
 
 bool server::holds_anything(const std::string& key) {

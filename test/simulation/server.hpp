@@ -54,8 +54,14 @@ public:
     [[nodiscard]] std::string holder_of(const std::string& key);
     /// When a key that it has will be gone, rounded down to a millisecond of its clock.
     [[nodiscard]] true_time lasts_until(const std::string& key);
+    /// What it tells of how long it has been up: whole seconds, rounded down.
+    [[nodiscard]] duration uptime() const;
+    /// When nobody takes it to be in quarantine any more, at the earliest.
+    [[nodiscard]] true_time quarantined_until() const;
     /// Told of each token whose key was destroyed here.
     std::function<void(const std::string& token)> on_destroyed;
+    /// Told instead, where restarts are quarantined.
+    std::function<void(const std::string& token)> on_forgotten;
     /// Told when a token's key is given, or given a ttl, by a command.
     std::function<void(const std::string& token)> on_granted;
     /// By how much its clock was set back in all.
@@ -69,7 +75,7 @@ private:
         std::map<std::string, std::string> tokens;  // by key, the last that was granted
     };
 
-    void destroy_all();
+    void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     [[nodiscard]] instance::memory::store::wall_time wall() const;
 
@@ -80,6 +86,7 @@ private:
     state state_;
     std::vector<state> checkpoints_;  // what it would know after it lost its last writes
     bool up_ = true;
+    core::time_point started_;  // by its own clock; when it is down: will have
     true_time paused_until_{};
     duration set_back_{};
 };

@@ -30,6 +30,16 @@ std::string checker::describe(const token_life& life) const {
     return "token " + life.token + " of " + life.owner.who() + " on " + life.lock.key;
 }
 
+void checker::watch(std::size_t server) {
+    simulation::server& s = *servers_[server];
+    s.on_destroyed = [this, server](const std::string& token) { on_destroyed(server, token); };
+    s.on_forgotten = [this, server](const std::string& token) { on_forgotten(server, token); };
+    s.on_granted = [this, server](const std::string& token) {
+        on_restored(server, token);
+        on_granted(server, token);
+    };
+}
+
 void checker::on_fresh_token(const std::string& token) {
     if (lives_.contains(token)) {
         world_.violation("fresh token", token + " was used before");

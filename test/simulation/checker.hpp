@@ -48,6 +48,9 @@ public:
     checker(world& w, std::vector<std::unique_ptr<server>>& servers)
         : world_(w), servers_(servers) {}
 
+    /// Has itself told of what becomes of keys there.
+    void watch(std::size_t server);
+
     void on_fresh_token(const std::string& token);
     void on_submitted(token_life& life, const core::lease::action& what);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);

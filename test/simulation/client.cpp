@@ -137,6 +137,12 @@ void client::reset(std::size_t server) {
     lanes[world_.random.below(lanes.size())]->reset();
 }
 
+void client::reset(std::size_t server, std::optional<duration> deliver_after) {
+    for (auto& one : connections_[server]) {
+        one->reset(deliver_after);
+    }
+}
+
 void client::block(std::size_t server, connection::direction d, true_time until) {
     for (auto& one : connections_[server]) {
         one->block(d, until);
@@ -229,17 +235,28 @@ void client::take(user& u) {
     if (world_.goes_wrong(world_.faults().cancellations)) {
         const duration when =
             world_.random.chance(0.3) ? world_.random.up_to(100us) : world_.random.up_to(40ms);
-        post(world_.now() + when, [this, &o] {
-            if (o.running) {
-                world_.count(fault::cancellation);
-                if (world_.tracing()) {
-                    world_.tell(name_, "cancels its acquire of " + o.lock.key);
-                }
-                drive(o, core::acquire::event::cancel());
-            }
-        });
+        post(world_.now() + when, [this, &o] { cancel(o); });
     }
     drive(o, core::acquire::event::start());
+}
+
+operation& client::acquire(const spec& s, std::function<void(token_life*)> on_finished) {
+    operation& o = operations_.emplace_back(s, s.acquire, seed());
+    o.started = world_.now();
+    o.on_finished = std::move(on_finished);
+    drive(o, core::acquire::event::start());
+    return o;
+}
+
+void client::cancel(operation& o) {
+    if (!o.running) {
+        return;
+    }
+    world_.count(fault::cancellation);
+    if (world_.tracing()) {
+        world_.tell(name_, "cancels its acquire of " + o.lock.key);
+    }
+    drive(o, core::acquire::event::cancel());
 }
 
 /// The critical section.
@@ -272,15 +289,18 @@ void client::hold(user& u, token_life& life) {
 }
 
 void client::let_go(user& u, token_life& life) {
-    if (!life.machine.held()) {
-        return;
+    if (life.machine.held()) {
+        release(life);
+        think(u, world_.random.up_to(30ms));
     }
+}
+
+void client::release(token_life& life) {
     if (world_.tracing()) {
         world_.tell(name_, "releases " + life.lock.key + ", token " + life.token);
     }
     end(life);
     drive(life, life.machine.release(now()), now());
-    think(u, world_.random.up_to(30ms));
 }
 
 // --- An acquire -------------------------------------------------------------------------------------
@@ -527,7 +547,8 @@ void client::deliver_later(world::step handler) {
 void client::schedule_turn() {
     if (!turn_scheduled_) {
         turn_scheduled_ = true;
-        const duration busy = world_.random.chance(0.05) ? world_.random.up_to(3ms) : 10us;
+        const duration busy =
+            world_.random.chance(world_.faults().slow_turns) ? world_.random.up_to(3ms) : 10us;
         post(world_.now() + busy, [this] { turn(); });
     }
 }

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,13 @@ public:
     /// Lets its users take locks until `end`.
     void start(const std::vector<std::string>& keys, true_time end);
 
+    // The same for a scenario, which says itself what its users do.
+
+    operation& acquire(const spec& s, std::function<void(token_life* granted)> on_finished);
+    void cancel(operation& o);
+    /// Of a lease that is held.
+    void release(token_life& life);
+
     // What goes wrong.
 
     void pause(duration how_long);
@@ -99,6 +107,8 @@ public:
     void close();
     /// A connection to that instance breaks.
     void reset(std::size_t server);
+    /// All of them; what was sent on them arrives so much later, or never.
+    void reset(std::size_t server, std::optional<duration> deliver_after);
     void block(std::size_t server, connection::direction d, true_time until);
 
     // For the checkers.

@@ -104,7 +104,7 @@ void connection::block(direction d, true_time until) {
     blocked_until_[d] = std::max(blocked_until_[d], until);
 }
 
-void connection::reset() {
+void connection::reset(std::optional<duration> deliver_after) {
     if (wire_ == nullptr) {
         return;
     }
@@ -116,11 +116,11 @@ void connection::reset() {
     w.messages[to_client].clear();
     auto& unsent = w.messages[to_server];
     unanswered.insert(unanswered.end(), unsent.begin(), unsent.end());
-    if (!server_.up() || !world_.goes_wrong(world_.faults().stragglers)) {
+    if (!server_.up() || !(deliver_after || world_.goes_wrong(world_.faults().stragglers))) {
         world_.count(fault::reset_before, unsent.size());
         unsent.clear();
     } else if (!unsent.empty()) {
-        const duration later = world_.random.up_to(80ms);
+        const duration later = deliver_after ? *deliver_after : world_.random.up_to(80ms);
         for (message& m : unsent) {
             m.arrival = std::max(m.arrival, world_.now()) + later;
         }

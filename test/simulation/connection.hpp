@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,9 @@ public:
     enum direction : std::size_t { to_server, to_client };
     /// Nothing gets through before `until`.
     void block(direction d, true_time until);
-    /// Breaks; what was not answered is failed.
-    void reset();
+    /// Breaks; what was not answered is failed. What was sent and has not arrived never does, or does
+    /// so much later than it would have; without `deliver_after` chance decides.
+    void reset(std::optional<duration> deliver_after = std::nullopt);
     /// The client has ended.
     void abandon();
 

@@ -1,6 +1,7 @@
 #include "simulation/campaign.hpp"
 #include "simulation/mutants.hpp"
 #include "simulation/options.hpp"
+#include "simulation/scenario.hpp"
 #include "simulation/schedule.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,7 +17,9 @@
 #include <optional>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::simulation {
@@ -29,6 +32,8 @@ struct arguments {
     std::string profile;
     std::string json;
     std::string failed_seeds;
+    std::string scenario;
+    bool list_scenarios = false;
     bool trace = false;
     bool mutants = false;
     bool list_profiles = false;
@@ -184,7 +189,47 @@ int run_many(const arguments& a, const profile* named) {
     return r.failures.empty() && r.missing.empty() ? 0 : 1;
 }
 
+int run_scenario(const scenario& s, bool trace) {
+    std::cout << s.name << ": " << s.what << '\n';
+    const std::vector<std::string> violations = play(s, trace);
+    for (const std::string& what : violations) {
+        std::cout << "VIOLATION  " << what << '\n';
+    }
+    if (!violations.empty() && !trace) {
+        std::cout << "replay it with test/simulation/run.sh --scenario " << s.name << " --trace\n";
+    }
+    return violations.empty() ? 0 : 1;
+}
+
+/// The scenarios that were made to fail with the mutant in force, and do not.
+std::vector<std::string_view> blind_scenarios(std::string_view mutant) {
+    std::vector<std::string_view> result;
+    for (const scenario& s : scenarios()) {
+        const bool concerned =
+            std::find(s.catches.begin(), s.catches.end(), mutant) != s.catches.end();
+        if (concerned && play(s, false).empty()) {
+            result.push_back(s.name);
+        }
+    }
+    return result;
+}
+
+/// A scenario that nothing was seen to break shows nothing.
+void check_scenarios() {
+    for (const scenario& s : scenarios()) {
+        const bool known = std::all_of(s.catches.begin(), s.catches.end(), [](std::string_view m) {
+            return std::any_of(mutants, mutants + mutant_count,
+                               [m](const mutant& one) { return one.name == m; });
+        });
+        if (s.catches.empty() || !known) {
+            throw std::runtime_error(std::string(s.name) +
+                                     " does not name mutants that it catches");
+        }
+    }
+}
+
 int run_mutants(const arguments& a, const profile* named) {
+    check_scenarios();
     const seed_range seeds = parse_seeds(a.seeds.empty() ? "1..3000" : a.seeds);
     nlohmann::json report = nlohmann::json::array();
     std::size_t survivors = 0;
@@ -194,7 +239,8 @@ int run_mutants(const arguments& a, const profile* named) {
         c.profile = named;
         c.seeds = seeds;
         const campaign_result r = run_campaign(c);
-        survivors += r.failures.empty() ? 1U : 0U;
+        const std::vector<std::string_view> blind = blind_scenarios(mutants[i].name);
+        survivors += r.failures.empty() || !blind.empty() ? 1U : 0U;
         std::cout << (r.failures.empty() ? "SURVIVED " : "caught   ") << std::left << std::setw(34)
                   << mutants[i].name << std::right << " in " << std::setw(5) << r.failures.size()
                   << " of " << r.schedules << " schedules";
@@ -203,11 +249,15 @@ int run_mutants(const arguments& a, const profile* named) {
             std::cout << ", first seed " << r.failures.front().seed << " ("
                       << what.substr(0, what.find(':')) << ")";
         }
+        for (const std::string_view name : blind) {
+            std::cout << "; NOT SEEN by " << name;
+        }
         std::cout << '\n' << std::flush;
         report.push_back({{"mutant", mutants[i].name},
                           {"what", mutants[i].what},
                           {"schedules", r.schedules},
-                          {"caught_in", r.failures.size()}});
+                          {"caught_in", r.failures.size()},
+                          {"not_seen_by", blind}});
     }
     std::cout << mutant_count - survivors << " of " << mutant_count << " mutants caught\n";
     write_json(a.json, report);
@@ -224,6 +274,8 @@ int run(int argc, char** argv) {
     app.add_option("--json", a.json);
     app.add_option("--rule", only_rule);
     app.add_option("--failed-seeds", a.failed_seeds);
+    app.add_option("--scenario", a.scenario);
+    app.add_flag("--scenarios", a.list_scenarios);
     app.add_flag("--trace", a.trace);
     app.add_flag("--mutants", a.mutants);
     app.add_flag("--profiles", a.list_profiles);
@@ -238,6 +290,19 @@ int run(int argc, char** argv) {
                 std::cout << std::left << std::setw(14) << p.name << p.what << '\n';
             }
             return 0;
+        }
+        if (a.list_scenarios) {
+            for (const scenario& s : scenarios()) {
+                std::cout << std::left << std::setw(44) << s.name << s.what << '\n';
+            }
+            return 0;
+        }
+        if (!a.scenario.empty()) {
+            const scenario* s = find_scenario(a.scenario);
+            if (s == nullptr) {
+                throw CLI::ValidationError("--scenario", "there is no '" + a.scenario + "'");
+            }
+            return run_scenario(*s, a.trace);
         }
         if (a.mutants) {
             return run_mutants(a, named);

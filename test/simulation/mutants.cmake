@@ -203,6 +203,21 @@ colock_mutant(
     WITH [[std::max(@MUTANT@ ? now : found->second.expires, now + command.ttl);]]
 )
 colock_mutant(
+    NAME extend_recreates
+    WHAT "an extend makes a key that is gone"
+    FILE src/instance/memory/store.cpp
+    FIND [[            break;
+
+        case verb::release:]]
+    WITH [[            if (!exists && @MUTANT@) {
+                keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
+                return vote::granted();
+            }
+            break;
+
+        case verb::release:]]
+)
+colock_mutant(
     NAME loss_without_notice
     WHAT "a loss is announced when the validity is over"
     FILE src/core/validity.hpp

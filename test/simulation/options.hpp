@@ -88,6 +88,7 @@ struct fault_model {
     double client_crashes = 0;
     double client_closes = 0;
     double cancellations = 0;  ///< share of acquires that are cancelled
+    double slow_turns = 0.05;  ///< share of turns that begin up to 3 ms late
 
     // Clocks.
     double clock_rates = 0.0005;  ///< at most so much too fast or too slow, as a factor

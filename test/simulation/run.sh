@@ -7,8 +7,9 @@ usage() {
     cat <<'TEXT'
 Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--json FILE]
        test/simulation/run.sh --seed S [--profile NAME] [--trace]
+       test/simulation/run.sh --scenario NAME [--trace]
        test/simulation/run.sh --mutants [--seeds A..B] [--profile NAME] [--json FILE]
-       test/simulation/run.sh [--profiles | --help]
+       test/simulation/run.sh [--profiles | --scenarios | --help]
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules: each is a world of clients, instances and a
 network of its own, made from a seed, in virtual time, with the machines of src/core and whatever faults the profile
@@ -22,8 +23,11 @@ only if nothing was violated and all faults of the profiles were really injected
   --profiles       the names, and what they stand for
   --json FILE      write all figures to FILE
   --seed S         one schedule
-  --trace          ... told as a timeline
-  --mutants        run broken variants of the library, and say in how many schedules each is caught; all must be
+  --scenario NAME  one thing that goes wrong, step by step, with exact expectations (see scenario.cpp)
+  --scenarios      their names, and what they are about
+  --trace          the schedule, or the scenario, told as a timeline
+  --mutants        run broken variants of the library, and say in how many schedules each is caught; all must be, and
+                   also by the scenarios that were made for it
   --help           this text
 
 Environment: COLOCK_BOOST_VERSION=1.NN picks the Boost (see cmake/bootstrap.sh --help).
@@ -35,13 +39,13 @@ program=colock_simulation
 while (($# > 0)); do
     case $1 in
         --mutants) program=colock_simulation_mutants; options+=("$1") ;;
-        --trace | --profiles) options+=("$1") ;;
+        --trace | --profiles | --scenarios) options+=("$1") ;;
         --seconds)
             option_value "$@"
             options+=("$1" "$2" --failed-seeds "$colock_root/test/simulation/failed_seeds.txt")
             shift
             ;;
-        --seeds | --seed | --profile | --rule | --json) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --seeds | --seed | --scenario | --profile | --rule | --json) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

@@ -63,14 +63,8 @@ void schedule::populate() {
     const std::size_t n = sizes[world_.random.below(sizes.size())];
     for (std::size_t i = 0; i != n; ++i) {
         servers_.push_back(std::make_unique<server>(world_, i));
-        server& s = *servers_.back();
-        s.on_destroyed = [this, i](const std::string& token) { checker_.on_destroyed(i, token); };
-        s.on_forgotten = [this, i](const std::string& token) { checker_.on_forgotten(i, token); };
-        s.on_granted = [this, i](const std::string& token) {
-            checker_.on_restored(i, token);
-            checker_.on_granted(i, token);
-        };
-        s.on_down = [this, i] {
+        checker_.watch(i);
+        servers_.back()->on_down = [this, i] {
             for (auto& c : clients_) {
                 c->reset(i);
             }

@@ -129,6 +129,14 @@ void server::jump(duration by) {
     clock_.jump(world_.now(), by);
 }
 
+void server::set_rate(double rate) {
+    world_.count(fault::clock_drift);
+    if (world_.tracing()) {
+        world_.tell(name_, "its clock runs at " + std::to_string(rate));
+    }
+    clock_.set_rate(world_.now(), rate);
+}
+
 void server::delete_key(const std::string& key) {
     const std::string token = holder_of(key);
     if (token.empty()) {

@@ -40,6 +40,8 @@ public:
     enum class data { kept, lost, rolled_back };
     void restart(duration how_long, data d);
     void jump(duration by);
+    /// From now on its clock runs so fast.
+    void set_rate(double rate);
     void delete_key(const std::string& key);
     void shorten_key(const std::string& key);
     void lose_counter(const std::string& key);

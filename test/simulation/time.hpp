@@ -42,6 +42,11 @@ public:
         true_ = now;
     }
 
+    void set_rate(true_time now, double rate) {
+        jump(now, duration::zero());
+        rate_ = rate;
+    }
+
     [[nodiscard]] double rate() const { return rate_; }
 
 private:

@@ -1,0 +1,545 @@
+#include "simulation/scenario.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+namespace colock::simulation {
+namespace {
+
+// A lease that is acquired at 0 is asked for at 0.01 ms, granted at 1.01 ms, heard of at 2.01 ms, valid
+// until 295 ms, lost at 280 ms if it is not renewed, and renewed at 100 ms; its keys live until 301.01 ms.
+
+bool about(const std::optional<duration>& when, duration expected) {
+    return when && *when >= expected && *when <= expected + 100us;
+}
+
+// --- Ambiguity and cancellation ---------------------------------------------------------------------
+
+void cancel_before_the_send(stage& s, int) {
+    taking& a = s.acquire(0);
+    s.run_to(5us);
+    s.cancel(a);
+    s.expect(a.ended(), "it ends at once");
+    s.run_to(1s);
+    s.expect(a.told && a.lease == nullptr, "its caller is told");
+    s.expect(s.grants().empty(), "no key anywhere, ever");
+}
+
+/// Instance 2 is silent.
+void cancel_after_the_send(stage& s, int) {
+    s.instance(2).pause(200ms);
+    taking& a = s.acquire(0);
+    s.run_to(1500us);
+    s.expect(s.has_key(0) && s.has_key(1), "two have granted");
+    s.cancel(a);
+    s.expect(a.ended(), "it ends at once");
+    s.run_to(3ms);
+    s.expect(s.keys() == 0, "undone where it was granted");
+    s.run_to(201ms);
+    s.expect(s.grants().size() == 3, "the silent one has granted too");
+    s.expect(s.keys() == 0, "undone there");
+}
+
+/// At any moment, while the votes come in one after the other.
+void grant_races_cancellation(stage& s, int take) {
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.deafen(0, i, 2100us + i * 200us);
+    }
+    taking& a = s.acquire(0);
+    s.run_to(take * 50us);
+    s.cancel(a);
+    s.expect(a.ended(), "it ends at once, if it has not before");
+    s.run_to(10ms);
+    if (a.lease != nullptr) {
+        s.expect(a.held() && s.keys() == 3, "who was granted it holds it");
+        s.release(a);
+        s.run_to(13ms);
+    }
+    s.expect(a.told.has_value(), "its caller is told");
+    s.expect(s.keys() == 0, "nothing is left behind");
+    s.run_to(1s);
+    s.expect(s.grants_after(10ms) == 0, "nor made later");
+}
+
+/// A release cannot be cancelled; what comes closest is that the client is closed (take 0), or that
+/// its process ends before anything was sent (take 1).
+void end_during_release(stage& s, int take) {
+    taking& a = s.acquire(0);
+    s.run_to(50ms);
+    s.release(a);
+    if (take == 0) {
+        s.run_to(50500us);
+        s.user(0).reset(2, std::nullopt);
+        s.user(0).close();
+        s.run_to(54ms);
+        s.expect(!s.has_key(0) && !s.has_key(1), "released where it was heard");
+        s.expect(s.has_key(2), "and not where the connection broke");
+        s.run_to(150ms);
+        s.expect(!s.has_key(2), "tried again there");
+    } else {
+        s.run_to(50005us);
+        s.user(0).crash();
+        s.run_to(301ms);
+        s.expect(s.keys() == 3, "nobody has released it");
+        s.run_to(302ms);
+        s.expect(s.keys() == 0, "the ttl ends it");
+    }
+}
+
+/// Of another acquire of the same client (take 0), and by closing the client (take 1).
+void cancel_during_renewal(stage& s, int take) {
+    taking& a = s.acquire(0);
+    s.run_to(99500us);
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking* b = take == 0 ? &s.acquire(0, patient) : nullptr;
+    s.run_to(100500us);
+    if (take == 0) {
+        s.expect(!b->ended(), "the other is on its way");
+        s.cancel(*b);
+        s.run_to(103ms);
+        s.expect(b->told && b->lease == nullptr, "it was cancelled");
+        s.expect(a.held() && a.lease->machine.watchdog().won() == 1, "the renewal is not");
+        for (std::size_t i = 0; i != 3; ++i) {
+            s.expect(s.has_key(i, a) && s.instance(i).lasts_until(stage::key) >= true_time(400ms),
+                     "each key was renewed");
+        }
+        s.run_to(350ms);
+        s.expect(a.held(), "the lease goes on");
+        s.release(a);
+    } else {
+        s.user(0).close();
+        s.run_to(103ms);
+        s.expect(a.lost.has_value() && !a.held(), "it is lost");
+        s.expect(s.grants_after(100500us) == 3, "the renewal was executed");
+        s.expect(s.keys() == 0, "and then the release");
+    }
+}
+
+void old_set_after_release(stage& s, int) {
+    taking& a = s.acquire(0);
+    s.run_to(500us);
+    s.user(0).reset(0, 60ms);
+    s.run_to(600us);
+    s.cancel(a);
+    s.run_to(60ms);
+    s.expect(s.keys() == 0, "given back everywhere");
+    s.expect(a.op->life->machine.ended(), "nothing is left to do");
+    s.run_to(62ms);
+    s.expect(s.count(fault::straggler) == 1 && s.has_key(0, a), "the old SET has come");
+    s.run_to(100ms);
+    taking& b = s.acquire(1);
+    s.run_to(103ms);
+    s.expect(b.held(), "nobody else is hurt");
+    s.run_to(361ms);
+    s.expect(s.has_key(0, a), "it lives for as long as it would have");
+    s.run_to(362ms);
+    s.expect(!s.has_key(0), "and not longer, whatever others do with their keys");
+    s.run_to(410ms);
+    s.expect(b.held() && s.has_key(0, b), "the other's lease is healed there");
+    s.release(b);
+    s.run_to(413ms);
+    s.expect(s.keys() == 0, "all is released");
+}
+
+/// The first attempt is not answered in time, and its release is still under way, on connections that
+/// broke, when a later attempt has won.
+void late_release_of_attempt_1(stage& s, int) {
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.deafen(0, i, 35ms);
+    }
+    taking& a = s.acquire(0, patient);
+    const std::string first = a.token();
+    s.run_to(30500us);
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.user(0).reset(i, 120ms);
+    }
+    s.run_to(149ms);
+    s.expect(a.held() && a.token() != first && s.has_key(0, a) && s.has_key(1, a),
+             "a later attempt has won");
+    s.expect(s.count(fault::straggler) == 0, "before the late release");
+    const std::string second = a.token();
+    s.run_to(151500us);
+    s.expect(s.count(fault::straggler) == 3, "the release has come");
+    s.expect(s.has_key(0, a) && s.has_key(1, a), "and has deleted nothing");
+    s.run_to(400ms);
+    s.expect(a.held() && a.token() == second, "nor is it lost later");
+    s.release(a);
+}
+
+// --- Watchdog ---------------------------------------------------------------------------------------
+
+/// The timer is due at 100 ms, the renewal goes out at 100.01 ms, and is answered at 102.01 ms.
+void release_races_renewal(stage& s, int take) {
+    constexpr int fine = 20;
+    const duration when = take < fine ? 99990us + take * 2us : 100ms + (take - fine) * 100us;
+    taking& a = s.acquire(0);
+    s.run_to(when);
+    s.release(a);
+    s.run_to(1s);
+    s.expect(s.grants_after(when + 1ms + 10us) == 0, "the ttl never rises after the release");
+    s.expect(when > 100ms + 10us || s.grants_after(3ms) == 0,
+             "what had not gone out stays at home");
+    s.expect(s.keys() == 0, "it is released");
+}
+
+/// An extend that comes after the release, by an old connection (take 0); a heal before it (take 1).
+void renewal_in_flight(stage& s, int take) {
+    taking& a = s.acquire(0);
+    if (take == 0) {
+        s.run_to(100500us);
+        s.user(0).reset(0, 200ms);
+        s.run_to(101ms);
+        s.release(a);
+        s.run_to(250ms);
+        s.expect(s.keys() == 0, "released everywhere");
+        s.expect(s.count(fault::straggler) == 0, "before the renewal");
+        s.run_to(302ms);
+        s.expect(s.count(fault::straggler) == 1, "the renewal has come");
+        s.expect(s.keys() == 0, "and has made no key");
+    } else {
+        s.run_to(50ms);
+        s.instance(0).delete_key(stage::key);
+        s.run_to(102500us);
+        s.expect(!s.has_key(0) && a.held(), "the renewal found no key there");
+        s.release(a);
+        s.run_to(104ms);
+        s.expect(s.grants().size() == 6 && s.grants().back().instance == 0, "it was healed");
+        s.expect(s.keys() == 0, "and released there too");
+    }
+    s.run_to(1s);
+    s.expect(s.grants_after(110ms) == 0, "no key is ever made again");
+}
+
+void renewals_fail(stage& s, int) {
+    taking& a = s.acquire(0);
+    s.run_to(50ms);
+    s.cut_off(0, 1, 1s);
+    s.cut_off(0, 2, 1s);
+    s.run_to(279ms);
+    s.expect(a.held() && !a.lost, "it is not given up while there is hope");
+    s.expect(a.held() && a.lease->machine.watchdog().failed() >= 4, "and that is tried");
+    s.run_to(290ms);
+    s.expect(about(a.lost, 280ms), "the loss is told before the validity ends");
+    s.expect(!s.has_key(0), "what can be released is");
+}
+
+/// The answers of two to a renewal that was executed come after the loss (take 0), after the end of the
+/// validity (take 1), and to a client that had been standing still past that end (take 2).
+void no_resurrection(stage& s, int take) {
+    spec& l = s.lock();
+    l.lease.instance_timeout = 400ms;
+    taking& a = s.acquire(0, l);
+    const duration answered[] = {285ms, 298ms, 250ms};
+    s.run_to(99ms);
+    s.deafen(0, 1, answered[take]);
+    s.deafen(0, 2, answered[take]);
+    s.run_to(200ms);
+    s.expect(s.grants().size() == 6, "the renewal was executed");
+    if (take == 2) {
+        s.user(0).pause(120ms);
+    }
+    s.run_to(350ms);
+    s.expect(about(a.lost, take == 2 ? 320ms : 280ms), "it is lost");
+    s.expect(!a.held(), "and not held again");
+    s.expect(s.keys() == 0, "it is given back");
+    s.run_to(1s);
+    s.expect(s.grants_after(200ms) == 0, "nothing is renewed any more");
+}
+
+void max_hold(stage& s, int) {
+    spec& l = s.lock();
+    l.lease.max_hold = 350ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(349ms);
+    s.expect(a.held() && s.grants().size() == 12, "it is renewed until then");
+    s.run_to(353ms);
+    s.expect(about(a.lost, 350ms), "it ends, though its holder never lets go");
+    s.expect(s.keys() == 0, "and is given back");
+}
+
+// --- Time -------------------------------------------------------------------------------------------
+
+/// Its key is gone after 272.7 ms, and it decides: the holder has no key on instance 2.
+void fast_server(stage& s, int) {
+    s.instance(0).set_rate(1.1);
+    s.user(0).reset(2, std::nullopt);
+    spec& l = s.lock();
+    l.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(200ms);
+    s.expect(a.held() && s.keys() == 2, "two are enough");
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(249ms);
+    s.expect(a.held() && !b.held(), "it is the holder's until its validity ends");
+    s.run_to(270ms);
+    s.expect(about(a.lost, 250ms), "which is before any server lets go");
+    s.run_to(350ms);
+    s.expect(b.held(), "then it is the other's");
+    s.release(b);
+}
+
+void jump_forward(stage& s, int) {
+    taking& a = s.acquire(0);
+    s.run_to(50ms);
+    s.instance(0).jump(1s);
+    s.expect(s.keys() == 2, "one key is gone");
+    s.run_to(60ms);
+    taking& b = s.acquire(1);
+    s.run_to(66ms);
+    s.expect(b.told && b.lease == nullptr, "that one is not enough for another");
+    s.expect(!s.has_key(0), "who gives it back");
+    s.run_to(110ms);
+    s.expect(a.held() && s.has_key(0, a), "it is made again with the next renewal");
+    s.run_to(400ms);
+    s.expect(a.held(), "and the lease goes on");
+    s.release(a);
+    s.run_to(410ms);
+    taking& c = s.acquire(1);
+    s.run_to(413ms);
+    s.expect(c.held(), "when it is free it can be had");
+    s.release(c);
+}
+
+/// Its key lives for 400 ms more.
+void jump_back(stage& s, int) {
+    taking& a = s.acquire(0);
+    s.run_to(50ms);
+    s.instance(0).jump(-400ms);
+    s.run_to(60ms);
+    s.user(0).crash();
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(301ms);
+    s.expect(!b.held(), "it is locked for as long as was meant");
+    s.run_to(400ms);
+    s.expect(b.held() && s.has_key(0, a), "but not for as long as that one thinks");
+    s.run_to(700ms);
+    s.expect(b.held() && s.has_key(0, a), "whose key nobody touches");
+    s.run_to(702ms);
+    s.expect(!s.has_key(0, a), "until its time is over");
+    s.run_to(850ms);
+    s.expect(b.held() && s.has_key(0, b), "and then it is healed");
+    s.release(b);
+}
+
+/// The commands are under way until one millisecond after the end of the validity.
+void acquire_too_slow(stage& s, int) {
+    spec& l = s.lock();
+    l.lease.instance_timeout = l.acquire.instance_timeout = 400ms;
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.mute(0, i, 296ms);
+    }
+    taking& a = s.acquire(0, l);
+    s.run_to(296500us);
+    s.expect(s.keys() == 3 && !a.told, "all grant it");
+    s.run_to(299ms);
+    s.expect(a.told && a.lease == nullptr, "that is not believed");
+    s.expect(s.keys() == 0, "but undone");
+}
+
+// --- Server faults ----------------------------------------------------------------------------------
+
+/// The holder has no key on instance 2, and 1 forgets its own. The lease is not renewed (take 0), or it
+/// is (take 1).
+void restart_without_data(stage& s, int take) {
+    s.user(0).reset(2, std::nullopt);
+    spec& l = s.lock();
+    l.lease.renew_interval = take == 0 ? 0ms : 100ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(50ms);
+    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(60ms);
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    const duration over = take == 0 ? 280ms : 102ms;
+    s.run_to(over - 1ms);
+    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
+    s.expect(s.count(fault::quarantined) > 0, "since who forgot is not asked");
+    s.run_to(over + 80ms);
+    s.expect(about(a.lost, over), "the holder is told of the loss");
+    s.expect(b.held() && s.has_key(0, b) && s.has_key(2, b), "then it is the other's");
+    s.run_to(1s);
+    s.expect(b.held() && !s.has_key(1), "which is not healed where the quarantine lasts");
+    s.run_to(1300ms);
+    s.expect(b.held() && s.has_key(1, b), "but after it");
+    s.release(b);
+}
+
+/// Instance 2; and at last a majority.
+void stopped_server(stage& s, int) {
+    s.instance(2).pause(3s);
+    for (int i = 0; i != 20; ++i) {
+        taking& a = s.acquire(0);
+        s.run_to(s.now() + 3ms);
+        s.expect(a.held(), "the others are enough, and as quick as ever");
+        s.release(a);
+        s.run_to(s.now() + 3ms);
+        s.expect(s.keys() == 0, "to release it as well");
+    }
+    s.expect(s.grants().size() == 40, "the third has not been heard of");
+    s.instance(1).pause(100ms);
+    const duration asked = s.now();
+    taking& a = s.acquire(0);
+    s.run_to(asked + 40ms);
+    s.expect(a.told && a.lease == nullptr && *a.told < asked + 31ms, "without a majority it fails");
+    s.expect(!s.has_key(0), "in bounded time, and is undone");
+    s.run_to(1s);
+    taking& b = s.acquire(0);
+    s.run_to(1s + 3ms);
+    s.expect(b.held(), "and with one it is to be had again");
+    s.release(b);
+    s.run_to(3001ms);
+    s.expect(s.grants().size() > 60 && s.keys() == 0,
+             "who wakes up does what it was told in order");
+}
+
+}  // namespace
+
+const std::vector<scenario>& scenarios() {
+    constexpr core::drift_bound ordinary{};
+    static const std::vector<scenario> all = {
+        {"fault_01_sim_cancel_before_the_send",
+         "an acquire is cancelled in the turn in which it began",
+         {},
+         1,
+         cancel_before_the_send,
+         {"acquire_after_give_back"}},
+        {"fault_02_sim_cancel_after_the_send",
+         "an acquire is cancelled when two have granted, and one is silent",
+         {},
+         1,
+         cancel_after_the_send,
+         {"undo_only_where_granted", "cancelled_without_undo"}},
+        {"fault_03_sim_grant_races_cancellation",
+         "an acquire is cancelled at any moment from its begin to its end",
+         {},
+         60,
+         grant_races_cancellation,
+         {"undo_only_where_granted", "cancelled_without_undo", "acquire_after_give_back"}},
+        {"fault_04_sim_end_during_release",
+         "a client is closed, or crashes, during a release",
+         {},
+         2,
+         end_during_release,
+         {"release_not_tried_again"}},
+        {"fault_05_sim_cancel_during_renewal",
+         "what else there is is cancelled during a renewal",
+         {},
+         2,
+         cancel_during_renewal,
+         {"release_without_token_check", "cancelled_without_undo"}},
+        {"fault_07_sim_old_set_after_release",
+         "an old connection's SET arrives after the release that was to undo it",
+         {3, 2},
+         1,
+         old_set_after_release,
+         {"extend_without_token_check"}},
+        {"fault_09_sim_late_release_of_attempt_1",
+         "the release of one attempt arrives when another has won",
+         {},
+         1,
+         late_release_of_attempt_1,
+         {"release_without_token_check", "one_token_for_all"}},
+        {"fault_11_sim_release_races_renewal",
+         "a release at any moment around the renewal",
+         {},
+         50,
+         release_races_renewal,
+         {"extend_after_release"}},
+        {"fault_12_sim_renewal_in_flight_at_release",
+         "an extend that arrives after the release, and a heal before it",
+         {},
+         2,
+         renewal_in_flight,
+         {"extend_recreates", "heal_not_given_back"}},
+        {"fault_13_sim_renewals_fail_on_a_majority",
+         "two of three are cut off",
+         {},
+         1,
+         renewals_fail,
+         {"loss_without_notice", "never_renews"}},
+        {"fault_14_sim_no_resurrection",
+         "a renewal succeeds when the lease is lost",
+         {},
+         3,
+         no_resurrection,
+         {"no_end_of_validity"}},
+        {"fault_17_sim_max_hold",
+         "a holder who never lets go",
+         {},
+         1,
+         max_hold,
+         {"max_hold_ignored", "never_renews"}},
+        {"fault_21_sim_fast_server",
+         "a server's clock runs 10 % fast, within the drift bound",
+         {3, 2, {0.11, 2ms}},
+         1,
+         fast_server,
+         {"no_drift"}},
+        {"fault_21_sim_jump_forward",
+         "a server's clock is set forward",
+         {3, 2},
+         1,
+         jump_forward,
+         {"half_is_a_quorum"}},
+        {"fault_21_sim_jump_back",
+         "a server's clock is set back",
+         {3, 2},
+         1,
+         jump_back,
+         {"extend_without_token_check"}},
+        {"fault_23_sim_acquire_too_slow",
+         "a quorum grants when the validity is over",
+         {},
+         1,
+         acquire_too_slow,
+         {"too_slow_is_believed", "validity_from_the_reply"}},
+        {"fault_24_sim_restart_without_data",
+         "one of the two that granted forgets it",
+         {3, 2, ordinary, 1s},
+         2,
+         restart_without_data,
+         {"quarantine_off", "quarantine_too_short"}},
+        {"fault_29_sim_stopped_server",
+         "a server that never answers",
+         {},
+         1,
+         stopped_server,
+         {"waits_for_the_silent", "silence_is_consent"}},
+    };
+    return all;
+}
+
+const scenario* find_scenario(std::string_view name) {
+    const auto found = std::find_if(scenarios().begin(), scenarios().end(),
+                                    [name](const scenario& s) { return s.name == name; });
+    return found == scenarios().end() ? nullptr : &*found;
+}
+
+std::vector<std::string> play(const scenario& s, bool trace) {
+    const auto play_one = [&s](int take, bool told) {
+        if (told) {
+            std::cout << "take " << take + 1 << " of " << s.takes << '\n';
+        }
+        stage on(s.cast, told);
+        s.script(on, take);
+        return on.finish();
+    };
+    for (int take = 0; take != s.takes; ++take) {
+        std::vector<std::string> violations = play_one(take, false);
+        if (!violations.empty()) {
+            return trace ? play_one(take, true) : violations;
+        }
+    }
+    return trace ? play_one(0, true) : std::vector<std::string>();
+}
+
+}  // namespace colock::simulation

@@ -1,0 +1,132 @@
+#include "simulation/stage.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::simulation {
+namespace {
+
+constexpr std::uint64_t most_steps = 100000;
+
+profile as_written(const cast& who) {
+    profile p;
+    p.name = "scenario";
+    p.faults.least_delay = 1ms;
+    p.faults.usual_delay = 0ms;
+    p.faults.stragglers = 0;
+    p.faults.slow_turns = 0;
+    p.faults.clock_rates = 0;
+    p.faults.quarantine = who.quarantine;
+    p.drift = who.drift;
+    return p;
+}
+
+}  // namespace
+
+stage::stage(const cast& who, bool trace)
+    : world_(as_written(who), 1, trace), checker_(world_, servers_) {
+    for (std::size_t i = 0; i != who.instances; ++i) {
+        server& s = *servers_.emplace_back(std::make_unique<server>(world_, i));
+        checker_.watch(i);
+        s.on_granted = [this, i, tell = s.on_granted](const std::string& token) {
+            grants_.push_back({now(), i, token});
+            tell(token);
+        };
+        s.on_down = [this, i] {
+            for (auto& c : clients_) {
+                c->reset(i, std::nullopt);
+            }
+        };
+    }
+    for (std::size_t i = 0; i != who.clients; ++i) {
+        clients_.push_back(std::make_unique<client>(world_, checker_, servers_, i));
+    }
+}
+
+spec& stage::lock() {
+    spec& s = locks_.emplace_back();
+    s.key = key;
+    s.lease.instances = servers_.size();
+    s.lease.ttl = 300ms;
+    s.lease.renew_interval = 100ms;
+    s.lease.drift = world_.profile().drift;
+    s.lease.instance_timeout = 30ms;
+    s.acquire.instances = servers_.size();
+    s.acquire.ttl = s.lease.ttl;
+    s.acquire.drift = s.lease.drift;
+    s.acquire.instance_timeout = s.lease.instance_timeout;
+    s.acquire.retry = {4ms, 60ms};
+    s.acquire.attempts = 1;
+    s.acquire.unavailable_timeout = 10s;
+    return s;
+}
+
+taking& stage::acquire(std::size_t user, const spec& lock) {
+    taking& t = takings_.emplace_back();
+    t.by = clients_[user].get();
+    t.op = &t.by->acquire(lock, [this, &t](token_life* granted) {
+        t.told = now();
+        t.lease = granted;
+        if (granted != nullptr) {
+            granted->on_lost = [this, &t] { t.lost = now(); };
+        }
+    });
+    return t;
+}
+
+void stage::release(taking& t) {
+    expect(t.held(), "there is something to release");
+    if (t.held()) {
+        t.by->release(*t.lease);
+    }
+}
+
+void stage::cut_off(std::size_t user, std::size_t instance, duration until) {
+    mute(user, instance, until);
+    deafen(user, instance, until);
+}
+
+void stage::deafen(std::size_t user, std::size_t instance, duration until) {
+    clients_[user]->block(instance, connection::to_client, true_time(until));
+}
+
+void stage::mute(std::size_t user, std::size_t instance, duration until) {
+    clients_[user]->block(instance, connection::to_server, true_time(until));
+}
+
+void stage::run_to(duration when) {
+    world_.run(true_time(when), most_steps);
+}
+
+std::size_t stage::keys() {
+    std::size_t result = 0;
+    for (std::size_t i = 0; i != servers_.size(); ++i) {
+        result += has_key(i) ? 1U : 0U;
+    }
+    return result;
+}
+
+std::size_t stage::grants_after(duration when) const {
+    return static_cast<std::size_t>(std::count_if(
+        grants_.begin(), grants_.end(), [when](const grant& g) { return g.when > when; }));
+}
+
+void stage::expect(bool holds, const std::string& what) {
+    if (!holds && world_.violations().empty()) {
+        world_.violation("scenario", "at " + in_ms(now()) + ", not so: " + what);
+    }
+}
+
+std::vector<std::string> stage::finish() {
+    constexpr duration for_all_that_waits = 10s;
+    run_to(now() + for_all_that_waits);
+    if (world_.violations().empty()) {
+        for (auto& c : clients_) {
+            c->expect_nothing_pending();
+        }
+        checker_.expect_no_keys({key});
+    }
+    return world_.violations();
+}
+
+}  // namespace colock::simulation

@@ -9,7 +9,7 @@ Usage: test/run.sh [--coverage | --asan | --tsan] [--quick] [--help]
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs every test: unit, integration on real redis-servers,
 a minute of random faults (test/integration/chaos.sh), the package tests, and other lock libraries on the same locks.
-Ends with ctest's summary; exit code 0 only if all passed.
+Shows the simulation's figures, and ends with ctest's summary; exit code 0 only if all passed.
 
   --quick      leave out the tests that take longer than a minute
   --coverage   run the unit tests only, and print the line coverage of src/core (fails under 95 %)
@@ -26,7 +26,18 @@ run_tests() {
     local preset=$1
     shift
     say "testing ($preset)"
-    (cd "$colock_root" && ctest --preset "$preset" "$@")
+    (cd "$colock_root" && ctest --preset "$preset" "$@") | with_summaries "$colock_root/build/$preset/test/simulation"
+}
+
+# with_summaries FOLDER: passes on what ctest prints, and below a test that has left a summary there, that too.
+with_summaries() {
+    local line
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        if [[ $line =~ Test\ +#[0-9]+:\ ([a-z0-9_]+)\ .*Passed && -f $1/${BASH_REMATCH[1]}.txt ]]; then
+            sed 's/^/        /' "$1/${BASH_REMATCH[1]}.txt"
+        fi
+    done
 }
 
 measure_coverage() {

@@ -31,6 +31,7 @@ struct arguments {
     std::optional<double> seconds;
     std::string profile;
     std::string json;
+    std::string summary;
     std::string failed_seeds;
     std::string scenario;
     bool list_scenarios = false;
@@ -80,39 +81,40 @@ std::vector<known_seed> read_seeds(const std::string& file) {
     return result;
 }
 
-void print(const campaign_result& r) {
-    std::cout << "profile " << r.profile << ", seeds " << r.seeds.first << ".." << r.seeds.last;
-    if (r.known_seeds != 0) {
-        std::cout << ", and " << r.known_seeds << " that failed once";
-    }
-    std::cout << std::fixed << std::setprecision(0) << '\n'
-              << "schedules     " << r.schedules << " in " << std::setprecision(1) << r.seconds
-              << " s, " << std::setprecision(0) << r.rate() << " a minute\n"
-              << "steps         " << r.sum.steps << '\n'
-              << "attempts      " << r.sum.attempts << '\n'
-              << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
-              << " times, healed " << r.sum.heals << ", lost " << r.sum.losses
-              << "; second rounds for a fence " << r.sum.raises << '\n'
-              << "faults injected\n";
+void print(std::ostream& out, const campaign_result& r) {
+    out << "profile " << r.profile << ", seeds " << r.seeds.first << ".." << r.seeds.last << '\n'
+        << "run again     " << r.known_seeds << " that failed once\n"
+        << std::fixed << std::setprecision(0) << "schedules     " << r.schedules << " in "
+        << std::setprecision(1) << r.seconds << " s, " << std::setprecision(0) << r.rate()
+        << " a minute\n"
+        << "steps         " << r.sum.steps << '\n'
+        << "attempts      " << r.sum.attempts << '\n'
+        << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
+        << " times, healed " << r.sum.heals << ", lost " << r.sum.losses
+        << "; second rounds for a fence " << r.sum.raises << '\n'
+        << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
-            std::cout << "  " << std::left << std::setw(22) << name(static_cast<fault>(i))
-                      << std::right << std::setw(10) << r.sum.faults[i] << '\n';
+            out << "  " << std::left << std::setw(22) << name(static_cast<fault>(i)) << std::right
+                << std::setw(10) << r.sum.faults[i] << '\n';
         }
     }
     for (const std::string& missing : r.missing) {
-        std::cout << "NOT INJECTED  " << missing << '\n';
+        out << "NOT INJECTED  " << missing << '\n';
     }
-    std::cout << "excused       " << r.sum.excused
-              << " double leases that nobody promised not to happen\n"
-              << "violations    " << r.failures.size() << '\n';
-    const std::size_t shown = std::min<std::size_t>(r.failures.size(), 10);
+    out << "excused       " << r.sum.excused
+        << " double leases that nobody promised not to happen\n"
+        << "violations    " << r.failures.size() << '\n';
+    constexpr std::size_t most_shown = 100;
+    const std::size_t shown = std::min(r.failures.size(), most_shown);
     for (std::size_t i = 0; i != shown; ++i) {
-        std::cout << "  seed " << r.failures[i].seed << " " << r.failures[i].profile << ": "
-                  << r.failures[i].what << '\n';
+        const auto& [seed, profile, what] = r.failures[i];
+        out << "  seed " << seed << " " << profile << ": " << what << '\n'
+            << "    test/simulation/run.sh --seed " << seed << " --profile " << profile
+            << " --trace\n";
     }
-    if (shown != 0) {
-        std::cout << "replay one with --seed SEED --profile PROFILE --trace\n";
+    if (shown != r.failures.size()) {
+        out << "  and " << r.failures.size() - shown << " more: see --json\n";
     }
 }
 
@@ -145,12 +147,12 @@ nlohmann::json to_json(const campaign_result& r) {
             {"failures", failures}};
 }
 
-void write_json(const std::string& file, const nlohmann::json& what) {
+void write(const std::string& file, const std::string& what) {
     if (file.empty()) {
         return;
     }
     std::ofstream out(file);
-    out << what.dump(2) << '\n';
+    out << what;
     if (!out.flush()) {
         throw std::runtime_error("cannot write " + file);
     }
@@ -184,8 +186,11 @@ int run_many(const arguments& a, const profile* named) {
         c.seeds = parse_seeds(a.seeds.empty() ? "1..10000" : a.seeds);
     }
     const campaign_result r = run_campaign(c);
-    print(r);
-    write_json(a.json, to_json(r));
+    std::ostringstream text;
+    print(text, r);
+    std::cout << text.str();
+    write(a.summary, text.str());
+    write(a.json, to_json(r).dump(2) + "\n");
     return r.failures.empty() && r.missing.empty() ? 0 : 1;
 }
 
@@ -260,7 +265,7 @@ int run_mutants(const arguments& a, const profile* named) {
                           {"not_seen_by", blind}});
     }
     std::cout << mutant_count - survivors << " of " << mutant_count << " mutants caught\n";
-    write_json(a.json, report);
+    write(a.json, report.dump(2) + "\n");
     return survivors == 0 ? 0 : 1;
 }
 
@@ -272,6 +277,7 @@ int run(int argc, char** argv) {
     app.add_option("--seconds", a.seconds)->check(CLI::PositiveNumber);
     app.add_option("--profile", a.profile);
     app.add_option("--json", a.json);
+    app.add_option("--summary", a.summary, "a file for what is printed");
     app.add_option("--rule", only_rule);
     app.add_option("--failed-seeds", a.failed_seeds);
     app.add_option("--scenario", a.scenario);

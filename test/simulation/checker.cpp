@@ -172,13 +172,18 @@ bool checker::excused(const token_life& life) const {
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
+/// An instance has its key, and does not let it expire before `end`.
+bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
+    return servers_[server]->holds(life.lock.key, life.token) &&
+           servers_[server]->lasts_until(life.lock.key) + 1ms >= end;
+}
+
 /// It has a quorum of keys that last until its client's clock shows `until`.
 void checker::expect_backed(const token_life& life, core::time_point until) {
     const true_time end = life.owner.clock().when(until);
     std::uint64_t held = quarantined_at(life, end);
     for (std::size_t i = 0; i != servers_.size(); ++i) {
-        if (servers_[i]->holds(life.lock.key, life.token) &&
-            servers_[i]->lasts_until(life.lock.key) + 1ms >= end) {
+        if (lasts(life, i, end)) {
             held |= bit(i);
         }
     }
@@ -293,8 +298,12 @@ void checker::on_forgotten(std::size_t server, const std::string& token) {
 
 void checker::on_restored(std::size_t server, const std::string& token) {
     const auto found = lives_.find(token);
-    if (found != lives_.end()) {
-        found->second->destroyed_at &= ~bit(server);
+    if (found == lives_.end()) {
+        return;
+    }
+    token_life& life = *found->second;
+    if (!counts_now(life) || lasts(life, server, life.owner.clock().when(life.valid_until))) {
+        life.destroyed_at &= ~bit(server);
     }
 }
 

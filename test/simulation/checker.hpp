@@ -65,7 +65,8 @@ public:
     void on_fence(token_life& life, std::uint64_t fence);
     /// An instance has given a token its key, or another ttl.
     void on_granted(std::size_t server, const std::string& token);
-    /// An instance has lost a token's key, or may let it expire too early; or it has given it again.
+    /// An instance has lost a token's key, or may let it expire too early; or it has given it again. What
+    /// counts then is a key that lasts for as long as the lease is valid by what had been promised.
     void on_destroyed(std::size_t server, const std::string& token);
     /// The same by a restart, where an instance that has restarted is in quarantine.
     void on_forgotten(std::size_t server, const std::string& token);
@@ -83,6 +84,7 @@ private:
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] std::uint64_t quarantined_at(const token_life& life, true_time end) const;
     [[nodiscard]] bool excused(const token_life& life) const;
+    [[nodiscard]] bool lasts(const token_life& life, std::size_t server, true_time end) const;
     void expect_backed(const token_life& life, core::time_point until);
     [[nodiscard]] bool was_awake(const token_life& life) const;
 

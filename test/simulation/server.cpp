@@ -50,9 +50,6 @@ core::vote server::execute(const core::command& command) {
     const std::string before = holder_of(key);
     core::vote answer = state_.store.execute(command, clock_.at(world_.now()), wall());
     if (answer.kind == core::vote_kind::granted) {
-        if (core::acquires(command.verb) || command.verb == core::verb::extend) {
-            on_granted(std::string(command.token));
-        }
         if (core::acquires(command.verb)) {
             if (!before.empty()) {
                 world_.violation("instance", name_ + " gave away a key that was held");
@@ -65,6 +62,9 @@ core::vote server::execute(const core::command& command) {
             if (command.verb == core::verb::release) {
                 state_.tokens.erase(key);
             }
+        }
+        if (core::acquires(command.verb) || command.verb == core::verb::extend) {
+            on_granted(std::string(command.token));
         }
     }
     return answer;

@@ -89,7 +89,9 @@ void connection::execute(wire& w, const request& r) {
     }
     last_executed_ = std::max(last_executed_, r.order);
     core::vote answer;
-    if (world_.goes_wrong(world_.faults().error_replies)) {
+    const fault_model& f = world_.faults();
+    if (world_.goes_wrong(r.command.verb == core::verb::raise_fence ? f.raise_errors
+                                                                    : f.error_replies)) {
         world_.count(fault::error_reply);
         answer = core::vote::failed(core::failure::server_error);
     } else {

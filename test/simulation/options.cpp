@@ -17,7 +17,7 @@ fault_model calm() {
 fault_model network() {
     fault_model f;
     f.slow_messages = 0.02;
-    f.error_replies = 0.01;
+    f.error_replies = f.raise_errors = 0.01;
     f.resets = 3;
     f.partitions = 3;
     f.cancellations = 0.1;
@@ -68,7 +68,7 @@ fault_model clocks() {
 fault_model cancelling() {
     fault_model f;
     f.slow_messages = 0.05;
-    f.error_replies = 0.02;
+    f.error_replies = f.raise_errors = 0.02;
     f.resets = 1;
     f.cancellations = 0.7;
     f.client_closes = 1;
@@ -101,7 +101,7 @@ fault_model restarts() {
 
 fault_model everything() {
     fault_model f = data_loss();
-    f.error_replies = 0.01;
+    f.error_replies = f.raise_errors = 0.01;
     f.second_connections = 0.05;
     f.resets = 2;
     f.partitions = 2;
@@ -117,7 +117,8 @@ fault_model everything() {
 fault_model lost_counters() {
     fault_model f;
     f.slow_messages = 0.1;
-    f.error_replies = 0.01;
+    f.error_replies = 0.05;
+    f.raise_errors = 0.4;
     f.resets = 3;
     f.partitions = 3;
     f.restarts_without_data = 0.3;
@@ -125,7 +126,7 @@ fault_model lost_counters() {
     f.quarantine = 1100ms;  // counters are of whole seconds, where they are not lost
     f.foreign_deletes = 1;
     f.foreign_expiries = 1;
-    f.counters_lost = 6;
+    f.counters_lost = 8;
     f.counters_spoiled = 1;
     f.cancellations = 0.1;
     f.client_pauses = 1;

@@ -57,7 +57,8 @@ struct fault_model {
     duration usual_delay = 2ms;  ///< most are faster
     double slow_messages = 0;    ///< share of messages that take up to `slow_delay`
     duration slow_delay = 100ms;
-    double error_replies = 0;  ///< share of commands that the server refuses
+    double error_replies = 0;  ///< share of commands that the server refuses, but for these:
+    double raise_errors = 0;   ///< of commands to raise a fence counter
     /// Share of releases that go over a connection of their own, and may overtake their acquire. No
     /// kind of instance does that today; it is what `core::release` hears a late grant for.
     double second_connections = 0;

@@ -42,7 +42,10 @@ std::optional<vote> round::vote_of(std::size_t index) const {
     if (!b.cast) {
         return std::nullopt;
     }
-    return vote{b.kind, b.reason, b.holder, {unknown_remaining},
+    return vote{b.kind,
+                b.reason,
+                b.holder,
+                {unknown_remaining},
                 details_.empty() ? nullptr : details_[index]};
 }
 

@@ -135,7 +135,7 @@ const std::vector<strings> oddities{
     {"HSET", counter_name, "1", "1"},
     {"SET", counter_name, ""},
     {"SET", counter_name, "garbage"},
-    {"SET", counter_name, std::string("1\\0", 2)},
+    {"SET", counter_name, std::string("1\0", 2)},
     {"SET", counter_name, "-1"},
     {"SET", counter_name, "1.5"},
     {"SET", counter_name, "1e5"},

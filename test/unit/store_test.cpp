@@ -1,5 +1,5 @@
-#include "instance/fence.hpp"
 #include "instance/memory/store.hpp"
+#include "instance/fence.hpp"
 
 #include <boost/test/unit_test.hpp>
 

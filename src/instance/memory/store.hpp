@@ -66,7 +66,7 @@ private:
     void collect_expired(core::time_point now);
 
     key_map keys_;
-    map<counter> counters_;  // by the key whose fences they count
+    map<counter> counters_;          // by the key whose fences they count
     std::size_t collect_at_ = 1024;  // the size at which to look for expired keys again
 };
 

@@ -106,7 +106,8 @@ BOOST_AUTO_TEST_CASE(is_handed_out_when_exactly_a_majority_of_all_has_raised) {
                     BOOST_TEST(said(machine, raised((first + k) % n), at(3ms)) == "wait 52");
                 }
                 BOOST_TEST(said(machine, raised(first), at(4ms)) == "granted 988");
-                BOOST_TEST((machine.sent() == at(0ms)));  // the validity counts from the first round
+                BOOST_TEST(
+                    (machine.sent() == at(0ms)));  // the validity counts from the first round
                 BOOST_TEST(machine.fence() == fence);
             }
         }

@@ -84,7 +84,7 @@ void run_acquire(std::uint64_t seed) {
     std::vector<std::uint64_t> fences;                 // of those that granted
     std::set<std::size_t> raised;                      // who has the fence since the second round
     bool second_round = false;
-    bool out = false;                                  // sent, and neither granted nor given back
+    bool out = false;  // sent, and neither granted nor given back
     bool ended = false;
     acquire::action action;
     acquire::event event = random.one_in(50) ? acquire::event::cancel() : acquire::event::start();

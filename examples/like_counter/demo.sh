@@ -16,6 +16,8 @@ knows to have been accepted must be the same number. All that was started is gon
   --seconds N     length of the load, 1 to 3600 (default 10)
   --instances N   lock servers, 1 to 25 (default 5; with fewer than five, one fault comes after the other)
   --memory        no Redis at all: one service process with locks and likes in its memory, and no faults
+  --stale-writer  besides: a third process is stopped (SIGSTOP) with a lock, just before it writes. When its lock has run
+                  out, another writes; then the first wakes and sends its write, which the data server has to refuse
   --no-lock       no locks: shows how the counters drift apart; the exit code is 1 then
   --serve         no load: stay up for curl and a browser until Ctrl-C
   --json FILE     write the result there
@@ -24,7 +26,7 @@ knows to have been accepted must be the same number. All that was started is gon
 Environment:
   LIKE_COUNTER_PROGRAMS=DIR   use the programs in this folder instead of building them
 
-Exit codes: 0 no mismatches and no lock violations; 1 there were some; 2 wrong use; others: it could not be run.
+Exit codes: 0 no mismatches, no lock violations, no stale write accepted; 1 there were some; 2 wrong use; others: it could not be run.
 TEXT
 }
 
@@ -33,6 +35,7 @@ instances=5
 memory=false
 locking=true
 serve=false
+stale_writer=false
 json=
 
 number_option() {   # NAME VALUE SMALLEST LARGEST
@@ -49,10 +52,13 @@ while (($# > 0)); do
         --memory) memory=true ;;
         --no-lock) locking=false ;;
         --serve) serve=true ;;
+        --stale-writer) stale_writer=true ;;
         *) common_option "$1" ;;
     esac
     shift
 done
+
+if $stale_writer && { $memory || ! $locking; }; then refuse "--stale-writer needs locks on Redis"; fi
 
 readonly ttl_ms=2000   # of the locks
 work=                  # a temporary folder: logs, results, the servers' own folders
@@ -153,20 +159,22 @@ lock_arguments() {
 service_listens() { grep -q '^listening on' "$1" || ! kill -0 "$2" 2>/dev/null; }
 service_healthy() { curl -sf -o /dev/null --max-time 2 "http://$1/healthz"; }
 
+# start_service NAME [argument...]: its process and address become the last of service_pids and service_addresses.
 start_service() {
-    local log=$work/service$1.log data=memory arguments pid address
+    local name=$1 log=$work/service$1.log data=memory arguments pid address
+    shift
     if ! $memory; then data=$(redis_uri data); fi
     mapfile -t arguments < <(lock_arguments)
     (cd "$work" && exec "$programs/like_counter_service" --listen 127.0.0.1:0 --data "$data" --ttl-ms "$ttl_ms" \
-        "${arguments[@]}") </dev/null >"$log" 2>&1 &
+        "${arguments[@]}" "$@") </dev/null >"$log" 2>&1 &
     pid=$!
     stop_at_exit "$pid"
-    wait_for "service $1" 10 service_listens "$log" "$pid"
+    wait_for "service $name" 10 service_listens "$log" "$pid"
     address=$(sed -n 's|^listening on http://||p' "$log")
-    if [[ -z $address ]]; then cat "$log" >&2; die "service $1 does not start"; fi
+    if [[ -z $address ]]; then cat "$log" >&2; die "service $name does not start"; fi
     service_pids+=("$pid")
     service_addresses+=("$address")
-    wait_for "service $1 has no quorum" 10 service_healthy "$address"
+    wait_for "service $name has no quorum" 10 service_healthy "$address"
 }
 
 start_services() {
@@ -238,6 +246,40 @@ inject_faults() {
     continue_redis "$stopped"
 }
 
+# --- A stale writer ---------------------------------------------------------------------------------------------------
+
+stale_made='' stale_refused=0   # of the one write that is made to come too late
+
+like() { curl -s --max-time 30 "http://$1/v1/entities/$2/likes" --json "{\"user\": \"$3\"}"; }
+
+has_the_lock() { [[ $(redis-cli -h 127.0.0.1 -p "${redis_port[lock1]}" get "like:$1") != '' ]]; }
+
+# Ann's like is on its way through a process that dawdles before it writes, and is stopped there with the lock. When the
+# lock has run out, bob's like goes through another process. Then the first wakes.
+meet_stale_writer() {
+    local entity="stale$RANDOM$RANDOM.post" slow address request answer likes
+    stale_made=1
+    start_service slow --dawdle-ms 1000
+    slow=${service_pids[-1]} address=${service_addresses[-1]}
+    unset 'service_addresses[-1]'   # no load for this one
+    like "$address" "$entity" ann >"$work/ann" &
+    request=$!
+    stop_at_exit "$request"
+    wait_for "the slow service does not take the lock" 10 has_the_lock "$entity"
+    kill -STOP "$slow"
+    say "stale writer: process $slow has the lock on $entity, and is stopped before it writes"
+    answer=$(like "${service_addresses[0]}" "$entity" bob)
+    say "stale writer: another process got the lock after the ttl, and wrote: $answer"
+    kill -CONT "$slow"
+    wait "$request" || true
+    say "stale writer: the first is awake, and was told: $(<"$work/ann")"
+    likes=$(curl -s --max-time 10 "http://${service_addresses[0]}/v1/entities/$entity/likes?users=9")
+    say "stale writer: what is there: $likes"
+    if grep -q '"stale"' "$work/ann" && [[ $likes == *'"likes":1,'* && $likes == *'"users":["bob"]'* ]]; then
+        stale_refused=1
+    fi
+}
+
 # --- The two things to do ---------------------------------------------------------------------------------------------
 
 run_load() {
@@ -259,7 +301,8 @@ run_load() {
 }
 
 report() {
-    "$programs/like_counter_driver" report "$work/result.json" --faults "$work/faults" ${json:+--json "$json"}
+    "$programs/like_counter_driver" report "$work/result.json" --faults "$work/faults" ${json:+--json "$json"} \
+        ${stale_made:+--stale-writes "$stale_refused/$stale_made"}
 }
 
 stay_up() {
@@ -291,6 +334,7 @@ temporary_folder work
 if ! $memory; then start_redis_servers; fi
 start_services
 if $serve; then stay_up; fi
+if $stale_writer; then meet_stale_writer; fi
 run_load
 stop_services
 report

@@ -38,6 +38,7 @@ struct options {
     std::string json;         // where the result goes; "-": stdout
     std::string result_file;  // report: what load has written
     std::string faults_file;
+    std::string stale_writes;
 };
 
 void describe_load(CLI::App& app, options& chosen) {
@@ -82,6 +83,11 @@ void describe_load(CLI::App& app, options& chosen) {
 void describe_report(CLI::App& app, options& chosen) {
     app.add_option("RESULT", chosen.result_file, "what load has written")->required();
     app.add_option("--faults", chosen.faults_file, "file of what was done to the lock instances");
+    app.add_option("--stale-writes", chosen.stale_writes,
+                   "of writes that were made to come too late: REFUSED/MADE")
+        ->check([](const std::string& text) {
+            return read_stale_writes(text) ? std::string() : "expected REFUSED/MADE, not " + text;
+        });
     app.add_option("--json", chosen.json, "file for the result with the faults");
 }
 
@@ -177,6 +183,8 @@ asio::awaitable<nlohmann::json> run_load(asio::any_io_executor executor, const o
     result["unknown_outcomes"] = truth.unknown_requests();
     result["lock_violations"] =
         sum_of(after, "lock_violations") - sum_of(before, "lock_violations");
+    result["stale_writes_refused"] =
+        sum_of(after, "stale_writes_refused") - sum_of(before, "stale_writes_refused");
     result["locking"] = after.front().at("locking");
     result["instances"] = merged_instances(after);
     result["services"] = how.targets.size();
@@ -213,6 +221,11 @@ int report(const options& chosen) {
     }
     if (!chosen.faults_file.empty()) {
         result["faults"] = read_faults(chosen.faults_file);
+    }
+    if (const auto stale = read_stale_writes(chosen.stale_writes)) {
+        result["stale_writes_made"] = stale->made;
+        result["stale_writes_refused"] =
+            result.value("stale_writes_refused", std::uint64_t{0}) + stale->refused;
     }
     if (!chosen.json.empty()) {
         write_json(chosen.json, result);

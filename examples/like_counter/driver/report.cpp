@@ -46,6 +46,10 @@ void print_check(std::ostream& out, const nlohmann::json& result) {
         << "  set members       " << result.at("set_members") << '\n'
         << "  mismatches        " << result.at("mismatches") << '\n'
         << "  lock violations   " << result.at("lock_violations") << '\n';
+    if (result.contains("stale_writes_made")) {
+        out << "  stale writes      " << result.at("stale_writes_made") << " made, "
+            << result.at("stale_writes_refused") << " refused\n";
+    }
     for (const auto& example : result.at("mismatch_examples")) {
         out << "    " << example.get<std::string>() << '\n';
     }
@@ -58,6 +62,9 @@ void print_conclusion(std::ostream& out, const nlohmann::json& result) {
                         : "No drift this time, though nothing was locked: luck.\n");
     } else if (result.at("wishes") == 0) {
         out << "Bad: no like got through.\n";
+    } else if (result.value("stale_writes_refused", std::uint64_t{0}) <
+               result.value("stale_writes_made", std::uint64_t{0})) {
+        out << "Bad: a write that came too late was not refused.\n";
     } else if (locking) {
         out << "Bad: the counters have drifted apart, or the lock let two in.\n";
     } else {
@@ -86,9 +93,21 @@ nlohmann::json read_faults(const std::string& path) {
     return faults;
 }
 
+std::optional<stale_writes> read_stale_writes(const std::string& text) {
+    std::istringstream words(text);
+    stale_writes result;
+    char slash = ' ';
+    if (words >> result.refused >> slash >> result.made && slash == '/' && words.eof()) {
+        return result;
+    }
+    return std::nullopt;
+}
+
 bool is_good(const nlohmann::json& result) {
     return result.at("wishes").get<std::uint64_t>() > 0 && result.at("mismatches") == 0 &&
-           result.at("lock_violations") == 0;
+           result.at("lock_violations") == 0 &&
+           result.value("stale_writes_refused", std::uint64_t{0}) >=
+               result.value("stale_writes_made", std::uint64_t{0});
 }
 
 void print_report(std::ostream& out, const nlohmann::json& result) {

@@ -41,6 +41,8 @@ api_error to_api_error(const std::exception_ptr& failure) {
         return {service_unavailable, "busy", error.what()};
     } catch (const too_late& error) {
         return {service_unavailable, "busy", error.what()};
+    } catch (const stale_write& error) {
+        return {service_unavailable, "stale", error.what()};
     } catch (const colock::lease_lost& error) {
         return {service_unavailable, "outcome_unknown", error.what()};
     } catch (const colock::lock_error& error) {

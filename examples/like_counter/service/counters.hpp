@@ -13,7 +13,8 @@ struct counters {
     std::uint64_t rejected = 0;         ///< requests answered with 4xx
     std::uint64_t errors = 0;           ///< requests answered with 5xx
     std::uint64_t lock_violations = 0;  ///< visits that were not alone in their critical section
-    std::uint64_t in_flight = 0;        ///< requests being worked on
+    std::uint64_t stale_writes_refused = 0;  ///< of visits whose lock had passed to another
+    std::uint64_t in_flight = 0;             ///< requests being worked on
 };
 
 }  // namespace like_counter

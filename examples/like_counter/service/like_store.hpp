@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +17,12 @@ namespace like_counter {
 /// The data server could not be asked, did not answer in time, or answered nonsense. Whether the
 /// commands were executed is not known.
 class store_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The write came from a visit whose lock has passed to another, and was refused. Nothing was written.
+class stale_write : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
@@ -63,8 +70,10 @@ public:
     virtual boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
                                                 std::chrono::milliseconds guard_expiry) = 0;
 
-    /// Writes the wish, which must change something: the set, then both totals. Then leaves.
-    virtual boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit) = 0;
+    /// Writes the wish, which must change something: the set, then both totals. Then leaves. With a
+    /// fence, throws `stale_write` if the entity has been written with a larger one.
+    virtual boost::asio::awaitable<departure> write_and_leave(
+        wish the_wish, visit_id visit, std::optional<std::uint64_t> fence) = 0;
 
     /// Leaves the guard, whether or not it was entered.
     virtual boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) = 0;

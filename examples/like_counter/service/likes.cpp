@@ -6,11 +6,13 @@
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <exception>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -19,11 +21,13 @@ namespace asio = boost::asio;
 namespace like_counter {
 
 likes::likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
-             std::chrono::milliseconds patience, counters& counters)
+             std::chrono::milliseconds patience, std::chrono::milliseconds dawdle,
+             counters& counters)
     : store_(store),
       locks_(locks),
       lock_options_(lock_options),
       patience_(patience),
+      dawdle_(dawdle),
       counters_(counters),
       visit_prefix_(std::to_string(std::random_device()()) + "-") {}
 
@@ -37,12 +41,24 @@ asio::awaitable<outcome> likes::fulfil(wish the_wish) {
 
 asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
     colock::mutex lock(*locks_, "like:" + the_wish.entity.value(), lock_options_);
-    auto critical_section = [this, &the_wish](colock::lease& held) {
-        return visit(the_wish, &held);
+    std::optional<stale_write> refused;
+    auto critical_section = [this, &the_wish,
+                             &refused](colock::lease& held) -> asio::awaitable<outcome> {
+        try {
+            co_return co_await visit(the_wish, &held);
+        } catch (const stale_write& failure) {
+            refused = failure;
+            throw;
+        }
     };
     try {
         co_return co_await colock::with_lock(lock, critical_section,
                                              asio::cancel_after(patience_, asio::use_awaitable));
+    } catch (const colock::lease_lost&) {
+        if (refused) {  // that says more: nothing was written
+            throw *refused;
+        }
+        throw;
     } catch (const boost::system::system_error& failure) {
         if (failure.code() != asio::error::operation_aborted) {
             throw;
@@ -61,9 +77,9 @@ asio::awaitable<outcome> likes::fulfil_locked(wish the_wish) {
 // That guarantees: a visit whose process and data server run as they should writes while it has the
 // lock, and writes all or nothing. It does not guarantee: a process that is paused for longer than
 // the lease after the check, or a data server that executes a command long after it was sent, can
-// write when another has the lock already; a connection that breaks in mid-command can leave the
-// writes half done. Against the late writer helps only a fencing token that the data server checks,
-// against the half-done write only a transaction.
+// come with its writes when another has the lock already; a connection that breaks in mid-command can
+// leave the writes half done. Against the late writer the fence helps, which the data server checks:
+// see fenced_store.hpp. Against the half-done write only a transaction would.
 asio::awaitable<outcome> likes::visit(wish the_wish, const colock::lease* held) {
     co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
 
@@ -76,6 +92,9 @@ asio::awaitable<outcome> likes::visit(wish the_wish, const colock::lease* held) 
     try {
         left = co_await act(std::move(the_wish), visit, held, changed, alone);
         alone = alone && left.present == 0 && left.set_changed;
+    } catch (const stale_write&) {
+        ++counters_.stale_writes_refused;
+        failure = std::current_exception();
     } catch (...) {
         failure = std::current_exception();
     }
@@ -109,7 +128,16 @@ asio::awaitable<departure> likes::act(wish the_wish, visit_id visit, const coloc
     if (!time_to_write(held)) {
         throw too_late("the lock on " + the_wish.entity.value() + " was about to be lost");
     }
-    co_return co_await store_.write_and_leave(std::move(the_wish), std::move(visit));
+    co_await dawdle();
+    const auto fence = held != nullptr ? std::optional<std::uint64_t>(held->fence()) : std::nullopt;
+    co_return co_await store_.write_and_leave(std::move(the_wish), std::move(visit), fence);
+}
+
+asio::awaitable<void> likes::dawdle() const {
+    if (dawdle_ != std::chrono::milliseconds(0)) {
+        asio::steady_timer timer(co_await asio::this_coro::executor, dawdle_);
+        co_await timer.async_wait(asio::use_awaitable);
+    }
 }
 
 bool likes::time_to_write(const colock::lease* held) const noexcept {

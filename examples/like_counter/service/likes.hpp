@@ -34,13 +34,14 @@ public:
 /// The likes, and the critical section that keeps a set and two totals in step.
 class likes {
 public:
-    /// With `locks == nullptr` nothing is locked, to show what happens then.
+    /// With `locks == nullptr` nothing is locked, to show what happens then; otherwise the locks are to
+    /// be with fencing. For `dawdle` it does nothing before it writes, to show what happens then.
     likes(like_store& store, colock::client* locks, colock::lock_options lock_options,
-          std::chrono::milliseconds patience, counters& counters);
+          std::chrono::milliseconds patience, std::chrono::milliseconds dawdle, counters& counters);
 
     /// Makes a wish come true, under the lock on its entity.
     ///
-    /// Throws `busy` and `too_late`; `colock::lock_error` with `condition::unavailable` (nothing
+    /// Throws `busy`, `too_late` and `stale_write` (nothing was written); `colock::lock_error` with `condition::unavailable` (nothing
     /// was written) or `colock::lease_lost` (it may have been); `store_error` (it may have been).
     boost::asio::awaitable<outcome> fulfil(wish the_wish);
 
@@ -49,6 +50,7 @@ private:
     boost::asio::awaitable<outcome> visit(wish the_wish, const colock::lease* held);
     boost::asio::awaitable<departure> act(wish the_wish, visit_id visit, const colock::lease* held,
                                           bool& changed, bool& alone);
+    boost::asio::awaitable<void> dawdle() const;
     [[nodiscard]] bool time_to_write(const colock::lease* held) const noexcept;
     [[nodiscard]] visit_id next_visit();
 
@@ -56,6 +58,7 @@ private:
     colock::client* locks_;
     colock::lock_options lock_options_;
     std::chrono::milliseconds patience_;
+    std::chrono::milliseconds dawdle_;
     counters& counters_;
     std::string visit_prefix_;
     std::uint64_t visits_ = 0;

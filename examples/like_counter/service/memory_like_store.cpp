@@ -37,10 +37,16 @@ boost::asio::awaitable<entry> memory_like_store::enter(wish the_wish, visit_id v
     co_return found;
 }
 
-boost::asio::awaitable<departure> memory_like_store::write_and_leave(wish the_wish,
-                                                                     visit_id visit) {
+boost::asio::awaitable<departure> memory_like_store::write_and_leave(
+    wish the_wish, visit_id visit, std::optional<std::uint64_t> fence) {
     const std::int64_t step = the_wish.liked ? 1 : -1;
     record& entity = entities_[the_wish.entity.value()];
+    if (fence) {
+        if (*fence < entity.largest_fence) {
+            throw stale_write("somebody else has had the lock on " + the_wish.entity.value());
+        }
+        entity.largest_fence = *fence;
+    }
     const std::size_t affected = the_wish.liked ? entity.likers.insert(the_wish.user.value()).second
                                                 : entity.likers.erase(the_wish.user.value());
     co_await others_turn();

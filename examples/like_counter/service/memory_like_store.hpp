@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -23,7 +24,8 @@ public:
     [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept override;
     boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
                                         std::chrono::milliseconds guard_expiry) override;
-    boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit) override;
+    boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit,
+                                                      std::optional<std::uint64_t> fence) override;
     boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) override;
     boost::asio::awaitable<entity_record> read(entity_id entity, std::optional<user_name> user,
                                                std::size_t most_users) override;
@@ -36,6 +38,7 @@ private:
         std::set<std::string> likers;
         std::set<std::string> guard;
         std::int64_t counted = 0;
+        std::uint64_t largest_fence = 0;
     };
 
     boost::asio::awaitable<void> others_turn() const;

@@ -33,6 +33,7 @@ struct raw_options {
     std::string data;
     std::int64_t ttl_ms = 3000;
     std::int64_t patience_ms = 5000;
+    std::int64_t dawdle_ms = 0;
     std::int64_t stop_patience_ms = 5000;
     std::uint64_t max_body_bytes = http_limits().body_bytes;
     std::uint32_t max_header_bytes = http_limits().header_bytes;
@@ -48,6 +49,10 @@ void describe(CLI::App& app, raw_options& raw) {
         ->allow_extra_args(false);
     app.add_option("--config", raw.config_file,
                    "a JSON file with colock's configuration; --lock replaces its instances");
+    app.add_option("--dawdle-ms", raw.dawdle_ms,
+                   "do nothing for so long before each write, as a process that is stopped there")
+        ->check(CLI::Range(0, 60'000))
+        ->capture_default_str();
     app.add_flag("--no-lock", raw.no_lock, "take no locks, to see the counters drift apart");
     app.add_option("--data", raw.data,
                    "where the likes are: redis://host[:port][/database], memory")
@@ -122,6 +127,7 @@ std::optional<colock::config> read_lock_config(const raw_options& raw) {
 colock::lock_options lock_options_for(milliseconds ttl) {
     colock::lock_options lock;
     lock.ttl = ttl;
+    lock.fencing = true;
     // The sections are a few milliseconds long: what waits for one should not sleep through ten.
     lock.retry.initial = milliseconds(2);
     lock.retry.maximum = milliseconds(50);
@@ -142,6 +148,7 @@ options interpret(const raw_options& raw) {
         redis_like_store::parse(raw.data);
     }
     result.patience = milliseconds(raw.patience_ms);
+    result.dawdle = milliseconds(raw.dawdle_ms);
     result.stop_patience = milliseconds(raw.stop_patience_ms);
     result.http.body_bytes = raw.max_body_bytes;
     result.http.header_bytes = raw.max_header_bytes;

@@ -21,6 +21,7 @@ struct options {
     colock::lock_options lock;
     std::string data;                           ///< "memory" or a redis:// URI
     std::chrono::milliseconds patience{};       ///< of a request for the lock
+    std::chrono::milliseconds dawdle{};         ///< before each write
     std::chrono::milliseconds stop_patience{};  ///< for requests in flight, when stopping
     http_limits http;
 

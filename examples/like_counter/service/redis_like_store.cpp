@@ -1,5 +1,7 @@
 #include "redis_like_store.hpp"
 
+#include "fenced_store.hpp"
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -28,6 +30,13 @@ std::string count_of(const entity_id& entity) {
 }
 std::string guard_of(const entity_id& entity) {
     return "guard:{" + entity.value() + "}";
+}
+std::string fence_of(const entity_id& entity) {
+    return "fence:{" + entity.value() + "}";
+}
+/// The same beside the author's total, which is written under the locks of many entities.
+std::string fence_beside_total(const entity_id& entity) {
+    return "fence:{" + entity.author().value() + "}:" + entity.value();
 }
 std::string total_of(const author_name& author) {
     return "total:{" + author.value() + "}";
@@ -73,6 +82,12 @@ public:
         if (response_.has_error()) {
             throw store_error("the data server refused: " + response_.error().diagnostic);
         }
+    }
+
+    /// Whether the next is null; takes nothing.
+    [[nodiscard]] bool is_null() const {
+        return position_ != response_.value().size() &&
+               response_.value()[position_].data_type == redis::resp3::type::null;
     }
 
     /// An integer, be it sent as such, as text, or not there (0).
@@ -164,15 +179,29 @@ asio::awaitable<entry> redis_like_store::enter(wish the_wish, visit_id visit,
     co_return entry{present, answer.integer() != 0};
 }
 
-asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visit_id visit) {
-    const int step = the_wish.liked ? 1 : -1;
+asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visit_id visit,
+                                                             std::optional<std::uint64_t> fence) {
+    const entity_id& entity = the_wish.entity;
+    const std::string step = the_wish.liked ? "1" : "-1";
+    const std::string_view change = the_wish.liked ? "SADD" : "SREM";
+    const std::string total = total_of(entity.author());
     redis::request commands;
-    commands.push(the_wish.liked ? "SADD" : "SREM", likers_of(the_wish.entity),
-                  the_wish.user.value());
-    commands.push("INCRBY", count_of(the_wish.entity), step);
-    commands.push("INCRBY", total_of(the_wish.entity.author()), step);
-    push_leave(commands, the_wish.entity, visit);
+    if (fence) {
+        const std::string seen = fence_of(entity);
+        fenced_store::push(commands, seen, *fence, change, likers_of(entity),
+                           the_wish.user.value());
+        fenced_store::push(commands, seen, *fence, "INCRBY", count_of(entity), step);
+        fenced_store::push(commands, fence_beside_total(entity), *fence, "INCRBY", total, step);
+    } else {
+        commands.push(change, likers_of(entity), the_wish.user.value());
+        commands.push("INCRBY", count_of(entity), step);
+        commands.push("INCRBY", total, step);
+    }
+    push_leave(commands, entity, visit);
     replies answer = co_await execute(commands);
+    if (answer.is_null()) {
+        throw stale_write("somebody else has had the lock on " + entity.value());
+    }
     const bool set_changed = answer.integer() == 1;
     answer.integer();
     answer.integer();

@@ -9,7 +9,9 @@
 #include <boost/redis/request.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,7 +26,10 @@ namespace like_counter {
 /// | `likers:{<entity>}` | set     | users who like it                                 |
 /// | `count:{<entity>}`  | integer | its running total                                 |
 /// | `guard:{<entity>}`  | set     | visits in its critical section; expires           |
+/// | `fence:{<entity>}`  | integer | the largest fence with which it was written       |
 /// | `total:{<author>}`  | integer | the running total over all entities of the author |
+/// | `fence:{<author>}:<entity>` | integer | the largest fence with which that was    |
+/// |                     |         | written for the sake of the entity                |
 class redis_like_store final : public like_store {
 public:
     /// `uri`: `redis://[user[:password]@]host[:port][/database]`. Throws `std::invalid_argument`.
@@ -40,7 +45,8 @@ public:
     }
     boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
                                         std::chrono::milliseconds guard_expiry) override;
-    boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit) override;
+    boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit,
+                                                      std::optional<std::uint64_t> fence) override;
     boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) override;
     boost::asio::awaitable<entity_record> read(entity_id entity, std::optional<user_name> user,
                                                std::size_t most_users) override;

@@ -51,9 +51,13 @@ nlohmann::json to_json(const colock::counters& locks) {
 }
 
 nlohmann::json to_json(const counters& service) {
-    return {{"requests", service.requests},  {"accepted", service.accepted},
-            {"changed", service.changed},    {"rejected", service.rejected},
-            {"errors", service.errors},      {"lock_violations", service.lock_violations},
+    return {{"requests", service.requests},
+            {"accepted", service.accepted},
+            {"changed", service.changed},
+            {"rejected", service.rejected},
+            {"errors", service.errors},
+            {"lock_violations", service.lock_violations},
+            {"stale_writes_refused", service.stale_writes_refused},
             {"in_flight", service.in_flight}};
 }
 

@@ -25,8 +25,11 @@ status=0
 "$(dirname "${BASH_SOURCE[0]}")/../demo.sh" "$@" --json "$result" || status=$?
 ((status == expected)) || fail "exit code $status, expected $expected"
 for field in accepted counted set_members mismatches lock_violations errors likes_per_second latency_us p50 p99 \
-    seconds instances faults; do
+    seconds instances faults stale_writes_refused; do
     grep -q "\"$field\":" "$result" || fail "the JSON has no $field"
 done
+if [[ " $* " == *" --stale-writer "* ]]; then
+    grep -q '"stale_writes_refused": 1,*$' "$result" || fail "the stale write was not refused"
+fi
 [[ -z $(processes_left) ]] || fail "left running: $(processes_left)"
 [[ -z $(ls -A "$TMPDIR") ]] || fail "left in TMPDIR: $(ls -A "$TMPDIR")"

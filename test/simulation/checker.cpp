@@ -302,7 +302,8 @@ void checker::on_restored(std::size_t server, const std::string& token) {
         return;
     }
     token_life& life = *found->second;
-    if (!counts_now(life) || lasts(life, server, life.owner.clock().when(life.valid_until))) {
+    const true_time end = life.owner.clock().when(life.valid_until) + 1ms;  // servers round
+    if (!counts_now(life) || lasts(life, server, end)) {
         life.destroyed_at &= ~bit(server);
     }
 }

@@ -2,6 +2,7 @@
 #include "core/release.hpp"
 #include "core/renew.hpp"
 
+#include "unit/core/dice.hpp"
 #include "unit/core/script.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -20,31 +21,6 @@ namespace colock::core::test {
 namespace {
 
 constexpr std::uint64_t runs = 20000;
-
-class dice {
-public:
-    explicit dice(std::uint64_t seed) : state_(seed) {}
-
-    std::size_t below(std::size_t n) { return next_random(state_) % n; }
-    bool one_in(std::size_t n) { return below(n) == 0; }
-    duration up_to(duration longest) {
-        return duration(static_cast<duration::rep>(
-            next_random(state_) % (static_cast<std::uint64_t>(longest.count()) + 1)));
-    }
-    vote any_vote() { return vote_from("GGGDNF"[below(6)]); }
-
-    /// Mostly short, sometimes long, seldom a process that was stopped.
-    duration step() { return one_in(100) ? up_to(5s) : one_in(4) ? up_to(100ms) : up_to(5ms); }
-
-private:
-    std::uint64_t state_;
-};
-
-void check(bool holds, const char* what, std::uint64_t seed) {
-    if (!holds) {
-        BOOST_ERROR(what << ", seed " << seed);
-    }
-}
 
 /// Sometimes has the machine, which last said `said`, note the vote instead of being resumed with it;
 /// and checks that this could not have told the difference.

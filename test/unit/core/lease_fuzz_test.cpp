@@ -1,0 +1,389 @@
+#include "core/lease.hpp"
+
+#include "unit/core/dice.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+// A token's life among instances that do what they are sent, or fail to, or do it and fail to say so,
+// or do it when nobody waits for it any more; with a holder who does at any time whatever he may. And
+// what must hold whatever comes. A failure prints the seed, which replays it.
+
+namespace colock::core::test {
+namespace {
+
+using purpose = lease_tag::purpose_type;
+
+struct sent_command {
+    core::verb verb;
+    lease_tag tag;
+    milliseconds ttl;
+};
+
+/// One that keeps perfect time.
+struct fake_instance {
+    bool foreign = false;  // somebody else has the key
+    std::optional<time_point> expires;
+    bool destroyed = false;            // it has lost our key
+    bool surprised = false;            // by a command that was thought to be lost
+    std::deque<sent_command> queue;    // sent, in order
+    std::vector<sent_command> strays;  // thought to be lost
+
+    [[nodiscard]] bool has_key(time_point now) const { return expires && *expires > now; }
+
+    vote execute(const sent_command& c, time_point now) {
+        const bool ours = has_key(now);
+        switch (c.verb) {
+            case verb::acquire:
+                if (foreign || ours) {
+                    return vote::denied(holder::another);
+                }
+                expires = now + c.ttl;
+                return vote::granted();
+            case verb::extend:
+                if (ours) {
+                    expires = std::max(*expires, now + c.ttl);
+                    return vote::granted();
+                }
+                break;
+            case verb::release:
+                if (ours) {
+                    expires.reset();
+                    return vote::granted();
+                }
+                break;
+            default:
+                break;
+        }
+        return vote::denied(foreign || ours ? holder::another : holder::nobody);
+    }
+};
+
+/// Drives a lease as the runtime does.
+class life {
+public:
+    explicit life(std::uint64_t seed)
+        : seed_(seed), random_(seed), settings_(some_settings()), machine_(settings_, seed) {
+        instances_.resize(settings_.instances);
+        for (fake_instance& i : instances_) {
+            i.foreign = random_.one_in(5);
+        }
+        longest_ttl_ = settings_.ttl;
+    }
+
+    void run() {
+        sent_at_ = now_;
+        handle(machine_.start());
+        for (int steps = 0; steps != 250; ++steps) {
+            something();
+            expect_sound();
+        }
+        if (random_.one_in(20)) {
+            machine_.disconnect();
+            check(machine_.ended() && machine_.outcome(), "goes on without connections", seed_);
+            return;
+        }
+        let_go();
+        for (int steps = 0; steps != 2000 && ended_ == 0; ++steps) {
+            turn();
+            vote_of(random_.below(settings_.instances));
+            if (random_.one_in(4)) {
+                on_timer();
+            }
+        }
+        check(ended_ == 1, "never ends", seed_);
+    }
+
+private:
+    lease_settings some_settings() {
+        lease_settings s;
+        s.instances = 1 + random_.below(7);
+        s.ttl = 50ms + milliseconds(random_.below(300));
+        s.renew_interval = random_.one_in(4) ? duration{} : s.ttl / 3;
+        s.max_hold = random_.one_in(5) ? 1ms + random_.up_to(600ms) : 0ms;
+        s.instance_timeout = 5ms + random_.up_to(60ms);
+        s.release_retry = {random_.up_to(10ms), random_.up_to(50ms)};
+        return s;
+    }
+
+    void something() {
+        const std::size_t i = random_.below(settings_.instances);
+        now_ += random_.one_in(20) ? random_.step() : random_.up_to(2ms);
+        switch (random_.below(16)) {
+            case 0:
+            case 1:
+                on_timer();
+                break;
+            case 2:
+            case 3:
+            case 4:
+            case 5:
+                turn();
+                break;
+            case 6:
+                decide();
+                break;
+            case 7:
+                if (random_.one_in(2) && instances_[i].has_key(now_)) {
+                    instances_[i].destroyed = true;
+                    instances_[i].expires.reset();
+                }
+                break;
+            case 8:
+                stray_of(i);
+                break;
+            default:
+                vote_of(i);
+                break;
+        }
+    }
+
+    /// The holder, or his attempt, does something.
+    void decide() {
+        if (machine_.acquiring()) {
+            if (!hold() && random_.one_in(8)) {
+                let_go();
+            }
+            return;
+        }
+        switch (random_.below(16)) {
+            case 0:
+                let_go();
+                break;
+            case 1:
+                if (machine_.held()) {
+                    handle(machine_.close());
+                }
+                break;
+            case 2:
+                machine_.detach();
+                break;
+            default:
+                if (machine_.held() && !asked_) {
+                    asked_ = true;
+                    handle(machine_.extend(20ms + milliseconds(random_.below(600)), now_));
+                }
+                break;
+        }
+    }
+
+    /// If it has won.
+    bool hold() {
+        const time_point until = valid_until(sent_at_, settings_.ttl, settings_.drift);
+        if (grants_ < quorum_of(settings_.instances) || now_ >= until) {
+            return false;
+        }
+        handle(machine_.hold(sent_at_, until, now_));
+        return true;
+    }
+
+    void let_go() {
+        if (machine_.acquiring()) {
+            begin_to_let_go();
+            handle(machine_.give_back(now_));
+            submit(lease::ask_remaining(0));
+        } else if (machine_.held()) {
+            begin_to_let_go();
+            handle(machine_.release(now_));
+        }
+    }
+
+    void begin_to_let_go() {
+        let_go_at_ = now_;
+        asked_ = false;  // gets no answer any more
+    }
+
+    void on_timer() {
+        if (timer_ == never) {
+            return;
+        }
+        now_ = std::max(now_, timer_);
+        timer_ = never;
+        handle(machine_.on_time(now_));
+        check(timer_ > now_, "waits for what has passed", seed_);
+    }
+
+    void handle(lease::action action) {
+        using kind = lease::action::kind_type;
+        for (int n = 0;; ++n) {
+            if (n == 100) {
+                return check(false, "never comes to rest", seed_);
+            }
+            check(ended_ == 0 || action.kind == kind::wait, "acts after the end", seed_);
+            switch (action.kind) {
+                case kind::wait:
+                    timer_ = std::min(timer_, action.time);
+                    return;
+                case kind::send:
+                    submit(action);
+                    break;
+                case kind::extended:
+                    check(asked_ && machine_.held(), "answers what was not asked", seed_);
+                    asked_ = false;
+                    break;
+                case kind::lost:
+                    check(machine_.held() && !let_go_at_, "loses what is not held", seed_);
+                    begin_to_let_go();
+                    break;
+                case kind::resolved:
+                    ++resolved_;
+                    check(resolved_ == 1 && let_go_at_ && machine_.outcome(),
+                          "resolved, but not so", seed_);
+                    break;
+                case kind::ended:
+                    ++ended_;
+                    expect_all_given_back();
+                    timer_ = never;
+                    return;
+            }
+            action = machine_.next(now_);
+        }
+    }
+
+    void submit(const lease::action& a) {
+        const bool gives_back = a.verb == verb::release || a.verb == verb::remaining;
+        check(gives_back || !let_go_at_, "makes or prolongs a key that was let go", seed_);
+        check(a.verb != verb::release || let_go_at_, "releases what was not let go", seed_);
+        const auto ttl = std::chrono::duration_cast<milliseconds>(a.ttl);
+        longest_ttl_ = std::max<duration>(longest_ttl_, ttl);
+        for (std::size_t i = 0; i != settings_.instances; ++i) {
+            if (a.target == lease::action::every_instance || a.target == i) {
+                submitted_.push_back({i, {a.verb, a.tag, ttl}});
+            }
+        }
+    }
+
+    /// What was submitted is sent, unless it is not wanted any more.
+    void turn() {
+        for (const auto& [i, command] : std::exchange(submitted_, {})) {
+            const bool wanted = machine_.wanted(i, command.tag);
+            const bool prolongs = command.verb == verb::acquire || command.verb == verb::extend;
+            check(!(wanted && prolongs && let_go_at_), "wants to send what was let go", seed_);
+            if (!wanted) {
+                answer(i, command, vote::failed(failure::withdrawn));
+            } else if (random_.one_in(20)) {
+                answer(i, command, vote::failed(failure::down));
+            } else {
+                instances_[i].queue.push_back(command);
+            }
+        }
+    }
+
+    void vote_of(std::size_t i) {
+        fake_instance& instance = instances_[i];
+        if (instance.queue.empty()) {
+            return;
+        }
+        const sent_command command = instance.queue.front();
+        instance.queue.pop_front();
+        switch (random_.below(12)) {
+            case 0:
+                answer(i, command, vote::failed(failure::server_error));
+                break;
+            case 1:
+                instance.execute(command, now_);
+                answer(i, command, vote::failed(failure::connection_lost));
+                break;
+            case 2:
+                if (random_.one_in(2)) {
+                    instance.strays.push_back(command);
+                }
+                answer(i, command, vote::failed(failure::timeout));
+                break;
+            default:
+                answer(i, command, instance.execute(command, now_));
+                break;
+        }
+    }
+
+    void stray_of(std::size_t i) {
+        fake_instance& instance = instances_[i];
+        if (!instance.strays.empty()) {
+            instance.execute(instance.strays.back(), now_);
+            instance.strays.pop_back();
+            instance.surprised = true;
+        }
+    }
+
+    void answer(std::size_t i, const sent_command& command, const vote& v) {
+        if (command.tag.purpose() == purpose::acquire && v.kind == vote_kind::granted) {
+            ++grants_;
+        }
+        if (!machine_.note(i, command.tag, v)) {
+            handle(machine_.on_vote(i, command.tag, v, now_));
+        }
+        if (machine_.acquiring() && !random_.one_in(10)) {
+            hold();
+        }
+    }
+
+    void expect_sound() {
+        check(machine_.held() == (machine_.valid_until() != time_point::min()),
+              "valid and not held, or held and not valid", seed_);
+        check(ended_ <= 1 && machine_.ended() == (ended_ == 1), "ends twice, or silently", seed_);
+        if (machine_.ended() || machine_.releasing()) {
+            return;
+        }
+        std::size_t backing = 0;
+        bool anywhere = false;
+        for (const fake_instance& i : instances_) {
+            anywhere = anywhere || i.has_key(now_);
+            backing += i.destroyed || (i.expires && *i.expires >= machine_.valid_until()) ? 1U : 0U;
+        }
+        check(!machine_.held() || backing >= quorum_of(settings_.instances),
+              "valid for longer than its keys", seed_);
+        check(!anywhere || machine_.may_have_keys(), "forgets a key", seed_);
+    }
+
+    /// Each instance that may have the key was sent a release, or the key's time is over.
+    void expect_all_given_back() {
+        check(resolved_ == 1, "ended, and nobody was told", seed_);
+        if (!let_go_at_ || now_ >= gone_at(*let_go_at_, longest_ttl_, settings_.drift)) {
+            return;
+        }
+        for (const fake_instance& i : instances_) {
+            check(!i.has_key(now_) || i.surprised, "ends with a key left", seed_);
+        }
+    }
+
+    std::uint64_t seed_;
+    dice random_;
+    lease_settings settings_;
+    lease machine_;
+    std::vector<fake_instance> instances_;
+    struct submission {
+        std::size_t index;
+        sent_command command;
+    };
+    std::vector<submission> submitted_;
+    time_point now_ = at(0ms);
+    time_point sent_at_{};
+    time_point timer_ = never;
+    duration longest_ttl_{};
+    std::optional<time_point> let_go_at_;
+    std::size_t grants_ = 0;
+    bool asked_ = false;
+    int resolved_ = 0;
+    int ended_ = 0;
+};
+
+BOOST_AUTO_TEST_SUITE(whatever_comes)
+
+BOOST_AUTO_TEST_CASE(a_lease_gives_back_every_key_and_ends_once) {
+    constexpr std::uint64_t runs = 30000;
+    for (std::uint64_t seed = 1; seed <= runs; ++seed) {
+        life(seed).run();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core::test

@@ -178,7 +178,8 @@ public:
         s.for_us = target == instance::submission::every_instance || target == own_index;
         s.turn = turn_.number();
         submitting_ = true;
-        turn_.batch().submit({this, tag, target, {verb, false, s.key, s.token, ttl, deadline, fence}});
+        turn_.batch().submit(
+            {this, tag, target, {verb, false, s.key, s.token, ttl, deadline, fence}});
         schedule_turn();
         submitting_ = false;
         return tag;

@@ -599,8 +599,8 @@ BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl) {
                    {101ms, granted(2), "extended; wait 220"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "494");
     BOOST_TEST(in_ms(machine.ttl()) == "400");
-    play(machine, {{473ms, timer(), "send #2 400; wait 474"},
-                   {474ms, timer(), "lost unrenewable"}});
+    play(machine,
+         {{473ms, timer(), "send #2 400; wait 474"}, {474ms, timer(), "lost unrenewable"}});
 }
 
 BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_in_vain_changes_nothing) {

@@ -76,7 +76,7 @@ lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, ti
                        now);
     }
     if ((tag.purpose() == purpose::acquire || tag.purpose() == purpose::heal) &&
-        is_late_grant(index, v)) {
+        note_late_grant(index, v)) {
         return perform(giving_back().resume(core::release::event::late_grant(index), now), now);
     }
     return action::wait(never);

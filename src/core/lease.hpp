@@ -182,7 +182,7 @@ public:
         switch (tag.purpose()) {
             case lease_tag::purpose_type::acquire:
                 learn(index, v);
-                return !is_late_grant(index, v);
+                return !note_late_grant(index, v);
             case lease_tag::purpose_type::release:
                 return phase_ != phase::releasing || giving_back().note(index, v);
             case lease_tag::purpose_type::extend:
@@ -191,7 +191,7 @@ public:
                 if (v.kind == vote_kind::granted) {
                     keys_[index] = belief::yes;
                 }
-                return !is_late_grant(index, v);
+                return !note_late_grant(index, v);
             case lease_tag::purpose_type::remaining:
             case lease_tag::purpose_type::raise:
                 break;
@@ -279,9 +279,10 @@ private:
             keys_[index] = belief::no;
         }
     }
-    [[nodiscard]] bool is_late_grant(std::size_t index, const vote& v) const {
+    /// True if it matters now.
+    bool note_late_grant(std::size_t index, const vote& v) {
         return phase_ == phase::releasing && v.kind == vote_kind::granted &&
-               giving_back().thinks_without(index);
+               giving_back().note_grant(index);
     }
 
     [[nodiscard]] core::verb acquire_verb() const noexcept {

@@ -7,7 +7,10 @@
 namespace colock::core {
 
 release::release(const release_settings& settings, std::uint64_t seed)
-    : settings_(settings), random_(seed), instances_(settings.instances, progress::unconcerned) {
+    : settings_(settings),
+      random_(seed),
+      instances_(settings.instances, progress::unconcerned),
+      overtaking_(settings.instances, false) {
     counts_[static_cast<std::size_t>(progress::unconcerned)] =
         static_cast<std::uint32_t>(settings.instances);
 }
@@ -58,6 +61,11 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             set(index, progress::deleted);
             break;
         case vote_kind::denied:
+            if (overtaking_[index]) {  // it may have had nothing to release yet
+                overtaking_[index] = false;
+                set(index, progress::to_send);
+                break;
+            }
             set(index, v.holder == holder::nobody ? progress::nobody : progress::another);
             break;
         case vote_kind::failed:

@@ -107,6 +107,14 @@ public:
                instances_[index] == progress::unconcerned;
     }
 
+    /// Instance `index` granted the acquire that is being given back. If it is being asked, it may turn
+    /// out to have been asked too early. True if it is thought not to have the token: then `late_grant`
+    /// has to be fed.
+    bool note_grant(std::size_t index) {
+        overtaking_[index] = overtaking_[index] || instances_[index] == progress::sent;
+        return thinks_without(index);
+    }
+
     /// After `send`: whether instance `index` is to be sent the command.
     [[nodiscard]] bool wants(std::size_t index) const {
         return instances_[index] == progress::to_send;
@@ -148,6 +156,7 @@ private:
     release_settings settings_;
     std::uint64_t random_;
     per_instance<progress> instances_;
+    per_instance<bool> overtaking_;  // its release was sent before its grant was heard of
     std::array<std::uint32_t, progress_values> counts_{};  // of the instances at each progress
     std::size_t tries_ = 0;
     time_point started_at_{};

@@ -260,6 +260,20 @@ BOOST_AUTO_TEST_CASE(a_late_grant_on_the_way_of_its_release_needs_no_other) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(a_late_grant_that_was_overtaken_by_its_release_is_given_back) {
+    for (const char nothing_there : {'N', 'D'}) {
+        lease machine = sent();
+        play(machine, {
+                          {50ms, give_back(), "release; wait 100"},
+                          {61ms, acquired('G', 0), "wait never"},
+                          {62ms, released(nothing_there, 0), "release 0; wait 100"},
+                          {63ms, released('N', 1), "wait 100"},
+                          {63ms, released('N', 2), "resolved expired; wait 1062"},
+                          {64ms, released(nothing_there, 0), "ended"},  // then it is so
+                      });
+    }
+}
+
 BOOST_AUTO_TEST_CASE(after_the_end_nothing_is_heard) {
     lease machine = sent();
     play(machine, {

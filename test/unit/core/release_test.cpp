@@ -509,6 +509,21 @@ BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_whoever_is_being_asked_or_
                   });
 }
 
+BOOST_AUTO_TEST_CASE(a_late_grant_asks_whoever_is_being_asked_once_more_if_that_was_too_early) {
+    sized_release machine = giving_back(4, attempt());
+    play(machine, {{0ms, start(), "send 0123; wait 50"}});
+    BOOST_TEST(!machine.note_grant(0));
+    BOOST_TEST(!machine.note_grant(1));
+    play(machine, {
+                      {2ms, nothing(0), "send 0; wait 50"},
+                      {2ms, deleted(1), "wait 50"},
+                      {3ms, nothing(0), "wait 50"},  // not for ever
+                      {4ms, nothing(2), "resolved expired; wait 1012"},
+                  });
+    BOOST_TEST(machine.note_grant(0));
+    BOOST_TEST(!machine.note_grant(1));
+}
+
 BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
     sized_release machine = giving_back(1, attempt());
     play(machine, {

@@ -11,6 +11,8 @@ using purpose = core::lease_tag::purpose_type;
 
 namespace {
 
+constexpr duration rounding = 1ms;  // of what a server tells of a key's time
+
 constexpr std::uint64_t bit(std::size_t server) {
     return std::uint64_t{1} << server;
 }
@@ -155,6 +157,15 @@ std::uint64_t checker::held_at(const token_life& life) const {
     return result;
 }
 
+/// Those that may have keys which they did not have before.
+std::uint64_t checker::given_again() const {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i != servers_.size(); ++i) {
+        result |= servers_[i]->rolled_back() ? bit(i) : 0;
+    }
+    return result;
+}
+
 /// Where its key was forgotten, and nobody else gets one before `end`.
 std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
     std::uint64_t result = 0;
@@ -175,7 +186,7 @@ bool checker::excused(const token_life& life) const {
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
     return servers_[server]->holds(life.lock.key, life.token) &&
-           servers_[server]->lasts_until(life.lock.key) + 1ms >= end;
+           servers_[server]->lasts_until(life.lock.key) + rounding >= end;
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
@@ -265,19 +276,26 @@ void checker::on_lost(token_life& life, core::loss why) {
     if (by_itself && renewed && world_.profile().claims.no_loss) {
         world_.violation("needless loss", describe(life));
     }
+    if (why == core::loss::keys_gone && is_quorum(held_at(life) & ~given_again())) {
+        world_.violation("needless loss", describe(life) + " has a quorum of keys");
+    }
 }
 
 void checker::on_ended(token_life& life) {
-    if (life.owner.now() >= life.let_go_at + life.longest_ttl) {
-        return;
-    }
-    if (life.may_have != 0) {
+    const bool by_time =
+        life.owner.now() >= core::gone_at(life.let_go_at, life.longest_ttl, world_.profile().drift);
+    if (!by_time && life.may_have != 0) {
         world_.violation("undone", describe(life) + " has ended, though it may have a key");
     }
-    const bool could_know = life.unanswered == 0 && !life.outcome_unknown &&
-                            world_.faults().rollbacks == 0 &&
-                            world_.faults().second_connections == 0;
-    if (could_know && held_at(life) != 0) {
+    const bool could_know = life.unanswered == 0 && !life.outcome_unknown;
+    std::uint64_t left = held_at(life) & ~given_again();
+    if (by_time) {
+        left &= ~life.late_at;
+        for (std::size_t i = 0; i != servers_.size(); ++i) {
+            left &= servers_[i]->set_back() > duration::zero() ? ~bit(i) : ~std::uint64_t{0};
+        }
+    }
+    if (could_know && left != 0) {
         world_.violation("undone", describe(life) + " has ended with a key left");
     }
 }
@@ -302,8 +320,11 @@ void checker::on_restored(std::size_t server, const std::string& token) {
         return;
     }
     token_life& life = *found->second;
-    const true_time end = life.owner.clock().when(life.valid_until) + 1ms;  // servers round
-    if (!counts_now(life) || lasts(life, server, end)) {
+    if (life.let_go) {
+        life.late_at |= bit(server);
+    }
+    const true_time promised = life.owner.clock().when(life.valid_until);
+    if (!counts_now(life) || lasts(life, server, promised + rounding)) {
         life.destroyed_at &= ~bit(server);
     }
 }

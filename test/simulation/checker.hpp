@@ -33,10 +33,16 @@ struct token_life;
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
 /// - *max_hold*: no lease is valid for longer than it may be held.
 /// - *loss in time*: the loss of a lease is announced before its validity ends.
-/// - *needless loss*: see `claims`.
+/// - *needless loss*: no lease is lost because of its keys while a quorum has them. Not counted are
+///   instances that restarted without their last writes: they may have a key again that they denied. A
+///   loss because no renewal won may be needless only for who sees all; that there is none at all is
+///   claimed where messages are quick and nothing breaks (see `claims`).
 /// - *undone*: a token's life ends only when each instance that may have its key, for all that its
-///   client was told, has answered a release; and if there was nothing that the client could not know,
-///   no instance has the key then. Unless so much time has passed that the keys are gone anyway.
+///   client was told, has answered a release, or when the longest ttl and the drift are over. If all
+///   its commands were answered for certain, no instance has the key then. Not counted are instances
+///   that restarted without their last writes, which may have a deleted key again; and of lives that
+///   end because the time is over, those whose clock was set back, and those that executed a command
+///   after the token was let go, whose key lives for a ttl from then on.
 /// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
 /// - *fence order*: a lease's fence is larger than those of all leases of its resource that were handed
 ///   out before, or known to be handed out while both were on their way (see `claims`).
@@ -82,6 +88,7 @@ private:
     [[nodiscard]] bool counts_now(const token_life& life) const;
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
+    [[nodiscard]] std::uint64_t given_again() const;
     [[nodiscard]] std::uint64_t quarantined_at(const token_life& life, true_time end) const;
     [[nodiscard]] bool excused(const token_life& life) const;
     [[nodiscard]] bool lasts(const token_life& life, std::size_t server, true_time end) const;

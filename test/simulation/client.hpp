@@ -53,6 +53,7 @@ struct token_life {
     std::uint64_t extended_by = 0;  // those that granted the latest round
     std::uint32_t latest_round = 0;
     std::uint64_t destroyed_at = 0;
+    std::uint64_t late_at = 0;       // those that gave it a key, or a ttl, when it was let go
     std::uint64_t forgotten_at = 0;  // those that restarted, which had the key
     core::time_point asked_at{};     // when the first command was submitted
     core::duration longest_ttl{};

@@ -138,6 +138,14 @@ colock_mutant(
     WITH [[std::to_string(@MUTANT@ && tokens_ != 0 ? tokens_ : ++tokens_)]]
 )
 
+colock_mutant(
+    NAME overtaken_release_is_believed
+    WHAT "an instance that denied a release, and had granted meanwhile, is not asked again"
+    FILE src/core/release.cpp
+    FIND [[if (overtaking_[index]) {]]
+    WITH [[if (overtaking_[index] && !@MUTANT@) {]]
+)
+
 # --- Restarts ---------------------------------------------------------------------------------------------------------
 
 colock_mutant(
@@ -230,6 +238,19 @@ colock_mutant(
     FILE src/core/renew.cpp
     FIND [[if (now >= next_renewal_) {]]
     WITH [[if (now >= next_renewal_ && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME one_denial_is_a_loss
+    WHAT "a lease is lost with its first key"
+    FILE src/core/renew.cpp
+    FIND [[if (round_->votes.denied() > spare_of(settings_.instances)) {
+        return lose(loss::keys_gone);
+    }
+    if (round_->votes.impossible()]]
+    WITH [[if (round_->votes.denied() > (@MUTANT@ ? 0 : spare_of(settings_.instances))) {
+        return lose(loss::keys_gone);
+    }
+    if (round_->votes.impossible()]]
 )
 colock_mutant(
     NAME max_hold_ignored

@@ -60,7 +60,9 @@ struct fault_model {
     double error_replies = 0;  ///< share of commands that the server refuses, but for these:
     double raise_errors = 0;   ///< of commands to raise a fence counter
     /// Share of releases that go over a connection of their own, and may overtake their acquire. No
-    /// kind of instance does that today; it is what `core::release` hears a late grant for.
+    /// kind of instance does that today; it is what `core::release` hears a late grant for. Only of
+    /// releases: an extend that overtook the acquire would find no key, and a heal would follow that the
+    /// acquire's own vote denies. For that order on one connection is needed.
     double second_connections = 0;
 
     // Connections, per run.

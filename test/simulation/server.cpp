@@ -109,6 +109,7 @@ void server::restart(duration how_long, data d) {
         state_.tokens.clear();
     } else if (d == data::rolled_back && !checkpoints_.empty()) {
         state_ = checkpoints_[world_.random.below(checkpoints_.size())];
+        rolled_back_ = true;
     }
     checkpoints_.clear();
     started_ = clock_.at(world_.now() + how_long);

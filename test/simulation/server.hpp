@@ -68,6 +68,8 @@ public:
     std::function<void(const std::string& token)> on_granted;
     /// By how much its clock was set back in all.
     [[nodiscard]] duration set_back() const { return set_back_; }
+    /// Whether it ever restarted with what it had known before, deleted keys included.
+    [[nodiscard]] bool rolled_back() const { return rolled_back_; }
     [[nodiscard]] double rate() const { return clock_.rate(); }
     [[nodiscard]] const std::string& who() const { return name_; }
 
@@ -91,6 +93,7 @@ private:
     core::time_point started_;  // by its own clock; when it is down: will have
     true_time paused_until_{};
     duration set_back_{};
+    bool rolled_back_ = false;
 };
 
 }  // namespace colock::simulation

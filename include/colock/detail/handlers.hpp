@@ -23,7 +23,7 @@
 
 namespace colock {
 
-class lease;
+class lease;  // NOLINT(*-forward-declaration-namespace): not that of the core
 enum class release_result;
 
 namespace runtime {

@@ -116,6 +116,37 @@ void cancel_during_renewal(stage& s, int take) {
     }
 }
 
+/// Of an acquire with fencing, at any moment while its fence is written back: instance 0 has missed the
+/// first holder, so that its counter is behind.
+void cancel_while_raising(stage& s, int take) {
+    spec& fenced = s.lock();
+    fenced.lease.fencing = fenced.acquire.fencing = true;
+    s.cut_off(0, 0, 40ms);
+    taking& a = s.acquire(0, fenced);
+    s.run_to(10ms);
+    s.expect(a.held(), "two are enough");
+    s.release(a);
+    s.run_to(100ms);
+    s.expect(s.keys() == 0, "it was given back");
+    taking& b = s.acquire(0, fenced);
+    s.run_to(102200us);
+    s.expect(!b.ended() && s.keys() == 3, "all have granted, but not the same fence");
+    s.run_to(102200us + take * 50us);
+    const bool was_granted = b.ended();
+    s.cancel(b);
+    s.expect(b.ended(), "it ends at once, if it has not before");
+    s.run_to(110ms);
+    s.expect(b.told && (b.lease != nullptr) == was_granted, "its caller is told");
+    if (was_granted) {
+        s.expect(b.held() && s.keys() == 3, "who was granted it holds it");
+        s.release(b);
+        s.run_to(120ms);
+    }
+    s.expect(s.keys() == 0, "nothing is left behind");
+    s.run_to(1s);
+    s.expect(s.grants_after(110ms) == 0, "nor made later");
+}
+
 void old_set_after_release(stage& s, int) {
     taking& a = s.acquire(0);
     s.run_to(500us);
@@ -434,6 +465,12 @@ const std::vector<scenario>& scenarios() {
          2,
          cancel_during_renewal,
          {"release_without_token_check", "cancelled_without_undo"}},
+        {"fault_05_sim_cancel_while_raising",
+         "an acquire is cancelled at any moment while its fence is written back",
+         {},
+         45,
+         cancel_while_raising,
+         {"cancelled_without_undo"}},
         {"fault_07_sim_old_set_after_release",
          "an old connection's SET arrives after the release that was to undo it",
          {3, 2},

@@ -430,6 +430,48 @@ void stopped_server(stage& s, int) {
              "who wakes up does what it was told in order");
 }
 
+// --- Fences -----------------------------------------------------------------------------------------
+
+/// The counter of instance 0 is ahead, since it alone has counted some attempts; and when that is written
+/// back, only 0 and 1 are there to hear it. Then somebody else takes the lock where nobody knows.
+void fence_told_to_too_few(stage& s, int) {
+    const auto down = [&s](std::size_t from, std::size_t to, duration how_long) {
+        for (std::size_t i = from; i != to; ++i) {
+            s.instance(i).restart(how_long, server::data::kept);
+        }
+    };
+    spec& fenced = s.lock();
+    fenced.lease.fencing = fenced.acquire.fencing = true;
+    taking& a = s.acquire(0, fenced);
+    s.run_to(10ms);
+    s.expect(a.held() && s.keys() == 5, "all count the first");
+    s.release(a);
+    s.run_to(20ms);
+    down(1, 5, 50ms);
+    for (int i = 0; i != 3; ++i) {
+        taking& alone = s.acquire(0, fenced);
+        s.run_to(s.now() + 10ms);
+        s.expect(alone.told && alone.lease == nullptr, "one is no majority");
+    }
+    s.run_to(300ms);
+    down(3, 5, 150ms);
+    taking& b = s.acquire(0, fenced);
+    s.run_to(301500us);
+    s.expect(s.has_key(0, b) && s.has_key(1, b) && s.has_key(2, b), "three grant it");
+    s.mute(0, 2, 400ms);
+    s.run_to(310ms);
+    s.expect(!b.told, "two of five know the fence: too few");
+    s.run_to(360ms);
+    s.expect(b.told && b.lease == nullptr, "so it is not handed out");
+    s.run_to(700ms);
+    s.expect(s.keys() == 0, "but undone");
+    down(0, 2, 100ms);
+    taking& c = s.acquire(1, fenced);
+    s.run_to(710ms);
+    s.expect(c.held(), "the others are a majority");
+    s.release(c);
+}
+
 }  // namespace
 
 const std::vector<scenario>& scenarios() {
@@ -549,6 +591,12 @@ const std::vector<scenario>& scenarios() {
          1,
          stopped_server,
          {"waits_for_the_silent", "silence_is_consent"}},
+        {"fault_36_sim_fence_told_to_too_few",
+         "a fence that is written back is heard of by two of five",
+         {5, 2},
+         1,
+         fence_told_to_too_few,
+         {"majority_of_the_granted"}},
     };
     return all;
 }

@@ -206,14 +206,22 @@ int run_scenario(const scenario& s, bool trace) {
     return violations.empty() ? 0 : 1;
 }
 
-/// The scenarios that were made to fail with the mutant in force, and do not.
-std::vector<std::string_view> blind_scenarios(std::string_view mutant) {
-    std::vector<std::string_view> result;
+/// Of the scenarios that were made to fail with a mutant.
+struct scenario_sight {
+    std::size_t seeing = 0;
+    std::vector<std::string_view> blind;  ///< those that do not fail
+};
+
+/// With the mutant in force.
+scenario_sight look_at(std::string_view mutant) {
+    scenario_sight result;
     for (const scenario& s : scenarios()) {
         const bool concerned =
             std::find(s.catches.begin(), s.catches.end(), mutant) != s.catches.end();
         if (concerned && play(s, false).empty()) {
-            result.push_back(s.name);
+            result.blind.push_back(s.name);
+        } else if (concerned) {
+            ++result.seeing;
         }
     }
     return result;
@@ -244,17 +252,21 @@ int run_mutants(const arguments& a, const profile* named) {
         c.profile = named;
         c.seeds = seeds;
         const campaign_result r = run_campaign(c);
-        const std::vector<std::string_view> blind = blind_scenarios(mutants[i].name);
-        survivors += r.failures.empty() || !blind.empty() ? 1U : 0U;
-        std::cout << (r.failures.empty() ? "SURVIVED " : "caught   ") << std::left << std::setw(34)
+        const scenario_sight sight = look_at(mutants[i].name);
+        const bool caught = !r.failures.empty() || sight.seeing != 0;
+        survivors += !caught || !sight.blind.empty() ? 1U : 0U;
+        std::cout << (caught ? "caught   " : "SURVIVED ") << std::left << std::setw(34)
                   << mutants[i].name << std::right << " in " << std::setw(5) << r.failures.size()
                   << " of " << r.schedules << " schedules";
+        if (sight.seeing != 0) {
+            std::cout << ", by scenarios " << sight.seeing;
+        }
         if (!r.failures.empty()) {
             const std::string& what = r.failures.front().what;
             std::cout << ", first seed " << r.failures.front().seed << " ("
                       << what.substr(0, what.find(':')) << ")";
         }
-        for (const std::string_view name : blind) {
+        for (const std::string_view name : sight.blind) {
             std::cout << "; NOT SEEN by " << name;
         }
         std::cout << '\n' << std::flush;
@@ -262,7 +274,8 @@ int run_mutants(const arguments& a, const profile* named) {
                           {"what", mutants[i].what},
                           {"schedules", r.schedules},
                           {"caught_in", r.failures.size()},
-                          {"not_seen_by", blind}});
+                          {"seen_by_scenarios", sight.seeing},
+                          {"not_seen_by", sight.blind}});
     }
     std::cout << mutant_count - survivors << " of " << mutant_count << " mutants caught\n";
     write(a.json, report.dump(2) + "\n");

@@ -40,6 +40,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr auto longest_start = 30s;
+constexpr auto longest_finish = 60s;
 
 class chaos_client {
 public:
@@ -123,7 +124,8 @@ private:
 
     asio::awaitable<void> finish() {
         stopping_ = true;
-        co_await test::async_wait_until([&] { return running_ == 0; });
+        // Who waits for a lock still gets it, one after the other.
+        co_await test::async_wait_until([&] { return running_ == 0; }, longest_finish);
         co_await locks_.close(asio::use_awaitable);
         if (!sections_.flush() || !probes_.flush()) {
             throw std::runtime_error("cannot write the sections");

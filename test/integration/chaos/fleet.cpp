@@ -13,6 +13,7 @@ using std::chrono::steady_clock;
 constexpr auto a_little = 100ms;
 
 constexpr auto longest_answer = 20s;
+constexpr auto longest_finish = 70s;  // more than a client takes
 
 }  // namespace
 
@@ -88,7 +89,7 @@ void fleet::finish() {
         one.process.tell("finish");
     }
     for (member& one : members_) {
-        const auto last = one.process.wait_for_line(longest_answer);
+        const auto last = one.process.wait_for_line(longest_finish);
         one.report = nlohmann::json::parse(last).get<client_report>();
     }
 }

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -57,6 +58,8 @@ child_process::child_process(std::string name, std::vector<std::string> command)
         throw_errno("pipe2");
     }
     const pid_t parent = ::getpid();
+    // Or a child whose exec fails would write it too: ThreadSanitizer flushes even in _exit.
+    std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
         become(arguments.data(), parent, in[1], out[1]);

@@ -107,7 +107,10 @@ renew::action renew::on_vote(const event& e, time_point now) {
 
 /// Ends the round if the votes that are still out cannot change how.
 renew::action renew::consider(time_point now) {
-    if (round_->votes.won() && now < valid_until_) {  // what is over does not come back
+    // What is over does not come back; and a shorter ttl that would be over by now does not take hold.
+    const time_point in_time =
+        core::valid_until(sent_, round_ttl_, settings_.drift) - loss_notice(round_ttl_);
+    if (round_->votes.won() && now < valid_until_ && now < in_time) {
         return end_round(true, now);
     }
     if (round_->votes.denied() > spare_of(settings_.instances)) {

@@ -183,8 +183,8 @@ colock_mutant(
     NAME no_end_of_validity
     WHAT "a renewal that wins too late brings a lease back"
     FILE src/core/renew.cpp
-    FIND [[if (round_->votes.won() && now < valid_until_) {]]
-    WITH [[if (round_->votes.won() && (now < valid_until_ || @MUTANT@)) {]]
+    FIND [[round_->votes.won() && now < valid_until_ && now < in_time) {]]
+    WITH [[round_->votes.won() && ((now < valid_until_ && now < in_time) || @MUTANT@)) {]]
 )
 
 # --- The watchdog -----------------------------------------------------------------------------------------------------

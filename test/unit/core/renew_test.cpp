@@ -603,6 +603,16 @@ BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl) {
          {{473ms, timer(), "send #2 400; wait 474"}, {474ms, timer(), "lost unrenewable"}});
 }
 
+BOOST_AUTO_TEST_CASE(a_shorter_ttl_that_is_over_when_it_is_won_does_not_take_hold) {
+    renew machine = watchdog();
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(40ms), "send #1 40; wait 150"},
+                   {101ms, granted(0), "wait 150"},
+                   {101ms, granted(1), "wait 150"},
+                   {140ms, granted(2), "not extended; wait 149.375"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+}
+
 BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_in_vain_changes_nothing) {
     renew machine = watchdog();
     play(machine, {{0ms, start(), "wait 300"},

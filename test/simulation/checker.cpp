@@ -179,7 +179,8 @@ std::uint64_t checker::quarantined_at(const token_life& life, true_time end) con
 
 /// It would have a quorum of keys if none had been destroyed, and has none.
 bool checker::excused(const token_life& life) const {
-    const std::uint64_t held = held_at(life) | quarantined_at(life, world_.now());
+    const std::uint64_t held =
+        (held_at(life) | quarantined_at(life, world_.now())) & ~life.destroyed_at;
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
@@ -325,8 +326,13 @@ void checker::on_restored(std::size_t server, const std::string& token) {
     if (life.let_go) {
         life.late_at |= bit(server);
     }
+    // Somebody else may have come to it meanwhile, for which it is still the excuse.
+    const auto& rivals = valid_[life.lock.key];
+    const bool contested = std::any_of(rivals.begin(), rivals.end(), [&](const token_life* other) {
+        return other != &life && counts_now(*other);
+    });
     const true_time promised = life.owner.clock().when(life.valid_until);
-    if (!counts_now(life) || lasts(life, server, promised + rounding)) {
+    if (!contested && (!counts_now(life) || lasts(life, server, promised + rounding))) {
         life.destroyed_at &= ~bit(server);
     }
 }

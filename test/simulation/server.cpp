@@ -188,7 +188,10 @@ void server::spoil_counter(const std::string& key) {
     core::command raise = about(core::verb::raise_fence, key, token);
     raise.fence = core::fence_limit - 1;
     state_.store.execute(raise, clock_.at(world_.now()), wall());
-    world_.after(50ms, [this, key] { lose_counter(key); });
+    world_.after(50ms, [this, key] {
+        lose_counter(key);
+        checkpoints_.clear();  // nothing that is put back brings it back
+    });
 }
 
 void server::destroy_all(const std::function<void(const std::string& token)>& told) {

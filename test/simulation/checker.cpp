@@ -59,6 +59,7 @@ void checker::on_submitted(token_life& life, const core::lease::action& what) {
     } else if (what.tag.purpose() == purpose::extend) {
         life.latest_round = what.tag.round();
         life.extended_by = 0;
+        life.denied_by = 0;
     } else if (what.tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
         world_.violation("healed by a quorum", describe(life));
     }
@@ -101,6 +102,8 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
         case purpose::extend:
             if (granted && tag.round() == life.latest_round) {
                 life.extended_by |= bit(server);
+            } else if (v.kind == core::vote_kind::denied && tag.round() == life.latest_round) {
+                life.denied_by |= bit(server);
             }
             if (counts_now(life)) {
                 expect_backed(life, life.valid_until);
@@ -277,7 +280,8 @@ void checker::on_lost(token_life& life, core::loss why) {
     if (by_itself && renewed && world_.profile().claims.no_loss) {
         world_.violation("needless loss", describe(life));
     }
-    if (why == core::loss::keys_gone && is_quorum(held_at(life) & ~given_again())) {
+    if (why == core::loss::keys_gone &&
+        is_quorum(held_at(life) & ~given_again() & ~life.denied_by)) {
         world_.violation("needless loss", describe(life) + " has a quorum of keys");
     }
 }

@@ -34,7 +34,8 @@ struct token_life;
 /// - *max_hold*: no lease is valid for longer than it may be held.
 /// - *loss in time*: the loss of a lease is announced before its validity ends.
 /// - *needless loss*: no lease is lost because of its keys while a quorum has them. Not counted are
-///   instances that restarted without their last writes: they may have a key again that they denied. A
+///   instances that restarted without their last writes, and those that denied the renewal: both may
+///   have got the key again, the latter from an acquire on an old connection. A
 ///   loss because no renewal won may be needless only for who sees all; that there is none at all is
 ///   claimed where messages are quick and nothing breaks (see `claims`).
 /// - *undone*: a token's life ends only when each instance that may have its key, for all that its

@@ -51,6 +51,7 @@ struct token_life {
     std::uint64_t may_have = 0;     // those that may have its key, for all that the client was told
     std::uint64_t deleted_at = 0;   // those that say that a release has deleted it
     std::uint64_t extended_by = 0;  // those that granted the latest round
+    std::uint64_t denied_by = 0;    // those that denied it
     std::uint32_t latest_round = 0;
     std::uint64_t destroyed_at = 0;
     std::uint64_t late_at = 0;       // those that gave it a key, or a ttl, when it was let go

@@ -321,7 +321,7 @@ void lease_state::on_resolved() {
     if (outcome == core::release_outcome::released && machine_.was_held()) {
         ++engine_->count().released;
     }
-    if (outcome == core::release_outcome::no_quorum) {
+    if (outcome == core::release_outcome::no_quorum && machine_.was_held()) {
         explain_no_quorum(machine_.release_votes());
     }
     for (const auto& waiter : std::exchange(release_waiters_, {})) {

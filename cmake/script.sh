@@ -123,6 +123,14 @@ run_interruptible() {
     return "$status"
 }
 
+# run_with_servers COMMAND...: the same for one that starts servers. Their folders are inside one of ours, so that none
+# stays behind after Ctrl-C.
+run_with_servers() {
+    local servers=
+    temporary_folder servers
+    TMPDIR=$servers run_interruptible "$@"
+}
+
 colock_cleanup() {
     local status=$? folder
     trap '' INT TERM

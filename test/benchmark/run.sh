@@ -36,7 +36,4 @@ done
 colock_bootstrap
 colock_build benchmark colock_benchmark
 say "measuring"
-# The servers' folders are inside, so that none stays behind after Ctrl-C.
-servers=
-temporary_folder servers
-TMPDIR=$servers run_interruptible "$colock_root/build/benchmark/test/benchmark/colock_benchmark" run "${options[@]}"
+run_with_servers "$colock_root/build/benchmark/test/benchmark/colock_benchmark" run "${options[@]}"

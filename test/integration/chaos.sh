@@ -80,7 +80,4 @@ done
 colock_bootstrap
 colock_build release chaos
 say "locks under random faults"
-# The servers' folders are inside, so that none stays behind after Ctrl-C.
-work=
-temporary_folder work
-TMPDIR=$work run_interruptible "$colock_root/build/release/test/integration/chaos/chaos" "${options[@]}"
+run_with_servers "$colock_root/build/release/test/integration/chaos/chaos" "${options[@]}"

@@ -106,7 +106,4 @@ if wanted redis_py; then
 fi
 
 say "colock and ${only:-all others} on the same locks"
-# The servers' folders are inside, so that none stays behind after Ctrl-C.
-work=
-temporary_folder work
-TMPDIR=$work run_interruptible "$programs/interop_driver" --colock "$programs/colock_worker" "${options[@]}"
+run_with_servers "$programs/interop_driver" --colock "$programs/colock_worker" "${options[@]}"

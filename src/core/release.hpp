@@ -101,12 +101,6 @@ public:
         return true;
     }
 
-    /// Whether instance `index` is thought not to have the token, so that a late grant of it matters.
-    [[nodiscard]] bool thinks_without(std::size_t index) const {
-        return instances_[index] == progress::nobody || instances_[index] == progress::another ||
-               instances_[index] == progress::unconcerned;
-    }
-
     /// Instance `index` granted the acquire that is being given back. If it is being asked, it may turn
     /// out to have been asked too early. True if it is thought not to have the token: then `late_grant`
     /// has to be fed.
@@ -144,6 +138,11 @@ private:
     };
     static constexpr std::size_t progress_values = 7;
 
+    /// Whether instance `index` is thought not to have the token.
+    [[nodiscard]] bool thinks_without(std::size_t index) const {
+        return instances_[index] == progress::nobody || instances_[index] == progress::another ||
+               instances_[index] == progress::unconcerned;
+    }
     void on_vote(std::size_t index, const vote& v, time_point now);
     action advance(time_point now);
     [[nodiscard]] bool resolve(time_point now);

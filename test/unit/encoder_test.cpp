@@ -195,12 +195,12 @@ BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
     };
     for (int i = 0; i != 20'000; ++i) {
         server_facts server = facts;
-        server.extend_sha = piece();
+        server.digests.extend = piece();
         const std::string_view key = piece();
         const std::string_view token = piece();
         BOOST_REQUIRE(
             fresh_payload_of({make(verb::extend, key, token, 1ms)}, script_form::digest, server) ==
-            command({"EVALSHA", server.extend_sha, "1", key, token, "1"}));
+            command({"EVALSHA", server.digests.extend, "1", key, token, "1"}));
     }
 }
 
@@ -224,8 +224,8 @@ BOOST_AUTO_TEST_CASE(a_server_with_other_digests_gets_its_own) {
     const commands them{make(verb::extend, "key", "token", 10ms),
                         make(verb::release, "key", "token")};
     server_facts other = facts;
-    other.extend_sha = "another-sha";
-    other.release_sha = "a-third-sha";
+    other.digests.extend = "another-sha";
+    other.digests.release = "a-third-sha";
     encoder e;
     BOOST_TEST(payload_of(e, them, script_form::digest, other) ==
                command({"EVALSHA", "another-sha", "1", "key", "token", "10"}) +
@@ -295,9 +295,9 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch_even_if_it_says_the_same) {
 
 BOOST_AUTO_TEST_CASE(another_for_other_digests) {
     for (const auto digest :
-         {&server_facts::extend_sha, &server_facts::release_sha, &server_facts::fence_sha}) {
+         {&script_digests::extend, &script_digests::release, &script_digests::fence}) {
         server_facts other = facts;
-        other.*digest = "another-sha";
+        other.digests.*digest = "another-sha";
         encoder e;
         const auto turn = batch_of(some);
         const auto first = e.encode_shared(turn, facts);
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
     };
     const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
     server_facts other = facts;
-    other.extend_sha = "another-sha";
+    other.digests.extend = "another-sha";
     for (unsigned seed = 0; seed != 5; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             std::mt19937 random(seed);

@@ -95,13 +95,13 @@ void write(const core::command& command, const server_facts& facts, script_form 
                     rest(), rest(), rest());
             break;
         case core::verb::extend: {
-            const std::string_view script = full ? scripts::extend : facts.extend_sha;
+            const std::string_view script = full ? scripts::extend : facts.digests.extend;
             to.push(run, arguments{{script, "1", command.key, command.token, ttl.text()}}, rest(),
                     rest(), rest(), rest());
             break;
         }
         case core::verb::release: {
-            const std::string_view script = full ? scripts::release : facts.release_sha;
+            const std::string_view script = full ? scripts::release : facts.digests.release;
             to.push(run, arguments{{script, "1", command.key, command.token}}, rest(), rest(),
                     rest());
             break;
@@ -109,7 +109,7 @@ void write(const core::command& command, const server_facts& facts, script_form 
         case core::verb::acquire_fenced:
         case core::verb::raise_fence: {
             const bool takes = command.verb == core::verb::acquire_fenced;
-            const std::string_view script = full ? scripts::fence : facts.fence_sha;
+            const std::string_view script = full ? scripts::fence : facts.digests.fence;
             const number fence(static_cast<long long>(command.fence));
             const number idle(std::chrono::milliseconds(fence_idle).count());
             to.push(run,
@@ -139,13 +139,10 @@ encoder::request_pointer encoder::encode(const batch& commands, const server_fac
 
 encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,
                                                 const server_facts& facts) {
-    if (last_ != commands || extend_sha_ != facts.extend_sha || release_sha_ != facts.release_sha ||
-        fence_sha_ != facts.fence_sha) {
+    if (last_ != commands || last_digests_ != facts.digests) {
         last_request_ = encode(*commands, facts, script_form::digest);
         last_ = commands;
-        extend_sha_ = facts.extend_sha;
-        release_sha_ = facts.release_sha;
-        fence_sha_ = facts.fence_sha;
+        last_digests_ = facts.digests;
     }
     return last_request_;
 }

@@ -37,9 +37,7 @@ private:
     shared_pool<boost::redis::request> requests_;
     std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
     request_pointer last_request_;
-    std::string extend_sha_;
-    std::string release_sha_;
-    std::string fence_sha_;
+    script_digests last_digests_;
 };
 
 }  // namespace colock::instance::redis

@@ -113,9 +113,7 @@ server_facts probe::facts() const {
             result.uptime = std::chrono::seconds(seconds);
         }
     }
-    result.extend_sha = steps_[extend_].text;
-    result.release_sha = steps_[release_].text;
-    result.fence_sha = steps_[fence_].text;
+    result.digests = {steps_[extend_].text, steps_[release_].text, steps_[fence_].text};
     return result;
 }
 

@@ -14,14 +14,21 @@
 
 namespace colock::instance::redis {
 
+/// By what a server knows our scripts.
+struct script_digests {
+    std::string extend;
+    std::string release;
+    std::string fence;
+
+    friend bool operator==(const script_digests& a, const script_digests& b) = default;
+};
+
 /// What a server that passed the probe has told.
 struct server_facts {
     std::string version;
     std::string run_id;
     std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
-    std::string extend_sha;
-    std::string release_sha;
-    std::string fence_sha;
+    script_digests digests;
 };
 
 /// What is asked on a new connection before it may vote: to log in, select the database, tell who it

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <variant>
 
@@ -87,7 +86,6 @@ public:
             resolved,  ///< `outcome()` is known
             ended,     ///< nothing is left to do; comes once
         };
-        static constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_t>::max();
 
         kind_type kind = kind_type::wait;
         core::verb verb = verb::acquire;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace colock::instance {
@@ -33,15 +32,13 @@ protected:
 
 /// A command, which instance it is for, and who wants the vote. What its votes need comes first.
 struct submission {
-    static constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_t>::max();
-
     vote_receiver* receiver = nullptr;
     command_tag tag = 0;
-    std::uint32_t target = every_instance;
+    std::uint32_t target = core::every_instance;
     core::command command;
 
     [[nodiscard]] bool is_for(std::size_t index) const noexcept {
-        return target == every_instance || target == index;
+        return target == core::every_instance || target == index;
     }
 };
 
@@ -53,7 +50,7 @@ public:
     void submit(const submission& one) {
         submissions_.push_back(one);
         earliest_deadline_ = std::min(earliest_deadline_, one.command.deadline);
-        uniform_ = uniform_ && one.target == submission::every_instance;
+        uniform_ = uniform_ && one.target == core::every_instance;
     }
 
     /// Some of it may not be wanted any more.

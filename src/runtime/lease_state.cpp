@@ -90,7 +90,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     one.tag = send.tag.value();
     one.target = send.target;
     keep_alive();
-    pending_votes_ += send.target == core::lease::action::every_instance
+    pending_votes_ += send.target == core::every_instance
                           ? static_cast<std::uint32_t>(engine_->instance_count())
                           : 1U;
     last_turn_ = engine_->turn_number();

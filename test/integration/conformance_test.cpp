@@ -796,9 +796,9 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                 const bool late = random() % 30 == 0;
                 const bool withdrawn = random() % 30 == 0;
                 const std::size_t withdrawn_from = random() % all.size();
-                const auto tag = all.submit(
-                    v, key, token, for_one ? one : colock::instance::submission::every_instance,
-                    late ? past : past + 1h);
+                const auto tag =
+                    all.submit(v, key, token, for_one ? one : colock::core::every_instance,
+                               late ? past : past + 1h);
                 if (withdrawn) {
                     all.withdraw(tag, withdrawn_from);
                 }

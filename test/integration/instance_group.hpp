@@ -60,7 +60,7 @@ public:
 
     /// Submits, for all or for one; the tag of the command, which counts from 0.
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
-                                 std::uint32_t target = instance::submission::every_instance,
+                                 std::uint32_t target = core::every_instance,
                                  core::time_point deadline = core::never) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
@@ -136,12 +136,12 @@ private:
     struct sent {
         std::string key;
         std::string token;
-        std::uint32_t target = instance::submission::every_instance;
+        std::uint32_t target = core::every_instance;
         std::vector<bool> wanted;
         std::vector<strings> votes;
 
         [[nodiscard]] bool is_for(std::size_t index) const {
-            return target == instance::submission::every_instance || target == index;
+            return target == core::every_instance || target == index;
         }
     };
 

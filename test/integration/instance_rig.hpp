@@ -10,6 +10,7 @@
 #include "instance/shared_pool.hpp"
 #include "instance_uri.hpp"
 #include "support/deadline.hpp"
+#include "support/vote_text.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
@@ -32,43 +33,6 @@
 // One instance on a bench of its own: what goes in are commands, what comes out are votes, as text.
 
 namespace colock::test {
-
-/// "granted", "denied: another", "denied: nobody", "failed: overloaded". Without remaining time.
-inline std::string to_text(const core::vote& v) {
-    switch (v.kind) {
-        case core::vote_kind::granted:
-            return "granted";
-        case core::vote_kind::denied:
-            return v.holder == core::holder::nobody ? "denied: nobody" : "denied: another";
-        case core::vote_kind::failed:
-            break;
-    }
-    switch (v.reason) {
-        case core::failure::none:
-            break;
-        case core::failure::down:
-            return "failed: down";
-        case core::failure::overloaded:
-            return "failed: overloaded";
-        case core::failure::quarantined:
-            return "failed: quarantined";
-        case core::failure::stalled:
-            return "failed: stalled";
-        case core::failure::withdrawn:
-            return "failed: withdrawn";
-        case core::failure::too_late:
-            return "failed: too late";
-        case core::failure::timeout:
-            return "failed: timeout";
-        case core::failure::connection_lost:
-            return "failed: connection lost";
-        case core::failure::server_error:
-            return "failed: server error";
-        case core::failure::unexpected_reply:
-            return "failed: unexpected reply";
-    }
-    return "failed";
-}
 
 /// Settings with which a test does not wait long.
 inline instance::redis::redis_settings quick_settings() {
@@ -169,13 +133,13 @@ public:
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
-                                 std::uint32_t target = instance::submission::every_instance,
+                                 std::uint32_t target = core::every_instance,
                                  std::uint64_t fence = 0) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
         s.token = std::move(token);
-        s.for_us = target == instance::submission::every_instance || target == own_index;
+        s.for_us = target == core::every_instance || target == own_index;
         s.turn = turn_.number();
         submitting_ = true;
         turn_.batch().submit(
@@ -286,7 +250,7 @@ public:
                          std::uint64_t fence = 0,
                          boost::source_location location = BOOST_CURRENT_LOCATION) {
         const auto tag = submit(verb, std::move(key), std::move(token), std::chrono::minutes(10),
-                                core::never, instance::submission::every_instance, fence);
+                                core::never, core::every_instance, fence);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
         return vote_on(tag);

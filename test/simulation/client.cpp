@@ -1,5 +1,7 @@
 #include "simulation/client.hpp"
 
+#include "support/vote_text.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -23,24 +25,9 @@ std::string words(core::lease_tag tag) {
 }
 
 std::string words(const core::lease::action& a) {
-    return words(a.tag) + (a.target == core::lease::action::every_instance
+    return words(a.tag) + (a.target == core::every_instance
                                ? " to all"
                                : " to instance " + std::to_string(a.target));
-}
-
-std::string words(const core::vote& v) {
-    switch (v.kind) {
-        case core::vote_kind::granted:
-            return "granted";
-        case core::vote_kind::denied:
-            return v.holder == core::holder::nobody ? "denied, no such key" : "denied, another's";
-        case core::vote_kind::failed:
-            break;
-    }
-    static constexpr const char* why[] = {
-        "?",        "down",    "overloaded",      "stalled",      "quarantined",     "withdrawn",
-        "too late", "timeout", "connection lost", "server error", "unexpected reply"};
-    return std::string("failed, ") + why[static_cast<std::size_t>(v.reason)];
 }
 
 }  // namespace
@@ -479,7 +466,7 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
     token_life& life = *r.life;
     if (world_.tracing()) {
         world_.tell(name_, "hears from instance " + std::to_string(server) + ": " + words(r.tag) +
-                               ", token " + life.token + ", " + words(v));
+                               ", token " + life.token + ", " + test::to_text(v));
     }
     --life.unanswered;
     const bool about_keys = r.tag.purpose() != purpose::raise;
@@ -520,7 +507,7 @@ std::string client::fresh_token() {
 void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
     const bool has_deadline = core::hurries(what.verb);
     checker_.on_submitted(life, what);
-    life.unanswered += what.target == core::lease::action::every_instance ? servers_.size() : 1;
+    life.unanswered += what.target == core::every_instance ? servers_.size() : 1;
     batch_.push_back({&life, what,
                       has_deadline ? now + life.lock.lease.instance_timeout : core::never,
                       life.machine.fence()});
@@ -563,7 +550,7 @@ void client::turn() {
         if (world_.tracing()) {
             world_.tell(name_, "sends " + words(s.what) + ", token " + s.life->token);
         }
-        if (s.what.target != core::lease::action::every_instance) {
+        if (s.what.target != core::every_instance) {
             send(s, s.what.target);
             continue;
         }

@@ -18,7 +18,7 @@ using core::time_point;
 
 constexpr time_point now{1000h};
 
-submission make(command_tag tag, std::uint32_t target = submission::every_instance,
+submission make(command_tag tag, std::uint32_t target = core::every_instance,
                 time_point deadline = core::never) {
     submission result;
     result.command.key = "key";
@@ -38,11 +38,11 @@ struct sample {
 };
 
 const std::vector<sample> samples = {
-    {"for all, for ever", submission::every_instance, core::never, true},
-    {"for all, until later", submission::every_instance, now + 1ns, true},
-    {"for all, until now", submission::every_instance, now, true},
-    {"for all, too late", submission::every_instance, now - 1ns, false},
-    {"for all, always too late", submission::every_instance, time_point::min(), false},
+    {"for all, for ever", core::every_instance, core::never, true},
+    {"for all, until later", core::every_instance, now + 1ns, true},
+    {"for all, until now", core::every_instance, now, true},
+    {"for all, too late", core::every_instance, now - 1ns, false},
+    {"for all, always too late", core::every_instance, time_point::min(), false},
     {"for the first", 0, core::never, false},
     {"for another", 4, now + 1ns, false},
     {"for another, too late", 4, now - 1ns, false},
@@ -55,13 +55,13 @@ BOOST_AUTO_TEST_CASE(has_what_was_submitted_in_its_order) {
     BOOST_TEST(commands.empty());
     for (command_tag tag = 0; tag != 100; ++tag) {
         BOOST_TEST(commands.size() == tag);
-        commands.submit(make(tag, tag % 5 == 0 ? tag : submission::every_instance));
+        commands.submit(make(tag, tag % 5 == 0 ? tag : core::every_instance));
         BOOST_TEST(!commands.empty());
     }
     for (command_tag tag = 0; tag != 100; ++tag) {
         const submission& one = commands.submissions()[tag];
         BOOST_TEST(one.tag == tag);
-        BOOST_TEST(one.target == (tag % 5 == 0 ? tag : submission::every_instance));
+        BOOST_TEST(one.target == (tag % 5 == 0 ? tag : core::every_instance));
         BOOST_TEST(one.command.key == "key");
         BOOST_TEST(one.command.token == "token");
     }
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(is_in_time_until_its_earliest_deadline) {
         batch commands;
         commands.submit(make(0));
         for (const auto after : order) {
-            commands.submit(make(0, submission::every_instance, now + after));
+            commands.submit(make(0, core::every_instance, now + after));
         }
         BOOST_TEST(commands.unquestioned(now));
         BOOST_TEST(commands.unquestioned(now + 1h));

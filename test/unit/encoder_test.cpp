@@ -44,7 +44,7 @@ using commands = std::vector<core::command>;
 void fill(batch& to, const commands& them) {
     command_tag tag = 0;
     for (const core::command& one : them) {
-        to.submit({nullptr, tag++, submission::every_instance, one});
+        to.submit({nullptr, tag++, core::every_instance, one});
     }
 }
 
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
 // To whom it is sent is for others to say.
 BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
     batch some;
-    for (const std::uint32_t target : {submission::every_instance, 0U, 3U}) {
+    for (const std::uint32_t target : {core::every_instance, 0U, 3U}) {
         submission one;
         one.command = make(verb::remaining, "key", "");
         one.command.deadline = core::time_point::min();

@@ -117,7 +117,7 @@ std::string describe(const lease& l, const lease::action& a) {
             if (a.tag.purpose() == purpose::extend) {
                 text += " #" + std::to_string(a.tag.round());
             }
-            if (a.target != lease::action::every_instance) {
+            if (a.target != every_instance) {
                 text += " " + std::to_string(a.target);
             }
             return text;

@@ -1,0 +1,49 @@
+#ifndef COLOCK_TEST_SUPPORT_VOTE_TEXT_HPP
+#define COLOCK_TEST_SUPPORT_VOTE_TEXT_HPP
+
+#include "core/vote.hpp"
+
+#include <string>
+
+namespace colock::test {
+
+/// "granted", "denied: another", "denied: nobody", "failed: overloaded". Without remaining time.
+inline std::string to_text(const core::vote& v) {
+    switch (v.kind) {
+        case core::vote_kind::granted:
+            return "granted";
+        case core::vote_kind::denied:
+            return v.holder == core::holder::nobody ? "denied: nobody" : "denied: another";
+        case core::vote_kind::failed:
+            break;
+    }
+    switch (v.reason) {
+        case core::failure::none:
+            break;
+        case core::failure::down:
+            return "failed: down";
+        case core::failure::overloaded:
+            return "failed: overloaded";
+        case core::failure::quarantined:
+            return "failed: quarantined";
+        case core::failure::stalled:
+            return "failed: stalled";
+        case core::failure::withdrawn:
+            return "failed: withdrawn";
+        case core::failure::too_late:
+            return "failed: too late";
+        case core::failure::timeout:
+            return "failed: timeout";
+        case core::failure::connection_lost:
+            return "failed: connection lost";
+        case core::failure::server_error:
+            return "failed: server error";
+        case core::failure::unexpected_reply:
+            return "failed: unexpected reply";
+    }
+    return "failed";
+}
+
+}  // namespace colock::test
+
+#endif

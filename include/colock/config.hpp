@@ -54,8 +54,9 @@ struct config {
     /// A server that restarts may have forgotten the locks that it had granted. So one that has been
     /// up for less than this grants none: it is `instance_state::quarantined` until every lock that
     /// it can have granted before has ended. To be no shorter than the longest ttl that anybody uses
-    /// on these instances. A server that does not tell how long it has been up is quarantined after
-    /// each connection. 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for
+    /// on these instances. How long it has been up is what its wall clock says, in whole seconds, less
+    /// one; if that clock is set forward meanwhile, the quarantine ends too early. A server that does
+    /// not tell is quarantined after each connection. 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for
     /// less, where it cannot help. Allowed: 0 to 24 h.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
 

@@ -30,6 +30,15 @@ inline time_point gone_at(time_point executed, duration ttl, const drift_bound& 
     return executed + ttl + drift.of(ttl);
 }
 
+/// When a server that says it has been up for `uptime` has been up for `quarantine`, if it said so `now`
+/// at the latest. What it says is the difference of two times of its wall clock, both rounded down to
+/// seconds: up to a second too much.
+inline time_point quarantine_end(time_point now, duration quarantine, std::chrono::seconds uptime,
+                                 const drift_bound& drift) noexcept {
+    const duration at_least = std::max(uptime - std::chrono::seconds(1), std::chrono::seconds(0));
+    return gone_at(now, quarantine - at_least, drift);
+}
+
 /// How long before the end of its validity a lease is announced lost, so that its holder can stop
 /// in time.
 inline duration loss_notice(duration ttl) noexcept {

@@ -71,6 +71,38 @@ BOOST_AUTO_TEST_CASE(what_is_held_is_put_back_in_quarantine) {
     }());
 }
 
+long uptime_of(const redis_server& server) {
+    const std::string text = server.command({"INFO", "server"}).value();
+    const std::string field = "uptime_in_seconds:";
+    return std::stol(text.substr(text.find(field) + field.size()));
+}
+
+/// A server counts the seconds of its wall clock that have begun: it may say "a second" a moment after
+/// it was started.
+BOOST_AUTO_TEST_CASE(a_server_that_says_it_has_been_up_for_longer_than_it_has) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers one(1);
+        steady_clock::time_point started;
+        for (;;) {
+            co_await async_wait_until([&] {
+                const auto now = std::chrono::system_clock::now();
+                return now - std::chrono::floor<std::chrono::seconds>(now) > 700ms;
+            });
+            started = steady_clock::now();
+            one[0].restart();
+            co_await async_wait_until([&] { return uptime_of(one[0]) > 0; });
+            if (steady_clock::now() - started < 800ms) {
+                break;
+            }
+        }
+        client locks(co_await asio::this_coro::executor, with_quarantine(one, 3s));
+        co_await async_wait_until(
+            [&] { return locks.instances()[0].state == instance_state::quarantined; });
+        BOOST_TEST((locks.instances()[0].quarantined_until >= started + 3s));
+        BOOST_TEST((locks.instances()[0].quarantined_until < started + 6s));
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);

@@ -30,12 +30,12 @@ void connection::connect() {
     probe();
 }
 
-/// As `instance::redis` does with the uptime that a server tells.
+/// As `instance::redis` does.
 void connection::probe() {
     const duration length = world_.faults().quarantine;
     if (length > duration::zero()) {
-        quarantined_until_ = core::gone_at(clock_.at(world_.now()), length - server_.uptime(),
-                                           world_.profile().drift);
+        quarantined_until_ = core::quarantine_end(clock_.at(world_.now()), length, server_.uptime(),
+                                                  world_.profile().drift);
     }
 }
 

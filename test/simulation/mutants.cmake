@@ -152,15 +152,22 @@ colock_mutant(
     NAME quarantine_off
     WHAT "an instance that has restarted grants locks at once"
     FILE test/simulation/connection.cpp
-    FIND [[quarantined_until_ = core::gone_at(]]
-    WITH [[quarantined_until_ = @MUTANT@ ? core::time_point::min() : core::gone_at(]]
+    FIND [[quarantined_until_ = core::quarantine_end(]]
+    WITH [[quarantined_until_ = @MUTANT@ ? core::time_point::min() : core::quarantine_end(]]
+)
+colock_mutant(
+    NAME uptime_is_believed
+    WHAT "a server has been up for as long as it says, in whole seconds of its wall clock"
+    FILE src/core/validity.hpp
+    FIND [[uptime - std::chrono::seconds(1)]]
+    WITH [[uptime - std::chrono::seconds(@MUTANT@ ? 0 : 1)]]
 )
 colock_mutant(
     NAME quarantine_too_short
     WHAT "the quarantine is shorter than the ttls"
     FILE test/simulation/connection.cpp
-    FIND [[length - server_.uptime()]]
-    WITH [[(@MUTANT@ ? length / 8 : length) - server_.uptime()]]
+    FIND [[length, server_.uptime()]]
+    WITH [[@MUTANT@ ? length / 8 : length, server_.uptime()]]
 )
 
 # --- After the end ----------------------------------------------------------------------------------------------------

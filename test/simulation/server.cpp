@@ -202,8 +202,11 @@ void server::destroy_all(const std::function<void(const std::string& token)>& to
     }
 }
 
-duration server::uptime() const {
-    return std::chrono::floor<std::chrono::seconds>(clock_.at(world_.now()) - started_);
+std::chrono::seconds server::uptime() const {
+    const auto whole = [](core::time_point t) {
+        return std::chrono::floor<std::chrono::seconds>(t.time_since_epoch());
+    };
+    return whole(clock_.at(world_.now())) - whole(started_);
 }
 
 true_time server::quarantined_until() const {

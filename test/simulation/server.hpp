@@ -57,7 +57,8 @@ public:
     /// When a key that it has will be gone, rounded down to a millisecond of its clock.
     [[nodiscard]] true_time lasts_until(const std::string& key);
     /// What it tells of how long it has been up: whole seconds, rounded down.
-    [[nodiscard]] duration uptime() const;
+    /// As it tells it: whole seconds.
+    [[nodiscard]] std::chrono::seconds uptime() const;
     /// When nobody takes it to be in quarantine any more, at the earliest.
     [[nodiscard]] true_time quarantined_until() const;
     /// Told of each token whose key was destroyed here.

@@ -203,15 +203,14 @@ private:
         }
     }
 
-    /// When the server has been up for long enough. Its uptime is that of a moment ago, in whole
-    /// seconds, rounded down.
+    /// When the server has been up for long enough.
     [[nodiscard]] core::time_point quarantine_end(core::time_point now) const {
         const auto& [length, drift] = settings_.quarantine;
         if (length == core::duration::zero()) {
             return core::time_point::min();
         }
-        const core::duration up = facts_.uptime.value_or(std::chrono::seconds(0));
-        return core::gone_at(now, length - up, drift);
+        return core::quarantine_end(now, length, facts_.uptime.value_or(std::chrono::seconds(0)),
+                                    drift);
     }
 
     void quarantine(core::time_point end) {

@@ -46,6 +46,17 @@ BOOST_AUTO_TEST_CASE(of_a_century_does_not_overflow) {
     BOOST_TEST((gone_at(at(0ms), century, {}) > at(century)));
 }
 
+BOOST_AUTO_TEST_CASE(a_server_has_been_up_for_a_second_less_than_it_says) {
+    const drift_bound none{0.0, 0ms};
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 0s, none)) == "15000");
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 1s, none)) == "15000");
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 4s, none)) == "12000");
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 11s, none)) == "5000");
+    BOOST_TEST((quarantine_end(at(5s), 10s, std::chrono::hours(10000), none) < at(5s)));
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, -3s, none)) == "15000");  // its clock was set back
+    BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 4s, {})) == "12072");
+}
+
 BOOST_AUTO_TEST_CASE(
     loss_is_announced_a_twentieth_of_the_ttl_before_the_end_at_most_half_a_second) {
     BOOST_TEST(in_ms(loss_notice(1s)) == "50");

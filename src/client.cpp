@@ -181,9 +181,11 @@ counters client::counters() const {
     result.renewals_failed = s.renewals_failed;
     result.healed = s.healed;
     result.released = s.released;
+    result.handed_over = s.handed_over;
     result.lost = s.lost;
     result.held = s.held;
     result.acquiring = s.acquiring;
+    result.queued = s.queued;
     result.releasing = s.releasing;
     return result;
 }

@@ -20,15 +20,32 @@ error aborted() {
     return boost::system::error_code(boost::asio::error::operation_aborted);
 }
 
+error loss_of(const runtime::lease_state& state, std::uint32_t holder) {
+    switch (state.loss(holder)) {
+        case runtime::loss_reason::none:
+            return {};
+        case runtime::loss_reason::lost:
+            return {errc::lease_lost, state.loss_details()};
+        case runtime::loss_reason::expired:
+            return {errc::lease_expired, state.loss_details()};
+        case runtime::loss_reason::max_hold:
+            return {errc::max_hold_exceeded, state.loss_details()};
+        case runtime::loss_reason::closed:
+            return {errc::client_closed, state.loss_details()};
+    }
+    return {};
+}
+
 /// The error of an operation that needs a held lease.
-error error_of(runtime::lease_result result, const runtime::lease_state& state) {
+error error_of(runtime::lease_result result, const runtime::lease_state& state,
+               std::uint32_t holder) {
     switch (result) {
         case runtime::lease_result::done:
             return {};
         case runtime::lease_result::not_held:
             return {errc::not_held, "'" + state.resource() + "'"};
         case runtime::lease_result::ended:
-            return detail::loss_of(state);
+            return loss_of(state, holder);
         case runtime::lease_result::no_quorum:
             return {errc::no_quorum, state.no_quorum_details()};
         case runtime::lease_result::cancelled:
@@ -40,10 +57,11 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state) 
 class extend_call final : public call<runtime::extend_operation> {
 public:
     extend_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<> handler,
-                std::shared_ptr<runtime::lease_state> state, std::chrono::milliseconds ttl)
-        : call(engine, std::move(handler), std::move(state), ttl) {}
+                std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
+                std::chrono::milliseconds ttl)
+        : call(engine, std::move(handler), std::move(state), holder, ttl) {}
 
-    void deliver() override { complete(error_of(result(), lease())); }
+    void deliver() override { complete(error_of(result(), lease(), holder())); }
 };
 
 release_result result_of(core::release_outcome outcome) noexcept {
@@ -63,14 +81,14 @@ class release_call final : public call<runtime::release_operation, release_resul
 public:
     release_call(const std::shared_ptr<runtime::engine>& engine,
                  detail::handler<release_result> handler,
-                 std::shared_ptr<runtime::lease_state> state)
-        : call(engine, std::move(handler), std::move(state)) {}
+                 std::shared_ptr<runtime::lease_state> state, std::uint32_t holder)
+        : call(engine, std::move(handler), std::move(state), holder) {}
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
-            complete({}, result_of(lease().release_outcome()));
+            complete({}, result_of(outcome()));
         } else {
-            complete(error_of(result(), lease()), release_result::lost);
+            complete(error_of(result(), lease(), holder()), release_result::lost);
         }
     }
 };
@@ -78,11 +96,12 @@ public:
 class wait_lost_call final : public call<runtime::loss_operation> {
 public:
     wait_lost_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<> handler,
-                   std::shared_ptr<runtime::lease_state> state)
-        : call(engine, std::move(handler), std::move(state)) {}
+                   std::shared_ptr<runtime::lease_state> state, std::uint32_t holder)
+        : call(engine, std::move(handler), std::move(state), holder) {}
 
     void deliver() override {
-        complete(result() == runtime::lease_result::ended ? error() : error_of(result(), lease()));
+        complete(result() == runtime::lease_result::ended ? error()
+                                                          : error_of(result(), lease(), holder()));
     }
 };
 
@@ -94,22 +113,6 @@ void complete_not_held(detail::handler<Results...> handler, Results... results) 
 }
 
 }  // namespace
-
-error detail::loss_of(const runtime::lease_state& state) {
-    switch (state.loss()) {
-        case runtime::loss_reason::none:
-            return {};
-        case runtime::loss_reason::lost:
-            return {errc::lease_lost, state.loss_details()};
-        case runtime::loss_reason::expired:
-            return {errc::lease_expired, state.loss_details()};
-        case runtime::loss_reason::max_hold:
-            return {errc::max_hold_exceeded, state.loss_details()};
-        case runtime::loss_reason::closed:
-            return {errc::client_closed, state.loss_details()};
-    }
-    return {};
-}
 
 std::string_view to_string(release_result result) noexcept {
     switch (result) {
@@ -125,81 +128,84 @@ std::string_view to_string(release_result result) noexcept {
 
 lease& lease::operator=(lease&& other) noexcept {
     lease mine(std::move(other));
-    state_.swap(mine.state_);
+    std::swap(held_, mine.held_);
     return *this;  // and what was ours is handed over
 }
 
 /// Of a lease that is not empty.
-void lease::hand_over() noexcept {
-    const auto state = std::move(state_);
+void lease::let_go() noexcept {
+    const holding held = std::move(held_);
     try {
-        state->owner()->run([state] { state->let_go(); });
+        held.state->owner()->run([held] { held.state->let_go(held.holder); });
     } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then the ttl ends the lock
     }
 }
 
 lease::executor_type lease::get_executor() const noexcept {
-    return executor_of(state_);
+    return executor_of(held_);
 }
 
 std::string_view lease::resource() const noexcept {
-    return state_ ? std::string_view(state_->resource()) : std::string_view();
+    return held_.state ? std::string_view(held_.state->resource()) : std::string_view();
 }
 
 std::string_view lease::token() const noexcept {
-    return state_ ? state_->token() : std::string_view();
+    return held_.state ? held_.state->token() : std::string_view();
 }
 
 std::uint64_t lease::fence() const {
-    if (!state_) {
+    if (!held_.state) {
         throw lock_error(errc::not_held);
     }
-    if (state_->fence() == 0) {
-        throw lock_error({errc::not_fenced, "'" + state_->resource() + "'"});
+    if (held_.state->fence() == 0) {
+        throw lock_error({errc::not_fenced, "'" + held_.state->resource() + "'"});
     }
-    return state_->fence();
+    return held_.state->fence();
 }
 
 lease::time_point lease::valid_until() const noexcept {
-    return state_ ? state_->valid_until() : time_point::min();
+    return held_.state ? held_.state->valid_until(held_.holder) : time_point::min();
 }
 
 bool lease::valid() const noexcept {
-    return state_ && std::chrono::steady_clock::now() < state_->valid_until();
+    return std::chrono::steady_clock::now() < valid_until();
 }
 
 error lease::loss() const {
-    return state_ ? detail::loss_of(*state_) : error();
+    return held_.state ? loss_of(*held_.state, held_.holder) : error();
 }
 
-lease::executor_type lease::executor_of(const state_pointer& state) noexcept {
-    return state ? state->owner()->user_executor() : executor_type(boost::asio::system_executor());
+lease::executor_type lease::executor_of(const holding& held) noexcept {
+    return held.state ? held.state->owner()->user_executor()
+                      : executor_type(boost::asio::system_executor());
 }
 
 void lease::check_ttl(std::chrono::milliseconds ttl) {
     detail::check_ttl("ttl", ttl);
 }
 
-void lease::start_extend(const state_pointer& state, std::chrono::milliseconds ttl,
+void lease::start_extend(const holding& held, std::chrono::milliseconds ttl,
                          detail::handler<> handler) {
-    if (state) {
-        start_call<extend_call>(state->owner(), std::move(handler), state, ttl);
+    if (held.state) {
+        start_call<extend_call>(held.state->owner(), std::move(handler), held.state, held.holder,
+                                ttl);
     } else {
         complete_not_held<>(std::move(handler));
     }
 }
 
-void lease::start_release(const state_pointer& state, detail::handler<release_result> handler) {
-    if (state) {
-        start_call<release_call>(state->owner(), std::move(handler), state);
+void lease::start_release(const holding& held, detail::handler<release_result> handler) {
+    if (held.state) {
+        start_call<release_call>(held.state->owner(), std::move(handler), held.state, held.holder);
     } else {
         complete_not_held<release_result>(std::move(handler), release_result::lost);
     }
 }
 
-void lease::start_wait_lost(const state_pointer& state, detail::handler<> handler) {
-    if (state) {
-        start_call<wait_lost_call>(state->owner(), std::move(handler), state);
+void lease::start_wait_lost(const holding& held, detail::handler<> handler) {
+    if (held.state) {
+        start_call<wait_lost_call>(held.state->owner(), std::move(handler), held.state,
+                                   held.holder);
     } else {
         complete_not_held<>(std::move(handler));
     }

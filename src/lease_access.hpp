@@ -5,6 +5,7 @@
 
 #include "runtime/lease_state.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -12,13 +13,11 @@ namespace colock::detail {
 
 /// Lets the library make leases.
 struct lease_access {
-    static lease make(std::shared_ptr<runtime::lease_state> state) noexcept {
-        return lease(std::move(state));
+    /// `holder` as in `runtime::lease_state`.
+    static lease make(std::shared_ptr<runtime::lease_state> state, std::uint32_t holder) noexcept {
+        return lease({std::move(state), holder});
     }
 };
-
-/// The error that tells why a lease ended by itself; none if it did not.
-error loss_of(const runtime::lease_state& state);
 
 }  // namespace colock::detail
 

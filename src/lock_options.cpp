@@ -18,6 +18,7 @@ void lock_options::validate() const {
     check_range("max_hold", max_hold, milliseconds(0), std::chrono::hours(24 * 365));
     check_range("retry.maximum", retry.maximum, least, std::chrono::minutes(1));
     check_range("retry.initial", retry.initial, least, retry.maximum);
+    check_range("handoff_time", handoff_time, milliseconds(0), std::chrono::hours(1));
     check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));
 }
 

@@ -8,9 +8,11 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/container_hash/hash.hpp>
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock {
@@ -44,7 +46,7 @@ public:
 
     void deliver() override {
         complete(error_of(result(), std::move(details())),
-                 detail::lease_access::make(take_lease()));
+                 detail::lease_access::make(take_lease(), holder()));
     }
 };
 
@@ -57,7 +59,7 @@ public:
 
     void deliver() override {
         if (result() == runtime::acquire_result::granted) {
-            complete({}, detail::lease_access::make(take_lease()));
+            complete({}, detail::lease_access::make(take_lease(), holder()));
         } else if (result() == runtime::acquire_result::contended) {
             complete({}, std::nullopt);
         } else {
@@ -71,6 +73,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const runtime::engine& engin
                                                     const lock_options& options) {
     auto spec = std::make_shared<runtime::lock_spec>();
     spec->key = engine.settings().key_prefix + resource;
+    spec->key_hash = boost::hash<std::string_view>()(spec->key);
     spec->resource = std::move(resource);
     spec->lease.instances = engine.instance_count();
     spec->lease.ttl = options.ttl;
@@ -82,6 +85,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const runtime::engine& engin
     spec->retry = {options.retry.initial, options.retry.maximum};
     spec->attempts = options.retry.attempts;
     spec->unavailable_timeout = options.unavailable_timeout;
+    spec->handoff = {options.handoff_limit, options.handoff_time};
     return spec;
 }
 

@@ -18,7 +18,7 @@ namespace colock {
 
 /// How a release ended.
 enum class release_result {
-    /// A quorum of instances deleted our key.
+    /// A quorum of instances deleted our key; or the client passed the lease on to the next in line.
     released,
     /// The lease had run out: the keys were gone when the release came.
     expired,
@@ -56,8 +56,8 @@ public:
 
     /// Hands the release to the client, unless it was released already. Never blocks nor throws.
     ~lease() {
-        if (state_) {
-            hand_over();
+        if (held_.state) {
+            let_go();
         }
     }
 
@@ -67,7 +67,8 @@ public:
     /// The name that was locked, without the key prefix. Empty for an empty lease.
     [[nodiscard]] std::string_view resource() const noexcept;
 
-    /// The random value by which the instances know this lease. Empty for an empty lease.
+    /// The random value by which the instances know this lease, and others to whom it was or will be
+    /// passed on inside the client. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
     /// The fencing token (`lock_options::fencing`): a number below 2^53 that is larger than the fence
@@ -111,11 +112,13 @@ public:
     template <typename CompletionToken = boost::asio::deferred_t>
     auto extend(std::chrono::milliseconds ttl, CompletionToken&& token = {}) {
         check_ttl(ttl);
-        return boost::asio::async_initiate<CompletionToken, void(error)>(
-            extend_initiation{{state_}}, token, ttl);
+        return boost::asio::async_initiate<CompletionToken, void(error)>(extend_initiation{{held_}},
+                                                                         token, ttl);
     }
 
-    /// Deletes the key on every instance where it still holds our token. The watchdog stops first.
+    /// Passes the lease on to whoever of this client is the next in line, if it may
+    /// (`lock_options::handoff_limit`); else deletes the key on every instance where it still holds our
+    /// token. The watchdog stops first.
     /// Idempotent: once more gives the same result. Completes when a quorum has answered; the
     /// instances that have not are seen to in the background.
     ///
@@ -129,7 +132,7 @@ public:
     template <typename CompletionToken = boost::asio::deferred_t>
     auto release(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error, release_result)>(
-            release_initiation{{state_}}, token);
+            release_initiation{{held_}}, token);
     }
 
     /// Completes, without error, when the lease is lost, expired or held for too long: a little
@@ -142,51 +145,56 @@ public:
     template <typename CompletionToken = boost::asio::deferred_t>
     auto wait_lost(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
-            wait_lost_initiation{{state_}}, token);
+            wait_lost_initiation{{held_}}, token);
     }
 
 private:
     friend struct detail::lease_access;
-    using state_pointer = std::shared_ptr<runtime::lease_state>;
+
+    /// What the client knows of a lease, and which of its holders we are: the client may pass it on.
+    struct holding {
+        std::shared_ptr<runtime::lease_state> state;
+        std::uint32_t holder = 0;
+    };
 
     struct initiation {
         using executor_type = lease::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(state); }
-        state_pointer state;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(held); }
+        holding held;
     };
     struct extend_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, std::chrono::milliseconds ttl) const {
-            start_extend(this->state, ttl,
+            start_extend(this->held, ttl,
                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct release_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_release(this->state,
+            start_release(this->held,
                           detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
     };
     struct wait_lost_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_wait_lost(this->state, detail::deliver_to(std::forward<Handler>(handler),
-                                                            this->get_executor()));
+            start_wait_lost(this->held, detail::deliver_to(std::forward<Handler>(handler),
+                                                           this->get_executor()));
         }
     };
 
-    explicit lease(state_pointer state) noexcept : state_(std::move(state)) {}
+    explicit lease(holding held) noexcept : held_(std::move(held)) {}
 
-    static executor_type executor_of(const state_pointer& state) noexcept;
+    static executor_type executor_of(const holding& held) noexcept;
     static void check_ttl(std::chrono::milliseconds ttl);
-    static void start_extend(const state_pointer& state, std::chrono::milliseconds ttl,
+    static void start_extend(const holding& held, std::chrono::milliseconds ttl,
                              detail::handler<> handler);
-    static void start_release(const state_pointer& state, detail::handler<release_result> handler);
-    static void start_wait_lost(const state_pointer& state, detail::handler<> handler);
-    void hand_over() noexcept;
+    static void start_release(const holding& held, detail::handler<release_result> handler);
+    static void start_wait_lost(const holding& held, detail::handler<> handler);
+    void let_go() noexcept;
 
-    state_pointer state_;
+    holding held_;
 };
 
 }  // namespace colock

@@ -14,7 +14,8 @@ struct retry_options {
     std::chrono::milliseconds initial{4};
     /// The longest wait. Allowed: `initial` to 1 minute.
     std::chrono::milliseconds maximum{250};
-    /// Give up with `errc::contended` after so many attempts; 0 = never.
+    /// Give up with `errc::contended` after so many attempts; 0 = never. Who has others of this client
+    /// before it gives up when it might have made so many attempts meanwhile.
     std::size_t attempts = 0;
 };
 
@@ -34,12 +35,25 @@ struct lock_options {
     /// and it is released. 0: no limit. Counted from the grant. Allowed: 0 to a year.
     std::chrono::milliseconds max_hold{0};
 
-    /// How a waiting `acquire` polls.
+    /// How a waiting `acquire` polls, when nobody of this client is before it.
     retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
     /// answered. 0: at the first such attempt. Allowed: 0 to 1 h.
     std::chrono::milliseconds unavailable_timeout{1000};
+
+    /// Those of one client who wait for the same name stand in line, and a lease that is let go is
+    /// passed on to the first of them without asking a server: so many times, and within so much
+    /// time after the servers granted it. Then it is really released, and the client leaves the name
+    /// to others for a moment (two round trips, or a sixteenth of the time for which it had it; 10 ms
+    /// at most) before the next in line asks for it.
+    ///
+    /// A lease is not passed on to a lock with other options, nor if it was extended to another ttl,
+    /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left.
+    ///
+    /// 0 of either: never. `handoff_time`: 0 to 1 h.
+    std::size_t handoff_limit = 64;
+    std::chrono::milliseconds handoff_time{50};
 
     /// Gives every lease a fence: `lease::fence()`, by which a resource can tell who is behind the
     /// times. Costs a second round trip when the servers' counters differ: at the first use of a

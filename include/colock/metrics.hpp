@@ -5,7 +5,7 @@
 
 namespace colock {
 
-/// What a client has done since it was made. All but the last three only ever grow.
+/// What a client has done since it was made. All but the last four only ever grow.
 struct counters {
     std::uint64_t attempts = 0;         ///< rounds sent to acquire a lock
     std::uint64_t acquired = 0;         ///< leases handed out
@@ -16,10 +16,12 @@ struct counters {
     std::uint64_t renewed = 0;          ///< renewals won, by the watchdog or by `extend`
     std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum
     std::uint64_t healed = 0;           ///< keys put back on an instance that had lost them
-    std::uint64_t released = 0;         ///< leases released by a quorum
+    std::uint64_t released = 0;         ///< leases released by a quorum, or passed on
+    std::uint64_t handed_over = 0;      ///< of those: passed on to somebody else of this client
     std::uint64_t lost = 0;             ///< leases announced lost, expired or held too long
     std::uint64_t held = 0;             ///< leases held now
     std::uint64_t acquiring = 0;        ///< acquire operations running now
+    std::uint64_t queued = 0;           ///< of those: waiting for others of this client
     std::uint64_t releasing = 0;        ///< releases and undos that some instance has yet to answer
 };
 

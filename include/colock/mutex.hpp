@@ -23,7 +23,9 @@ namespace colock {
 /// what is held is the `lease`. Not reentrant. Cheap to make and to copy; may outlive its client,
 /// and then fails with `client_closed`.
 ///
-/// Fairness: none among contenders; they poll with jittered backoff.
+/// Fairness: those of one client are served in the order in which they came, and mostly without asking
+/// a server: see `lock_options::handoff_limit`. Between clients there is no order; the first in line of
+/// each polls with jittered backoff.
 ///
 /// Thread-safety: distinct objects safe; shared objects: const members safe. Starting an operation
 /// counts as use of the client: see `config::thread_safe`.
@@ -64,7 +66,8 @@ public:
             acquire_initiation{{engine_, spec_}}, token);
     }
 
-    /// One round: the lock if it is free now, else an empty optional.
+    /// One round: the lock if it is free now, else an empty optional. If others of this client have it
+    /// or wait for it, that is known without a round.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
     /// - Errors: as `acquire`, at once; that somebody else has the lock is no error.

@@ -123,6 +123,15 @@ public:
 
     action resume(const event& e, time_point now);
 
+    /// Before the start: as others of this process know, no quorum has answered since then.
+    void no_quorum_since(time_point since) noexcept { unavailable_since_ = since; }
+
+    /// Since when no quorum has answered; never, if it has.
+    [[nodiscard]] time_point no_quorum_since() const noexcept { return unavailable_since_; }
+
+    /// When the wait for the next attempt ends, or the last such wait did.
+    [[nodiscard]] time_point next_attempt() const noexcept { return backoff_end_; }
+
     /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
     /// any other it is false, and `resume` has to be fed with it.
     bool note(std::size_t index, const vote& v) {

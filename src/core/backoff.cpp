@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace colock::core {
+namespace {
+
+duration twice(duration d, duration most) noexcept {
+    return d > most / 2 ? most : d * 2;
+}
+
+}  // namespace
 
 duration backoff::delay(std::size_t tries, std::uint64_t random) const noexcept {
     duration ceiling = std::min(initial, maximum);
@@ -10,10 +17,25 @@ duration backoff::delay(std::size_t tries, std::uint64_t random) const noexcept 
         return duration::zero();
     }
     for (; tries != 0 && ceiling < maximum; --tries) {
-        ceiling = ceiling > maximum / 2 ? maximum : ceiling * 2;
+        ceiling = twice(ceiling, maximum);
     }
     const auto half = static_cast<std::uint64_t>(ceiling.count()) / 2;
     return duration(static_cast<duration::rep>(half + random % (half + 1)));
+}
+
+duration backoff::longest_total(std::size_t tries) const noexcept {
+    duration total = duration::zero();
+    duration ceiling = std::min(initial, maximum);
+    for (; tries > 1 && ceiling < maximum; --tries) {
+        total += ceiling;
+        ceiling = twice(ceiling, maximum);
+    }
+    if (tries <= 1 || ceiling <= duration::zero()) {
+        return total;
+    }
+    const auto room = static_cast<std::size_t>((duration::max() - total) / ceiling);
+    return tries - 1 > room ? duration::max()
+                            : total + static_cast<duration::rep>(tries - 1) * ceiling;
 }
 
 std::uint64_t next_random(std::uint64_t& state) noexcept {

@@ -16,6 +16,11 @@ struct backoff {
     /// The wait before try number `tries` + 1: drawn by `random` from the upper half of
     /// `min(maximum, initial * 2^tries)`, so that those who collided once do not stay in step.
     [[nodiscard]] duration delay(std::size_t tries, std::uint64_t random) const noexcept;
+
+    /// The longest that all waits between `tries` tries can be together.
+    [[nodiscard]] duration longest_total(std::size_t tries) const noexcept;
+
+    friend bool operator==(const backoff& a, const backoff& b) = default;
 };
 
 /// The next random number of a sequence (splitmix64, S. Vigna, https://prng.di.unimi.it/): enough for

@@ -63,6 +63,13 @@ lease::action lease::close() {
     return action::lost(*lost_);
 }
 
+bool lease::may_hand_over(time_point now) const noexcept {
+    return phase_ == phase::held && !lost_ && !settings_->fencing &&
+           settings_->renew_interval > duration::zero() && ttl_ == settings_->ttl &&
+           watchdog().undisturbed() && watchdog().ttl() == settings_->ttl &&
+           watchdog().valid_until() - now >= settings_->ttl / 2;
+}
+
 lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now) {
     if (phase_ == phase::held && tag.purpose() == purpose::extend) {
         return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now));

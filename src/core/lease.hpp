@@ -31,6 +31,8 @@ struct lease_settings {
     bool fencing = false;
     /// Between tries to give back what could not be.
     backoff release_retry{milliseconds(20), milliseconds(2000)};
+
+    friend bool operator==(const lease_settings& a, const lease_settings& b) = default;
 };
 
 /// Says what a command of a lease was sent for; comes back with its vote.
@@ -171,6 +173,13 @@ public:
 
     /// Lets it be lost.
     action close();
+
+    /// Whether somebody else in the same process may have it, in place of a release and an acquire:
+    /// it is renewed, has the ttl that it was taken with, and most of that is left.
+    [[nodiscard]] bool may_hand_over(time_point now) const noexcept;
+
+    /// It has another holder.
+    void hand_over(time_point now) noexcept { renewing().hand_over(now); }
 
     // The world.
 

@@ -98,6 +98,14 @@ public:
 
     action resume(const event& e, time_point now);
 
+    /// It has another holder, whose time to hold it begins.
+    void hand_over(time_point now) noexcept { granted_at_ = now; }
+
+    /// Nobody has asked for another ttl and waits for the answer.
+    [[nodiscard]] bool undisturbed() const noexcept {
+        return !wanted_ && !answer_ && !(state_ == state::voting && asked_for_);
+    }
+
     /// The end of the validity as it stands.
     [[nodiscard]] time_point valid_until() const noexcept { return valid_until_; }
 

@@ -12,6 +12,8 @@ struct drift_bound {
     double factor = 0.01;
     duration minimum = milliseconds(2);
 
+    friend bool operator==(const drift_bound& a, const drift_bound& b) = default;
+
     [[nodiscard]] duration of(duration ttl) const noexcept {
         return minimum +
                duration(static_cast<duration::rep>(static_cast<double>(ttl.count()) * factor));

@@ -5,6 +5,7 @@
 #include "runtime/lease_state.hpp"
 #include "runtime/recycling_allocator.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace colock::runtime {
@@ -56,29 +57,102 @@ void acquire_operation::start() {
     engine_->add(*this);
     if (engine_->closing()) {
         on_close();
-    } else if (engine_->starting()) {
-        waiting_for_start_ = true;
+        return;
+    }
+    queue_ = engine_->queues().find(*spec_);
+    if (queue_ != nullptr) {
+        stand_in_line();
+    } else {
+        queue_ = &engine_->queues().open(*spec_);
+        begin();
+    }
+}
+
+/// Not for those who do not wait, or whose attempts would be over at once.
+void acquire_operation::stand_in_line() {
+    arrived_ = std::chrono::steady_clock::now();
+    core::time_point until = deadline_;
+    if (spec_->attempts != 0 && until > arrived_) {
+        const core::duration patience = spec_->retry.longest_total(spec_->attempts);
+        until = patience < until - arrived_ ? arrived_ + patience : until;
+    }
+    stage_ = stage::in_line;
+    queue_->push(*this);
+    ++engine_->count().queued;
+    if (until <= arrived_) {
+        finish(acquire_result::contended);
+    } else {
+        wait(until);
+    }
+}
+
+void acquire_operation::begin() {
+    if (!self_) {
+        return;  // it was cancelled meanwhile
+    }
+    if (engine_->starting()) {
+        stage_ = stage::waiting_for_start;
         if (deadline_ != core::time_point::min()) {
             wait(deadline_);
         }
+    } else if (queue_->next_attempt() > engine_->recent_time()) {
+        stage_ = stage::stepping_aside;
+        wait(std::min(queue_->next_attempt(), deadline_));
     } else {
-        drive(core::acquire::event::start());
+        start_attempts();
     }
+}
+
+void acquire_operation::start_attempts() {
+    stage_ = stage::attempting;
+    if (queue_->no_quorum_since() != core::never) {
+        machine_.no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
+    }
+    drive(core::acquire::event::start());
+}
+
+void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
+    lease_ = std::move(lease);
+    holder_ = lease_->holder();
+    ++engine_->count().acquired;
+    finish(acquire_result::granted);
+}
+
+bool acquire_operation::fails_with(const acquire_operation& first, core::time_point now) {
+    const core::time_point since = std::max(first.machine_.no_quorum_since(), arrived_);
+    if (now - since < spec_->unavailable_timeout) {
+        return false;
+    }
+    details_ = first.details_;
+    finish(first.result_);
+    return true;
 }
 
 void acquire_operation::cancel() {
     if (self_) {
-        waiting_for_start_ = false;
         drive(core::acquire::event::cancel());
     }
 }
 
 void acquire_operation::on_instances_changed(bool quorum_is_back) {
-    if (waiting_for_start_ && !engine_->starting()) {
-        waiting_for_start_ = false;
-        drive(core::acquire::event::start());
-    } else if (!waiting_for_start_ && quorum_is_back) {
-        drive(core::acquire::event::wake());
+    switch (stage_) {
+        case stage::in_line:
+            break;
+        case stage::stepping_aside:
+            if (quorum_is_back) {
+                start_attempts();
+            }
+            break;
+        case stage::waiting_for_start:
+            if (!engine_->starting()) {
+                start_attempts();
+            }
+            break;
+        case stage::attempting:
+            if (quorum_is_back) {
+                drive(core::acquire::event::wake());
+            }
+            break;
     }
 }
 
@@ -102,8 +176,18 @@ void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) 
 }
 
 void acquire_operation::on_time(core::time_point /*now*/) {
-    drive(std::exchange(waiting_for_start_, false) ? core::acquire::event::start()
-                                                   : core::acquire::event::timer());
+    switch (stage_) {
+        case stage::in_line:
+            finish(acquire_result::contended);
+            break;
+        case stage::stepping_aside:
+        case stage::waiting_for_start:
+            start_attempts();
+            break;
+        case stage::attempting:
+            drive(core::acquire::event::timer());
+            break;
+    }
 }
 
 void acquire_operation::drive(core::acquire::event event) {
@@ -125,7 +209,8 @@ void acquire_operation::drive(core::acquire::event event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                lease_->hold(machine_.sent(), action.time, now, machine_.fence());
+                queue_->begin_tenure(machine_.sent(), now);
+                lease_->hold(*queue_, machine_.sent(), action.time, now, machine_.fence());
                 ++engine_->count().acquired;
                 finish(acquire_result::granted);
                 return;
@@ -183,13 +268,41 @@ void acquire_operation::finish(acquire_result result) {
         }
     }
     engine_->stop_waiting(*this);
-    unlink();
+    member_of_engine::unlink();
     --engine_->count().acquiring;
     engine_->deliver_later(std::move(self_));
+    leave_queue(result);
+}
+
+void acquire_operation::leave_queue(acquire_result result) {
+    lock_queue* const queue = std::exchange(queue_, nullptr);
+    if (queue == nullptr) {
+        return;
+    }
+    if (in_line()) {
+        queue->remove(*this);
+        --engine_->count().queued;
+    } else if (result != acquire_result::granted) {
+        if (stage_ == stage::attempting) {
+            queue->give_up(machine_.next_attempt(), machine_.no_quorum_since());
+        }
+        if (result == acquire_result::no_quorum || result == acquire_result::too_slow) {
+            const core::time_point now = engine_->recent_time();
+            while (!queue->empty() && queue->front().fails_with(*this, now)) {
+            }
+        }
+        engine_->advance(*queue);
+    }  // else the lease is at the key
 }
 
 /// Writes the story of an error; an empty optional and a cancellation need none.
 void acquire_operation::explain(acquire_result result) {
+    if (in_line()) {
+        if (result == acquire_result::contended && deadline_ == core::never) {
+            details_ = describe(spec_->resource) + ": others of this client are before it in line";
+        }
+        return;
+    }
     const bool is_error = result == acquire_result::no_quorum ||
                           result == acquire_result::too_slow ||
                           (result == acquire_result::contended && deadline_ == core::never);
@@ -200,6 +313,9 @@ void acquire_operation::explain(acquire_result result) {
 
 void acquire_operation::on_abandon() noexcept {
     engine_->stop_waiting(*this);
+    if (in_line()) {
+        queue_->remove(*this);
+    }
     if (lease_) {
         lease_->detach();
     }

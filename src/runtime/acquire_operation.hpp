@@ -4,6 +4,7 @@
 #include "core/acquire.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "runtime/lock_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/timer_queue.hpp"
@@ -30,12 +31,13 @@ enum class acquire_result : std::uint8_t {
     closed,
 };
 
-/// Drives `core::acquire`: sends its attempts, each with a `lease_state` of its own, and feeds it the
-/// votes.
-class acquire_operation : public operation,
-                          public boost::intrusive::list_base_hook<
-                              boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
-                          private timed {
+using member_of_engine =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<engine>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+/// Waits in line, if others of the client are at its key; then drives `core::acquire`: sends its
+/// attempts, each with a `lease_state` of its own, and feeds it the votes. Or is handed a lease.
+class acquire_operation : public operation, public member_of_engine, public queued, private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
     acquire_operation(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
@@ -52,6 +54,20 @@ public:
     void on_close();
     void on_abandon() noexcept;
 
+    /// Nobody is before it any more.
+    void begin();
+
+    // From the one who is at the key:
+
+    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+
+    /// It has the lease now.
+    void receive(std::shared_ptr<lease_state> lease);
+
+    /// Fails with the one who was at the key, if it has waited as long as it may for a quorum that is
+    /// not there since `no_quorum_since`.
+    [[nodiscard]] bool fails_with(const acquire_operation& first, core::time_point now);
+
     // From the attempt's lease_state:
 
     void on_vote(std::size_t index, const core::vote& vote);
@@ -61,11 +77,23 @@ public:
 protected:
     [[nodiscard]] acquire_result result() const noexcept { return result_; }
     [[nodiscard]] std::shared_ptr<lease_state> take_lease() noexcept { return std::move(lease_); }
+    /// Which of the lease's holders it has become.
+    [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
     [[nodiscard]] std::string& details() noexcept { return details_; }
     [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
 
 private:
+    enum class stage : std::uint8_t {
+        in_line,
+        stepping_aside,     ///< first, but it is too early for an attempt
+        waiting_for_start,  ///< first, but the instances are still connecting for the first time
+        attempting,
+    };
+
     void on_time(core::time_point now) override;
+    void stand_in_line();
+    void leave_queue(acquire_result result);
+    void start_attempts();
     void drive(core::acquire::event event);
     void begin_attempt(core::time_point now);
     void give_back();
@@ -80,7 +108,10 @@ private:
     core::acquire machine_;
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
     std::shared_ptr<operation> self_;     // while running
-    bool waiting_for_start_ = false;
+    lock_queue* queue_ = nullptr;         // while running
+    core::time_point arrived_{};
+    std::uint32_t holder_ = 0;
+    stage stage_ = stage::in_line;
     bool closing_ = false;
     acquire_result result_ = acquire_result::cancelled;
     std::string details_;

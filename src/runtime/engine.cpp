@@ -173,6 +173,7 @@ void engine::turn() {
         throw;
     }
     turn_scheduled_ = false;
+    begin_next();
     if (!finished_.empty()) {  // what the handlers have finished in their turn
         schedule_turn();
     }
@@ -205,6 +206,25 @@ void engine::deliver_finished() {
     while (next_to_deliver_ != delivering_.size()) {
         const auto operation = std::move(delivering_[next_to_deliver_++]);
         operation->deliver();
+    }
+}
+
+void engine::advance(lock_queue& queue) {
+    if (queue.empty()) {
+        queues_.close(queue);
+    } else {
+        next_.push_back(
+            std::static_pointer_cast<acquire_operation>(queue.next().shared_from_this()));
+        --statistics_.queued;
+        schedule_turn();
+    }
+}
+
+void engine::begin_next() {
+    while (!next_.empty()) {
+        for (const auto& operation : std::exchange(next_, {})) {
+            operation->begin();
+        }
     }
 }
 
@@ -296,6 +316,7 @@ void engine::abandon() noexcept {
         leases_.pop_front();
         lease.on_abandon();
     }
+    const auto next = std::exchange(next_, {});
     const auto finished = std::exchange(finished_, {});
     const auto delivering = std::exchange(delivering_, {});
     const auto waiters = std::exchange(close_waiters_, {});

@@ -9,6 +9,7 @@
 #include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/lease_state.hpp"
+#include "runtime/lock_queue.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
@@ -62,8 +63,8 @@ private:
 /// What happened, for `colock::counters`. Written on the engine's executor.
 struct statistics {
     counter attempts, acquired, contended, unavailable, undone, cancelled;
-    counter renewed, renewals_failed, healed, released, lost;
-    counter held, acquiring, releasing;
+    counter renewed, renewals_failed, healed, released, handed_over, lost;
+    counter held, acquiring, queued, releasing;
 };
 
 /// Waits for the engine to have closed.
@@ -186,6 +187,12 @@ public:
     /// Has the operation's `deliver` called in the next turn.
     void deliver_later(std::shared_ptr<operation> finished);
 
+    [[nodiscard]] lock_queues& queues() noexcept { return queues_; }
+
+    /// Who was at the key is so no more: the next in line, if there is one, begins at the end of the
+    /// turn.
+    void advance(lock_queue& queue);
+
     void add(acquire_operation& running) { acquiring_.push_back(running); }
     void add(lease_state& lease) { leases_.push_back(lease); }
     void release_started() noexcept { ++statistics_.releasing; }
@@ -207,6 +214,7 @@ private:
     void schedule_turn();
     void turn();
     void deliver_finished();
+    void begin_next();
     void send_batch();
     void arm();
     void wait_for_timer();
@@ -241,7 +249,10 @@ private:
     std::vector<std::shared_ptr<operation>> delivering_;
     std::size_t next_to_deliver_ = 0;
 
-    boost::intrusive::list<acquire_operation, boost::intrusive::constant_time_size<false>>
+    lock_queues queues_;
+    std::vector<std::shared_ptr<acquire_operation>> next_;  // at their keys, and about to begin
+    boost::intrusive::list<acquire_operation, boost::intrusive::base_hook<member_of_engine>,
+                           boost::intrusive::constant_time_size<false>>
         acquiring_;
     boost::intrusive::list<lease_state, boost::intrusive::constant_time_size<false>> leases_;
 

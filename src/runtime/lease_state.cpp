@@ -57,6 +57,11 @@ void release_operation::start() {
     lease().release(std::static_pointer_cast<release_operation>(shared_from_this()));
 }
 
+void release_operation::resolve(core::release_outcome outcome) {
+    outcome_ = outcome;
+    finish(result_of(outcome));
+}
+
 void loss_operation::start() {
     lease().wait_lost(std::static_pointer_cast<loss_operation>(shared_from_this()));
 }
@@ -118,9 +123,10 @@ void lease_state::raise(std::uint64_t fence, core::time_point now) {
     submit(machine_.raise(fence), now);
 }
 
-void lease_state::hold(core::time_point sent, core::time_point valid_until, core::time_point now,
-                       std::uint64_t fence) {
+void lease_state::hold(lock_queue& queue, core::time_point sent, core::time_point valid_until,
+                       core::time_point now, std::uint64_t fence) {
     attempt_ = nullptr;
+    queue_ = &queue;
     ++engine_->count().held;
     drive(machine_.hold(sent, valid_until, now, fence), now);
 }
@@ -129,8 +135,8 @@ void lease_state::give_back() {
     if (machine_.may_have_keys()) {
         ++engine_->count().undone;
     }
-    before_release();
     const core::time_point now = std::chrono::steady_clock::now();
+    before_release(now);
     drive(machine_.give_back(now), now);
 }
 
@@ -205,7 +211,7 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
                 action = end_extend(action.success, now);
                 continue;
             case kind::lost:
-                on_lost(reason_for(action.why));
+                on_lost(reason_for(action.why), now);
                 break;
             case kind::resolved:
                 on_resolved();
@@ -242,11 +248,19 @@ core::lease::action lease_state::end_extend(bool success, core::time_point now) 
     return extends.empty() ? machine_.next(now) : machine_.extend(extends.front()->ttl(), now);
 }
 
+bool lease_state::is_held_by(const lease_operation& asker) const noexcept {
+    return machine_.held() && loss(asker.holder()) == loss_reason::none &&
+           asker.holder() == holder();
+}
+
+/// Of an operation whose lease is not held.
+lease_result lease_state::result_without(const lease_operation& asker) const noexcept {
+    return loss(asker.holder()) == loss_reason::none ? lease_result::not_held : lease_result::ended;
+}
+
 void lease_state::extend(std::shared_ptr<extend_operation> asker) {
-    if (loss() != loss_reason::none) {
-        asker->finish(lease_result::ended);
-    } else if (!machine_.held()) {
-        asker->finish(lease_result::not_held);
+    if (!is_held_by(*asker)) {
+        asker->finish(result_without(*asker));
     } else {
         auto& extends = rare().extends;
         extends.push_back(std::move(asker));
@@ -258,10 +272,8 @@ void lease_state::extend(std::shared_ptr<extend_operation> asker) {
 }
 
 void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
-    if (loss() != loss_reason::none) {
-        asker->finish(lease_result::ended);
-    } else if (!machine_.held()) {
-        asker->finish(lease_result::not_held);
+    if (!is_held_by(*asker)) {
+        asker->finish(result_without(*asker));
     } else {
         auto& waiters = rare().loss_waiters;
         std::erase_if(waiters, [](const auto& waiter) { return waiter->finished(); });
@@ -270,26 +282,49 @@ void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
 }
 
 void lease_state::release(std::shared_ptr<release_operation> asker) {
-    if (machine_.outcome()) {
-        asker->finish(result_of(*machine_.outcome()));
-        return;
+    const std::uint32_t holder = asker->holder();
+    if (holder != this->holder()) {
+        asker->resolve(core::release_outcome::released);
+    } else if (machine_.outcome()) {
+        asker->resolve(*machine_.outcome());
+    } else {
+        release_waiters_.push_back(std::move(asker));
+        let_go(holder);
     }
-    release_waiters_.push_back(std::move(asker));
-    let_go();
 }
 
-void lease_state::let_go() {
-    if (!machine_.held() || engine_->dead()) {
+void lease_state::let_go(std::uint32_t holder) {
+    if (holder != this->holder() || !machine_.held() || engine_->dead()) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
-    before_release();
     const core::time_point now = std::chrono::steady_clock::now();
-    drive(machine_.release(now), now);
-    forget_if_idle();
+    if (may_pass_on(now)) {
+        pass_on(now);
+    } else {
+        before_release(now);
+        drive(machine_.release(now), now);
+        forget_if_idle();
+    }
 }
 
-void lease_state::on_lost(loss_reason why) {
+/// To the first in line.
+bool lease_state::may_pass_on(core::time_point now) const {
+    return !queue_->empty() && queue_->front().spec().lease == spec_->lease &&
+           queue_->tenure().may_hand_over(spec_->handoff, now) && machine_.may_hand_over(now);
+}
+
+void lease_state::pass_on(core::time_point now) {
+    machine_.hand_over(now);
+    queue_->tenure().handed_over();
+    holder_.fetch_add(1, std::memory_order_acq_rel);
+    ++engine_->count().released;
+    ++engine_->count().handed_over;
+    resolve(core::release_outcome::released);
+    queue_->front().receive(shared_from_this());
+}
+
+void lease_state::on_lost(loss_reason why, core::time_point now) {
     const core::round* votes = machine_.watchdog().votes();
     rare().loss_details = why == loss_reason::lost && votes != nullptr
                               ? describe(spec_->resource, *votes, engine_->instance_states())
@@ -297,19 +332,20 @@ void lease_state::on_lost(loss_reason why) {
     ++engine_->count().lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
-    before_release();
+    before_release(now);
 }
 
 /// The last thing to do while acquiring or held.
-void lease_state::before_release() {
+void lease_state::before_release(core::time_point now) {
     if (machine_.held()) {
         --engine_->count().held;
         if (rare_) {
             for (const auto& asker : std::exchange(rare_->extends, {})) {
-                asker->finish(loss() == loss_reason::none ? lease_result::not_held
-                                                          : lease_result::ended);
+                asker->finish(result_without(*asker));
             }
         }
+        queue_->end_tenure(now);
+        engine_->advance(*std::exchange(queue_, nullptr));
     }
     reconsider();
     keep_alive();
@@ -324,8 +360,12 @@ void lease_state::on_resolved() {
     if (outcome == core::release_outcome::no_quorum && machine_.was_held()) {
         explain_no_quorum(machine_.release_votes());
     }
+    resolve(outcome);
+}
+
+void lease_state::resolve(core::release_outcome outcome) {
     for (const auto& waiter : std::exchange(release_waiters_, {})) {
-        waiter->finish(result_of(outcome));
+        waiter->resolve(outcome);
     }
 }
 

@@ -27,6 +27,7 @@ namespace colock::runtime {
 class acquire_operation;
 class engine;
 class lease_state;
+class lock_queue;
 
 /// Why a lease ended by itself.
 enum class loss_reason : std::uint8_t { none, lost, expired, max_hold, closed };
@@ -43,12 +44,16 @@ enum class lease_result : std::uint8_t {
 /// An operation on a lease: extend, release, or the wait for its loss.
 class lease_operation : public operation {
 public:
-    explicit lease_operation(std::shared_ptr<lease_state> lease) : lease_(std::move(lease)) {}
+    lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)
+        : lease_(std::move(lease)), holder_(holder) {}
     void cancel() final;
 
     /// Ends it, if it has not ended.
     void finish(lease_result result);
     [[nodiscard]] bool finished() const noexcept { return finished_; }
+
+    /// Whose it is: see `lease_state`.
+    [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
 
 protected:
     [[nodiscard]] lease_state& lease() noexcept { return *lease_; }
@@ -56,14 +61,15 @@ protected:
 
 private:
     std::shared_ptr<lease_state> lease_;
+    std::uint32_t holder_;
     bool finished_ = false;
     lease_result result_ = lease_result::cancelled;
 };
 
 class extend_operation : public lease_operation {
 public:
-    extend_operation(std::shared_ptr<lease_state> lease, core::duration ttl)
-        : lease_operation(std::move(lease)), ttl_(ttl) {}
+    extend_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder, core::duration ttl)
+        : lease_operation(std::move(lease), holder), ttl_(ttl) {}
     void start() final;
     [[nodiscard]] core::duration ttl() const noexcept { return ttl_; }
 
@@ -75,6 +81,16 @@ class release_operation : public lease_operation {
 public:
     using lease_operation::lease_operation;
     void start() final;
+
+    /// Ends it with the end of the release.
+    void resolve(core::release_outcome outcome);
+
+protected:
+    /// After `lease_result::done`.
+    [[nodiscard]] core::release_outcome outcome() const noexcept { return outcome_; }
+
+private:
+    core::release_outcome outcome_ = core::release_outcome::released;
 };
 
 class loss_operation : public lease_operation {
@@ -86,7 +102,10 @@ public:
 /// Drives a `core::lease`: carries out its actions and receives the votes; tells those who wait for it,
 /// and whoever asks from another thread.
 ///
-/// Kept alive by its owner (the acquire operation, then the lease), and by itself while votes or a
+/// A lease may be passed on inside the process. Its holders are numbered, from 0; a lease object knows
+/// which it is, and all but the latest have released it.
+///
+/// Kept alive by its owners (the acquire operation, then the lease), and by itself while votes or a
 /// release are pending.
 class lease_state final : public instance::vote_receiver,
                           public std::enable_shared_from_this<lease_state>,
@@ -105,11 +124,16 @@ public:
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     /// Does not change while it is held, or afterwards. 0 without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
-    [[nodiscard]] core::time_point valid_until() const noexcept {
-        return core::time_point(core::duration(valid_until_.load(std::memory_order_acquire)));
+    [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
+        const core::duration until(valid_until_.load(std::memory_order_acquire));
+        return holder == this->holder() ? core::time_point(until) : core::time_point::min();
     }
-    [[nodiscard]] loss_reason loss() const noexcept {
-        return loss_.load(std::memory_order_acquire);
+    [[nodiscard]] loss_reason loss(std::uint32_t holder) const noexcept {
+        return holder == this->holder() ? loss_.load(std::memory_order_acquire) : loss_reason::none;
+    }
+    /// The number of the latest holder.
+    [[nodiscard]] std::uint32_t holder() const noexcept {
+        return holder_.load(std::memory_order_acquire);
     }
     /// What was known when the lease was lost; only after `loss()` is not `none`.
     [[nodiscard]] const std::string& loss_details() const noexcept { return rare_->loss_details; }
@@ -127,9 +151,10 @@ public:
     /// Writes the attempt's fence back to all instances.
     void raise(std::uint64_t fence, core::time_point now);
 
-    /// The attempt has won `now`: the watchdog begins. `fence` is 0 without fencing.
-    void hold(core::time_point sent, core::time_point valid_until, core::time_point now,
-              std::uint64_t fence);
+    /// The attempt has won `now`: the watchdog begins. `fence` is 0 without fencing. `queue` is that
+    /// of the key.
+    void hold(lock_queue& queue, core::time_point sent, core::time_point valid_until,
+              core::time_point now, std::uint64_t fence);
 
     /// The attempt has failed: takes back what it got or may get.
     void give_back();
@@ -146,13 +171,8 @@ public:
     void release(std::shared_ptr<release_operation> asker);
     void wait_lost(std::shared_ptr<loss_operation> asker);
 
-    /// Nobody refers to the lease any more.
-    void let_go();
-
-    /// How the release ended; only after it has.
-    [[nodiscard]] core::release_outcome release_outcome() const noexcept {
-        return *machine_.outcome();
-    }
+    /// That holder does not refer to the lease any more.
+    void let_go(std::uint32_t holder);
 
     // From the engine:
 
@@ -175,15 +195,21 @@ private:
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
+    [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
+    [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
+
     void submit(const core::lease::action& send, core::time_point now);
     void publish() noexcept;
     void reconsider() noexcept;
 
     void drive(core::lease::action action, core::time_point now);
     [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
-    void on_lost(loss_reason why);
-    void before_release();
+    void on_lost(loss_reason why, core::time_point now);
+    [[nodiscard]] bool may_pass_on(core::time_point now) const;
+    void pass_on(core::time_point now);
+    void before_release(core::time_point now);
     void on_resolved();
+    void resolve(core::release_outcome outcome);
     void end();
 
     void explain_no_quorum(const core::round& votes);
@@ -205,6 +231,8 @@ private:
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     std::atomic<loss_reason> loss_{loss_reason::none};
+    std::atomic<std::uint32_t> holder_{0};
+    lock_queue* queue_ = nullptr;  // of the key, while held
 
     boost::container::small_vector<std::shared_ptr<release_operation>, 1> release_waiters_;
     std::unique_ptr<rarely_used> rare_;  // null until it is

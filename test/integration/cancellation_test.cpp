@@ -95,8 +95,10 @@ BOOST_AUTO_TEST_CASE(after_its_end_has_no_effect) {
 
 BOOST_AUTO_TEST_CASE(a_waiting_acquire_ends_at_once) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        const lease held = co_await mutex(locks, "x").acquire();
+        const auto executor = co_await asio::this_coro::executor;
+        client other(executor, instances.config());
+        const lease held = co_await mutex(other, "x").acquire();
+        client locks(executor, instances.config());
         lock_options patient;
         patient.retry.initial = patient.retry.maximum = 1min;
         for (const auto type : every_type) {

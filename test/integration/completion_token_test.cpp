@@ -384,8 +384,8 @@ BOOST_AUTO_TEST_CASE(exceptions_tell_the_story) {
         config configuration = in_memory();
         configuration.instances.push_back("redis://127.0.0.1:1");
         client locks(co_await asio::this_coro::executor, configuration);
-        mutex lock(locks, "my resource");
-        const lease held = co_await lock.acquire();
+        client other(co_await asio::this_coro::executor, configuration);
+        const lease held = co_await mutex(other, "my resource").acquire();
 
         lock_options once;
         once.retry.attempts = 1;

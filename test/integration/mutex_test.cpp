@@ -89,10 +89,12 @@ BOOST_AUTO_TEST_CASE(try_acquire_for_gets_it_when_released_in_time) {
 
 BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        const auto executor = co_await asio::this_coro::executor;
+        client other(executor, instances.config());
+        const lease held = co_await mutex(other, "x").acquire();
+        client locks(executor, instances.config());
         co_await all_ready(locks);
         mutex lock(locks, "x");
-        const lease held = co_await lock.acquire();
 
         const stopwatch for_a_while;
         auto refused = co_await lock.try_acquire_for(100ms);
@@ -351,9 +353,11 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
+        client other(co_await asio::this_coro::executor, instances.config());
+        lease in_the_way = co_await mutex(other, "y").acquire();
         lease held = co_await mutex(locks, "x").acquire();
         const auto waiting = co_await start([](client& c) -> asio::awaitable<void> {
-            co_await mutex(c, "x").acquire(asio::use_awaitable);
+            co_await mutex(c, "y").acquire(asio::use_awaitable);
         }(locks));
         const auto watching = co_await start([](lease& l) -> asio::awaitable<void> {
             co_await l.wait_lost(asio::use_awaitable);
@@ -361,7 +365,8 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
         co_await async_wait_until([&] { return locks.counters().contended != 0; });
 
         co_await locks.close();
-        BOOST_TEST(instances.keys() == 0U);
+        BOOST_TEST(instances.holding("x") == 0U);
+        BOOST_TEST(instances.holding("y") == 5U);
         co_await async_wait_until([&] { return waiting->done && watching->done; });
         BOOST_TEST(waiting->code() == make_error_code(errc::client_closed));
         BOOST_TEST(watching->code() == error_code());
@@ -440,7 +445,10 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         lease held = co_await lock.acquire();
         BOOST_TEST(locks.counters().held == 1U);
         BOOST_TEST(locks.counters().acquired == 1U);
-        co_await lock.try_acquire();
+        co_await lock.try_acquire();  // asks nobody
+        client other(co_await asio::this_coro::executor, instances.config());
+        const lease in_the_way = co_await mutex(other, "y").acquire();
+        co_await mutex(locks, "y").try_acquire();
         co_await held.extend(20s);
         co_await held.release();
         { const lease dropped = co_await lock.acquire(); }
@@ -454,6 +462,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         BOOST_TEST(end.renewed == 1U);
         BOOST_TEST(end.renewals_failed == 0U);
         BOOST_TEST(end.released == 2U);
+        BOOST_TEST(end.handed_over == 0U);
         BOOST_TEST(end.lost == 0U);
         BOOST_TEST(end.acquiring == 0U);
     }());

@@ -255,8 +255,10 @@ BOOST_AUTO_TEST_CASE(an_expired_lease_tells_so) {
 
 BOOST_AUTO_TEST_CASE(cancelled_while_it_acquires) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        lease held = co_await mutex(locks, "x").acquire();
+        const auto executor = co_await asio::this_coro::executor;
+        client other(executor, instances.config());
+        lease held = co_await mutex(other, "x").acquire();
+        client locks(executor, instances.config());
         for (const auto type :
              {cancellation_type::terminal, cancellation_type::partial, cancellation_type::total}) {
             pending run;

@@ -252,6 +252,19 @@ void checker::on_validity(token_life& life, core::time_point until) {
     });
 }
 
+/// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
+void checker::on_handed_over(token_life& life) {
+    const core::time_point now = life.owner.now();
+    if (!counts_now(life) || life.valid_until - now < life.lock.lease.ttl / 2) {
+        world_.violation("handed over", describe(life) + " is valid for another " +
+                                            in_ms(life.valid_until - now) + " of " +
+                                            in_ms(life.lock.lease.ttl));
+        return;
+    }
+    expect_backed(life, life.valid_until);
+    life.asked_at = life.valid_since = now;
+}
+
 void checker::on_invalid(token_life& life) {
     if (!life.counts) {
         return;
@@ -274,6 +287,10 @@ void checker::on_lost(token_life& life, core::loss why) {
     if (life.owner.now() >= life.valid_until && was_awake(life)) {
         world_.violation("loss in time",
                          describe(life) + " was over before the loss was announced");
+    }
+    if (why == core::loss::max_hold &&
+        life.owner.now() < life.asked_at + life.lock.lease.max_hold) {
+        world_.violation("max_hold", describe(life) + " was taken away too early");
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;
     const bool renewed = life.lock.lease.renew_interval > duration::zero();

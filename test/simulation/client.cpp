@@ -276,10 +276,26 @@ void client::hold(user& u, token_life& life) {
 }
 
 void client::let_go(user& u, token_life& life) {
-    if (life.machine.held()) {
-        release(life);
-        think(u, world_.random.up_to(30ms));
+    if (!life.machine.held()) {
+        return;
     }
+    if (life.machine.may_hand_over(now()) && world_.random.chance(0.3)) {
+        hand_over(u, life);
+        return;
+    }
+    release(life);
+    think(u, world_.random.up_to(30ms));
+}
+
+/// To the next in line, for whom the same user stands.
+void client::hand_over(user& u, token_life& life) {
+    ++world_.tally.handovers;
+    if (world_.tracing()) {
+        world_.tell(name_, "passes on " + life.lock.key + ", token " + life.token);
+    }
+    life.machine.hand_over(now());
+    checker_.on_handed_over(life);
+    hold(u, life);
 }
 
 void client::release(token_life& life) {

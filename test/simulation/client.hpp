@@ -147,6 +147,7 @@ private:
     void take(user& u);
     void hold(user& u, token_life& life);
     void let_go(user& u, token_life& life);
+    void hand_over(user& u, token_life& life);
     [[nodiscard]] spec some_spec(const std::string& key);
     [[nodiscard]] core::time_point some_deadline();
 

@@ -90,8 +90,8 @@ void print(std::ostream& out, const campaign_result& r) {
         << "steps         " << r.sum.steps << '\n'
         << "attempts      " << r.sum.attempts << '\n'
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
-        << " times, healed " << r.sum.heals << ", lost " << r.sum.losses
-        << "; second rounds for a fence " << r.sum.raises << '\n'
+        << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed over "
+        << r.sum.handovers << "; second rounds for a fence " << r.sum.raises << '\n'
         << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
@@ -139,6 +139,7 @@ nlohmann::json to_json(const campaign_result& r) {
             {"renewals", r.sum.renewals},
             {"heals", r.sum.heals},
             {"raises", r.sum.raises},
+            {"handovers", r.sum.handovers},
             {"losses", r.sum.losses},
             {"excused", r.sum.excused},
             {"faults", faults},

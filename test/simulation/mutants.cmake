@@ -346,3 +346,20 @@ colock_mutant(
     WITH [[if (now >= settings_.deadline && !@MUTANT@) {
                 return fail(outcome_);]]
 )
+
+# --- Passing a lease on -----------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME hand_over_the_rest
+    WHAT "a lease is passed on however little of it is left"
+    FILE src/core/lease.cpp
+    FIND [[watchdog().valid_until() - now >= settings_->ttl / 2;]]
+    WITH [[(watchdog().valid_until() - now >= settings_->ttl / 2 || @MUTANT@);]]
+)
+colock_mutant(
+    NAME max_hold_of_the_former
+    WHAT "who is passed a lease may hold it only for what the former holder has left"
+    FILE src/core/renew.hpp
+    FIND [[{ granted_at_ = now; }]]
+    WITH [[{ granted_at_ = @MUTANT@ ? granted_at_ : now; }]]
+)

@@ -515,6 +515,21 @@ BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(knows_from_others_since_when_there_is_no_quorum) {
+    acquire_settings settings = five();
+    settings.unavailable_timeout = 100ms;
+    acquire machine(settings, acquire_seed);
+    BOOST_TEST((machine.no_quorum_since() == never));
+    machine.no_quorum_since(at(0ms) - 100ms);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, failed(0), "wait 50"},
+                      {1ms, failed(1), "wait 50"},
+                      {1ms, failed(2), "give_back; failed no_quorum"},
+                  });
+    BOOST_TEST((machine.no_quorum_since() == at(0ms) - 100ms));
+}
+
 BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_tried_again) {
     acquire_settings settings = five();
     settings.instances = 1;

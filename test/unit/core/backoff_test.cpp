@@ -85,6 +85,30 @@ BOOST_AUTO_TEST_CASE(fills_the_upper_half_of_its_range) {
     BOOST_TEST(longest.count() > duration(15990us).count());
 }
 
+BOOST_AUTO_TEST_CASE(all_waits_together) {
+    const backoff bounds{20ms, 50ms};
+    BOOST_TEST((bounds.longest_total(0) == 0ms));
+    BOOST_TEST((bounds.longest_total(1) == 0ms));
+    BOOST_TEST((bounds.longest_total(2) == 20ms));
+    BOOST_TEST((bounds.longest_total(3) == 60ms));
+    BOOST_TEST((bounds.longest_total(4) == 110ms));
+    BOOST_TEST((bounds.longest_total(5) == 160ms));
+    BOOST_TEST((bounds.longest_total(most_tries) == duration::max()));
+    BOOST_TEST((backoff{0ms, 0ms}.longest_total(most_tries) == 0ms));
+    BOOST_TEST((backoff{50ms, 20ms}.longest_total(3) == 40ms));
+}
+
+BOOST_AUTO_TEST_CASE(no_wait_of_so_many_is_longer_than_all_together) {
+    const backoff bounds{3ms, 100ms};
+    duration sum{};
+    for (std::size_t tries = 1; tries != 20; ++tries) {
+        BOOST_TEST((bounds.longest_total(tries) == sum));
+        const auto ceiling = std::min<duration>(100ms, 3ms * (1 << (tries - 1)));
+        BOOST_TEST((bounds.delay(tries - 1, longest_of(ceiling)) == ceiling));
+        sum += ceiling;
+    }
+}
+
 BOOST_AUTO_TEST_CASE(random_numbers_are_splitmix64s) {
     std::uint64_t state = 1234567;  // the reference implementation's, with this seed
     BOOST_TEST(next_random(state) == 6457827717110365317U);

@@ -495,6 +495,97 @@ BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
     BOOST_TEST((resolved.outcome() == release_outcome::released));
 }
 
+// Passing it on.
+
+BOOST_AUTO_TEST_CASE(may_be_handed_over_while_half_of_the_ttl_is_left) {
+    lease machine = held();  // valid until 988 ms
+    BOOST_TEST(machine.may_hand_over(at(10ms)));
+    BOOST_TEST(machine.may_hand_over(at(488ms)));
+    BOOST_TEST(!machine.may_hand_over(at(488ms) + 1ns));
+    BOOST_TEST(!machine.may_hand_over(at(988ms)));
+    BOOST_TEST(!machine.may_hand_over(at(5s)));
+}
+
+BOOST_AUTO_TEST_CASE(may_be_handed_over_only_while_it_is_held) {
+    const lease attempt = sent();
+    BOOST_TEST(!attempt.may_hand_over(at(10ms)));
+    lease released = held();
+    released.release(at(11ms));
+    BOOST_TEST(!released.may_hand_over(at(11ms)));
+    lease lost = held();
+    lost.close();  // and yet to be released
+    BOOST_TEST(!lost.may_hand_over(at(11ms)));
+}
+
+BOOST_AUTO_TEST_CASE(may_not_be_handed_over_without_a_watchdog) {
+    lease_settings unrenewed = settings;
+    unrenewed.renew_interval = 0ms;
+    lease machine(unrenewed, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait never"},
+                      {5ms, hold(), "wait 938"},
+                  });
+    BOOST_TEST(!machine.may_hand_over(at(10ms)));
+}
+
+BOOST_AUTO_TEST_CASE(may_not_be_handed_over_with_another_ttl_or_on_the_way_to_it) {
+    for (const duration other : {duration(2s), duration(999ms)}) {
+        lease machine = held();
+        machine.extend(other, at(20ms));
+        BOOST_TEST(!machine.may_hand_over(at(20ms)));
+        machine.next(at(20ms));
+        BOOST_TEST(!machine.may_hand_over(at(20ms)));
+        play(machine, {{21ms, extended('G', 0), "wait 70"}});
+        machine.on_vote(1, lease_tag(purpose::extend, 1), vote::granted(), at(22ms));
+        BOOST_TEST(!machine.may_hand_over(at(22ms)));
+        machine.next(at(22ms));
+        BOOST_TEST(!machine.may_hand_over(at(22ms)));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(may_be_handed_over_during_a_renewal_and_after_one) {
+    lease machine = held();
+    play(machine, {{300ms, timer(), "extend #1; wait 350"}});
+    BOOST_TEST(machine.may_hand_over(at(300ms)));
+    play(machine, {
+                      {301ms, extended('G', 0), "wait 350"},
+                      {302ms, extended('G', 1), "wait 600"},
+                  });
+    BOOST_TEST(machine.may_hand_over(at(302ms)));
+    BOOST_TEST(machine.may_hand_over(at(788ms)));
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_to_the_same_ttl_does_not_stop_it_once_it_is_over) {
+    lease machine = held();
+    machine.extend(settings.ttl, at(20ms));
+    machine.next(at(20ms));
+    BOOST_TEST(!machine.may_hand_over(at(20ms)));
+    play(machine, {
+                      {21ms, extended('G', 0), "wait 70"},
+                      {22ms, extended('G', 1), "extended; wait 320"},
+                  });
+    BOOST_TEST(machine.may_hand_over(at(22ms)));
+}
+
+BOOST_AUTO_TEST_CASE(whom_it_is_handed_to_may_hold_it_for_as_long_as_anybody) {
+    lease_settings limited = settings;
+    limited.max_hold = 400ms;
+    lease machine(limited, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait never"},
+                      {5ms, hold(), "wait 300"},
+                  });
+    machine.hand_over(at(250ms));
+    play(machine, {
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {301ms, extended('G', 0), "wait 350"},
+                      {302ms, extended('G', 1), "wait 600"},
+                      {400ms, timer(), "wait 600"},
+                      {600ms, timer(), "extend #2; wait 650"},
+                      {650ms, timer(), "lost max_hold; release; wait 700"},
+                  });
+}
+
 // With fencing.
 
 lease_settings three_fenced() {

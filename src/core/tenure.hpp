@@ -1,0 +1,48 @@
+#ifndef COLOCK_CORE_TENURE_HPP
+#define COLOCK_CORE_TENURE_HPP
+
+#include "core/time.hpp"
+
+#include <cstddef>
+
+namespace colock::core {
+
+/// How far a lease is passed on inside a process, before others get their turn.
+struct handoff_bounds {
+    std::size_t limit = 64;            ///< so many times; 0 = never
+    duration time = milliseconds(50);  ///< for so long after the grant
+
+    friend bool operator==(const handoff_bounds& a, const handoff_bounds& b) = default;
+};
+
+/// The time for which one process keeps a lock: from the grant, over all among whom the lease is
+/// passed on, to the release.
+class tenure {
+public:
+    tenure() = default;
+
+    /// The grant: by a round that was sent at `sent`.
+    tenure(time_point sent, time_point now) noexcept : since_(now), round_trip_(now - sent) {}
+
+    /// Whether whoever waits in the process may have the lease next.
+    [[nodiscard]] bool may_hand_over(const handoff_bounds& bounds, time_point now) const noexcept {
+        return handoffs_ < bounds.limit && now - since_ < bounds.time;
+    }
+
+    void handed_over() noexcept { ++handoffs_; }
+    [[nodiscard]] std::size_t handoffs() const noexcept { return handoffs_; }
+
+    /// After the release: for how long the process leaves the lock to others, if more of its own wait.
+    /// Who is told that the lock is free needs a round trip to take it, and who polls needs luck; so
+    /// it is twice what a round trip took, or a sixteenth of the tenure, but never long.
+    [[nodiscard]] duration pause(time_point now) const noexcept;
+
+private:
+    time_point since_{};
+    duration round_trip_{};
+    std::size_t handoffs_ = 0;
+};
+
+}  // namespace colock::core
+
+#endif

@@ -1,0 +1,41 @@
+#include "runtime/lock_queue.hpp"
+
+#include "runtime/acquire_operation.hpp"
+
+#include <memory>
+
+namespace colock::runtime {
+
+acquire_operation& lock_queue::front() noexcept {
+    return static_cast<acquire_operation&>(line_.front());
+}
+
+void lock_queue::push(acquire_operation& last) {
+    line_.push_back(last);
+}
+
+void lock_queue::remove(acquire_operation& one) noexcept {
+    line_.erase(line_.iterator_to(one));
+}
+
+acquire_operation& lock_queue::next() noexcept {
+    acquire_operation& result = front();
+    line_.pop_front();
+    spec_ = &result.spec();
+    return result;
+}
+
+lock_queue* lock_queues::find(const lock_spec& spec) const noexcept {
+    const auto found = queues_.find(spec);
+    return found == queues_.end() ? nullptr : found->get();
+}
+
+lock_queue& lock_queues::open(const lock_spec& spec) {
+    return **queues_.insert(std::make_unique<lock_queue>(spec)).first;
+}
+
+void lock_queues::close(lock_queue& queue) noexcept {
+    queues_.erase(queue.spec());
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,116 @@
+#ifndef COLOCK_RUNTIME_LOCK_QUEUE_HPP
+#define COLOCK_RUNTIME_LOCK_QUEUE_HPP
+
+#include "core/tenure.hpp"
+#include "core/time.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/recycling_allocator.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace colock::runtime {
+
+class acquire_operation;
+class lock_queue;
+
+/// What an operation needs to stand in a queue.
+class queued : public boost::intrusive::list_base_hook<boost::intrusive::tag<lock_queue>> {
+public:
+    [[nodiscard]] bool in_line() const noexcept { return is_linked(); }
+};
+
+/// Those of one client who want the same key: one is at it, by an attempt or as the holder of the
+/// lease; the others stand in line, in the order in which they came, and cost the instances nothing.
+class lock_queue {
+public:
+    explicit lock_queue(const lock_spec& spec) noexcept : spec_(&spec) {}
+
+    static void* operator new(std::size_t size) { return allocate_block(size); }
+    static void operator delete(void* memory, std::size_t size) noexcept {
+        deallocate_block(memory, size);
+    }
+
+    /// Of who is at it.
+    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+
+    [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
+    [[nodiscard]] acquire_operation& front() noexcept;
+    void push(acquire_operation& last);
+    void remove(acquire_operation& one) noexcept;
+
+    /// The first in line is at it now.
+    acquire_operation& next() noexcept;
+
+    // What is known of the key.
+
+    /// The process has it: by a round that was sent at `sent`.
+    void begin_tenure(core::time_point sent, core::time_point now) noexcept {
+        tenure_ = core::tenure(sent, now);
+        no_quorum_since_ = core::never;
+    }
+    [[nodiscard]] core::tenure& tenure() noexcept { return tenure_; }
+
+    /// It has let go of it.
+    void end_tenure(core::time_point now) noexcept { next_attempt_ = now + tenure_.pause(now); }
+
+    /// An operation gave up, which would have tried next at `next_attempt`, and has found no quorum
+    /// since `no_quorum_since`.
+    void give_up(core::time_point next_attempt, core::time_point no_quorum_since) noexcept {
+        next_attempt_ = next_attempt;
+        no_quorum_since_ = no_quorum_since;
+    }
+
+    /// Before it there is no sense in an attempt.
+    [[nodiscard]] core::time_point next_attempt() const noexcept { return next_attempt_; }
+    [[nodiscard]] core::time_point no_quorum_since() const noexcept { return no_quorum_since_; }
+
+private:
+    const lock_spec* spec_;
+    boost::intrusive::list<queued, boost::intrusive::base_hook<queued>,
+                           boost::intrusive::constant_time_size<false>>
+        line_;
+    core::tenure tenure_;
+    core::time_point next_attempt_ = core::time_point::min();
+    core::time_point no_quorum_since_ = core::never;
+};
+
+/// The queues of a client, by key: one for each key that somebody is at.
+class lock_queues {
+public:
+    /// Null if nobody is at the key.
+    [[nodiscard]] lock_queue* find(const lock_spec& spec) const noexcept;
+
+    /// For the first to be at the key; `spec` is its own, and lives as long as it is.
+    lock_queue& open(const lock_spec& spec);
+
+    /// Nobody is at the key any more.
+    void close(lock_queue& queue) noexcept;
+
+private:
+    using queue_pointer = std::unique_ptr<lock_queue>;
+
+    static const lock_spec& spec_of(const lock_spec& spec) noexcept { return spec; }
+    static const lock_spec& spec_of(const queue_pointer& queue) noexcept { return queue->spec(); }
+
+    struct same_key {
+        using is_transparent = void;
+        bool operator()(const auto& a, const auto& b) const noexcept {
+            return spec_of(a).key_hash == spec_of(b).key_hash && spec_of(a).key == spec_of(b).key;
+        }
+    };
+    struct hash_of_key {
+        using is_transparent = void;
+        std::size_t operator()(const auto& a) const noexcept { return spec_of(a).key_hash; }
+    };
+
+    boost::unordered_flat_set<queue_pointer, hash_of_key, same_key> queues_;
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,559 @@
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Those of one client who want the same name: their order, how they leave, and how a lease is passed on.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+/// Coroutines that wait for a lock, each in its own turn, and note who got it when.
+struct crowd {
+    struct member {
+        pending_acquire waiting;
+        std::optional<std::size_t> place;  // among those who have got it
+    };
+
+    /// Enters so many more, who let go at once.
+    void enter(const mutex& lock, std::size_t count) {
+        for (std::size_t i = 0; i != count; ++i) {
+            member& one = members.emplace_back();
+            lock.acquire(asio::bind_cancellation_slot(one.waiting.signal.slot(),
+                                                      [this, &one](error e, lease l) {
+                                                          one.waiting.result = e;
+                                                          if (!e) {
+                                                              one.place = served++;
+                                                              BOOST_TEST(l.valid());
+                                                          }
+                                                      }));
+        }
+    }
+
+    [[nodiscard]] asio::awaitable<void> done() const {
+        co_await async_wait_until([this] {
+            return std::all_of(members.begin(), members.end(),
+                               [](const member& one) { return one.waiting.result.has_value(); });
+        });
+    }
+
+    std::deque<member> members;
+    std::size_t served = 0;
+};
+
+/// Never passes a lease on because of the time.
+lock_options patient(std::size_t limit) {
+    lock_options options;
+    options.handoff_limit = limit;
+    options.handoff_time = 1h;
+    return options;
+}
+
+BOOST_FIXTURE_TEST_SUITE(queue_test, shared_servers<5>)
+
+BOOST_AUTO_TEST_CASE(first_come_first_served) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        crowd all;
+        all.enter(mutex(locks, "x"), 500);
+        BOOST_TEST(locks.counters().queued == 499U);
+        co_await all.done();
+        for (std::size_t i = 0; i != all.members.size(); ++i) {
+            BOOST_TEST((all.members[i].place == i));
+        }
+        BOOST_TEST(locks.counters().queued == 0U);
+        BOOST_TEST(locks.counters().contended == 0U);
+        BOOST_TEST(locks.counters().acquired == 500U);
+        co_await settled(locks);
+        BOOST_TEST(locks.counters().released == 500U);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(passed_on_so_many_times) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const std::size_t sets_before = executed(instances, "set");
+        for (const std::size_t limit : {0U, 1U, 3U, 10U}) {
+            const counters before = locks.counters();
+            crowd all;
+            all.enter(mutex(locks, "x", patient(limit)), 40);
+            co_await all.done();
+            const std::size_t tenures = (40 + limit) / (limit + 1);
+            BOOST_TEST(locks.counters().attempts - before.attempts == tenures);
+            BOOST_TEST(locks.counters().handed_over - before.handed_over == 40 - tenures);
+        }
+        co_await settled(locks);
+        const std::size_t sets = executed(instances, "set") - sets_before;
+        BOOST_TEST(sets == 5 * locks.counters().attempts);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(passed_on_for_so_long) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lock_options options = patient(1000);
+        options.handoff_time = 20ms;
+        const mutex lock(locks, "x", options);
+        lease first = co_await lock.acquire();
+        pending_acquire second;
+        second.start(lock);
+        const stopwatch held;
+        co_await async_wait_until([&] { return held.elapsed() > 20ms; });
+        BOOST_TEST(locks.counters().attempts == 1U);
+        co_await first.release();
+        co_await async_wait_until([&] { return second.granted.valid(); });
+        BOOST_TEST(locks.counters().attempts == 2U);
+        BOOST_TEST(locks.counters().handed_over == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(no_round_trip_while_the_servers_are_stopped) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const mutex lock(locks, "x", patient(1000));
+        std::optional<lease> first = co_await lock.acquire();
+        for (redis_server& server : instances) {
+            server.pause();
+        }
+        crowd all;
+        all.enter(lock, 100);
+        first.reset();
+        co_await async_wait_until([&] { return all.served == 100; });
+        for (redis_server& server : instances) {
+            server.resume();
+        }
+        co_await settled(locks);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(who_does_not_wait_is_told_at_once) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        lease held = co_await lock.acquire();
+        for (int i = 0; i != 3; ++i) {
+            const auto refused = co_await lock.try_acquire();
+            BOOST_TEST(!refused.has_value());
+        }
+        lock_options impatient;
+        impatient.retry.attempts = 1;
+        const auto waiting = co_await start([](mutex m) -> asio::awaitable<void> {
+            co_await m.acquire();
+        }(mutex(locks, "x", impatient)));
+        co_await async_wait_until([&] { return waiting->done; });
+        BOOST_TEST((waiting->code() == errc::contended));
+        BOOST_TEST(locks.counters().attempts == 1U);
+        co_await held.release();
+        const auto granted = co_await lock.try_acquire();
+        BOOST_TEST(granted.has_value());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const lease held = co_await mutex(locks, "a name").acquire();
+        lock_options options;
+        options.retry = {20ms, 50ms, 4};  // at most 20 + 40 + 50 between them
+        const stopwatch waited;
+        const mutex lock(locks, "a name", options);
+        const auto [failure, none] = co_await lock.acquire(asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST((failure == errc::contended));
+        BOOST_TEST(
+            failure.details().find("'a name': others of this client are before it in line") !=
+            std::string::npos);
+        BOOST_TEST((waited.elapsed() >= 110ms));
+        BOOST_TEST((waited.elapsed() < 2s));
+        BOOST_TEST(locks.counters().attempts == 1U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(leaves_the_line_when_its_time_is_up) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        std::optional<lease> held = co_await lock.acquire();
+        crowd before;
+        before.enter(lock, 3);
+        const auto refused = co_await lock.try_acquire_for(50ms);
+        BOOST_TEST(!refused.has_value());
+        crowd after;
+        after.enter(lock, 3);
+        BOOST_TEST(locks.counters().queued == 6U);
+        BOOST_TEST(locks.counters().attempts == 1U);
+        held.reset();
+        co_await before.done();
+        co_await after.done();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        std::optional<lease> held = co_await lock.acquire();
+        crowd all;
+        all.enter(lock, 100);
+        for (std::size_t i = 0; i != 100; ++i) {
+            if (i % 3 != 0) {
+                all.members[i].waiting.signal.emit(asio::cancellation_type::terminal);
+            }
+        }
+        BOOST_TEST(locks.counters().queued == 34U);
+        BOOST_TEST(locks.counters().attempts == 1U);
+        held.reset();
+        co_await all.done();
+        for (std::size_t i = 0; i != 100; ++i) {
+            if (i % 3 != 0) {
+                BOOST_TEST((all.members[i].waiting.result == aborted));
+            } else {
+                BOOST_TEST((all.members[i].place == i / 3));
+            }
+        }
+        BOOST_TEST(locks.counters().attempts == 1U);
+        BOOST_TEST(locks.counters().cancelled == 66U);
+    }());
+}
+
+// Whoever is at it, and those who have just come to be.
+BOOST_AUTO_TEST_CASE(the_first_is_cancelled) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client other(executor, instances.config());
+        lease held = co_await mutex(other, "x").acquire();
+        client locks(executor, instances.config());
+        const mutex lock(locks, "x");
+        crowd all;
+        all.enter(lock, 5);
+        for (std::size_t i = 0; i != 4; ++i) {
+            const auto attempts = locks.counters().attempts;
+            co_await async_wait_until([&] { return locks.counters().attempts > attempts; });
+            all.members[i].waiting.signal.emit(asio::cancellation_type::terminal);
+        }
+        co_await held.release();
+        co_await all.done();
+        BOOST_TEST((all.members[4].place == 0U));
+        BOOST_TEST(locks.counters().cancelled == 4U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(not_passed_on_to_a_lock_with_other_options) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lease held = co_await mutex(locks, "x").acquire();
+        const mutex other(locks, "x", with_ttl(20s));
+        pending_acquire waiting;
+        waiting.start(other);
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST(locks.counters().attempts == 2U);
+        BOOST_TEST((waiting.granted.valid_until() > steady_clock::now() + 15s));
+        // The same options are as good as the same object.
+        pending_acquire third;
+        third.start(mutex(locks, "x", with_ttl(20s)));
+        co_await waiting.granted.release();
+        co_await async_wait_until([&] { return third.granted.valid(); });
+        BOOST_TEST(locks.counters().attempts == 2U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(not_passed_on_with_another_ttl) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        for (const auto ttl : {20s, 5s}) {
+            lease held = co_await lock.acquire();
+            co_await held.extend(ttl);
+            pending_acquire waiting;
+            waiting.start(lock);
+            const auto attempts = locks.counters().attempts;
+            co_await held.release();
+            co_await async_wait_until([&] { return waiting.granted.valid(); });
+            BOOST_TEST(locks.counters().attempts == attempts + 1);
+        }
+        BOOST_TEST(locks.counters().handed_over == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(not_passed_on_while_an_extension_is_under_way) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        lease held = co_await lock.acquire();
+        pending_acquire waiting;
+        waiting.start(lock);
+        std::optional<error> extended;
+        held.extend(10s, [&](error e) { extended = e; });
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST(locks.counters().attempts == 2U);
+        BOOST_TEST((extended && *extended == errc::not_held));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(not_passed_on_without_a_watchdog) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x", without_watchdog(10s));
+        lease held = co_await lock.acquire();
+        pending_acquire waiting;
+        waiting.start(lock);
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST(locks.counters().attempts == 2U);
+        BOOST_TEST((waiting.granted.valid_until() > steady_clock::now() + 9s));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(who_has_passed_it_on_has_released_it) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        lease first = co_await lock.acquire();
+        pending_acquire second;
+        second.start(lock);
+        std::optional<error> watched;
+        first.wait_lost([&](error e) { watched = e; });
+        BOOST_TEST((co_await first.release() == release_result::released));
+        co_await async_wait_until([&] { return second.granted.valid(); });
+        BOOST_TEST(locks.counters().handed_over == 1U);
+
+        BOOST_TEST(!first.valid());
+        BOOST_TEST((first.valid_until() < steady_clock::now()));
+        BOOST_TEST(!first.loss());
+        BOOST_TEST((watched && *watched == errc::not_held));
+        BOOST_TEST((co_await first.release() == release_result::released));
+        error extended;
+        first.extend(10s, [&](error e) { extended = e; });
+        error watch_again;
+        first.wait_lost([&](error e) { watch_again = e; });
+        co_await async_wait_until([&] { return extended && watch_again; });
+        BOOST_TEST((extended == errc::not_held));
+        BOOST_TEST((watch_again == errc::not_held));
+        { const lease gone = std::move(first); }
+
+        BOOST_TEST(second.granted.valid());
+        BOOST_TEST(locks.counters().held == 1U);
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        for (const redis_server& server : instances) {
+            BOOST_TEST((server.command({"GET", "x"}) == std::string(second.granted.token())));
+        }
+        co_await second.granted.release();
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x", renewed_every(200ms, 3s));
+        lease first = co_await lock.acquire();
+        pending_acquire second;
+        second.start(lock);
+        co_await first.release();
+        co_await async_wait_until([&] { return second.granted.valid(); });
+        BOOST_TEST(locks.counters().handed_over == 1U);
+        const auto until = second.granted.valid_until();
+        co_await renewed_more(locks, 2);
+        BOOST_TEST((second.granted.valid_until() > until));
+        BOOST_TEST((first.valid_until() < steady_clock::now()));
+
+        std::optional<error> lost;
+        second.granted.wait_lost([&](error e) { lost = e; });
+        for (std::size_t i = 0; i != 3; ++i) {
+            instances[i].command({"DEL", "x"});
+        }
+        co_await async_wait_until([&] { return lost.has_value(); });
+        BOOST_TEST(!*lost);
+        BOOST_TEST((second.granted.loss() == errc::lease_lost));
+        BOOST_TEST(!first.loss());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_time_to_hold_it_begins_anew) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lock_options options = patient(10);
+        options.max_hold = 2s;
+        const mutex lock(locks, "x", options);
+        lease first = co_await lock.acquire();
+        pending_acquire second;
+        second.start(lock);
+        const stopwatch held;
+        co_await async_wait_until([&] { return held.elapsed() >= 500ms; });
+        co_await first.release();
+        co_await async_wait_until([&] { return second.granted.valid(); });
+        const stopwatch second_held;
+        co_await async_wait_until([&] { return bool(second.granted.loss()); });
+        BOOST_TEST((second_held.elapsed() >= 1900ms));
+        BOOST_TEST((second.granted.loss() == errc::max_hold_exceeded));
+        BOOST_TEST(!first.loss());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x", renewed_every(50ms, 2s));
+        const lease first = co_await lock.acquire();
+        pending_acquire second;
+        second.start(lock);
+        for (redis_server& server : instances) {
+            server.command({"DEL", "x"});
+        }
+        co_await async_wait_until([&] { return second.granted.valid(); });
+        BOOST_TEST((first.loss() == errc::lease_lost));
+        BOOST_TEST(locks.counters().handed_over == 0U);
+        BOOST_TEST(locks.counters().attempts == 2U);
+        BOOST_TEST(second.granted.token() != first.token());
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client many(executor, instances.config());
+        client one(executor, instances.config());
+        co_await all_ready(many);
+        co_await all_ready(one);
+        bool enough = false;
+        const auto work = [](mutex lock, const bool& stop) -> asio::awaitable<void> {
+            while (!stop) {
+                co_await lock.acquire();
+                co_await asio::post(asio::use_awaitable);
+            }
+        };
+        std::vector<std::shared_ptr<background>> workers;
+        for (int i = 0; i != 20; ++i) {
+            workers.push_back(co_await start(work(mutex(many, "x"), enough)));
+        }
+        for (int i = 0; i != 5; ++i) {
+            const auto granted = co_await mutex(one, "x").try_acquire_for(20s);
+            BOOST_TEST(granted.has_value());
+        }
+        enough = true;
+        co_await async_wait_until([&] {
+            return std::all_of(workers.begin(), workers.end(),
+                               [](const auto& w) { return w->done; });
+        });
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_quorum_all_fail_who_have_waited_long_enough) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers own(3);
+        client locks(co_await asio::this_coro::executor, own.config());
+        co_await all_ready(locks);
+        lock_options options;
+        options.unavailable_timeout = 500ms;
+        const mutex lock(locks, "x", options);
+        own[0].kill();
+        own[1].kill();
+        co_await async_wait_until([&] { return ready_instances(locks) == 1; });
+        const stopwatch waited;
+        crowd all;
+        all.enter(lock, 200);
+        co_await all.done();
+        BOOST_TEST((waited.elapsed() >= 450ms));
+        BOOST_TEST((waited.elapsed() < 5s));
+        for (const auto& one : all.members) {
+            BOOST_TEST((*one.waiting.result == errc::no_quorum));
+            BOOST_TEST(one.waiting.result->details() == all.members[0].waiting.result->details());
+        }
+        // Who came later waits its own time.
+        crowd first;
+        first.enter(lock, 1);
+        const stopwatch between;
+        co_await async_wait_until([&] { return between.elapsed() >= 250ms; });
+        const stopwatch waited_second;
+        crowd second;
+        second.enter(lock, 1);
+        co_await first.done();
+        BOOST_TEST(!second.members[0].waiting.result.has_value());
+        co_await second.done();
+        BOOST_TEST((waited_second.elapsed() >= 450ms));
+        BOOST_TEST((*second.members[0].waiting.result == errc::no_quorum));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(all_go_on_when_the_servers_are_back) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers own(3);
+        client locks(co_await asio::this_coro::executor, own.config());
+        co_await all_ready(locks);
+        lock_options options;
+        options.unavailable_timeout = 1min;
+        own[0].kill();
+        own[1].kill();
+        co_await async_wait_until([&] { return ready_instances(locks) == 1; });
+        crowd all;
+        all.enter(mutex(locks, "x", options), 100);
+        co_await async_wait_until([&] { return locks.counters().unavailable >= 2; });
+        own[0].restart();
+        co_await all.done();
+        BOOST_TEST(all.served == 100U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(closing_ends_all) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const mutex lock(locks, "x");
+        const lease held = co_await lock.acquire();
+        crowd all;
+        all.enter(lock, 1000);
+        crowd attempting;
+        attempting.enter(mutex(locks, "y"), 1000);
+        co_await locks.close();
+        co_await all.done();
+        co_await attempting.done();
+        for (const crowd* some : {&all, &attempting}) {
+            for (const auto& one : some->members) {
+                BOOST_TEST((*one.waiting.result == errc::client_closed));
+            }
+        }
+        BOOST_TEST((held.loss() == errc::client_closed));
+        BOOST_TEST(locks.counters().queued == 0U);
+        BOOST_TEST(locks.counters().acquiring == 0U);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_context_ends_while_they_wait) {
+    auto context = std::make_unique<asio::io_context>();
+    lease held;
+    crowd all;
+    {
+        client locks(*context, instances.config());
+        const mutex lock(locks, "x");
+        lock.acquire([&](error, lease l) {
+            held = std::move(l);
+            all.enter(lock, 50);
+            context->stop();
+        });
+        context->run();
+    }
+    context.reset();
+    held = {};
+    BOOST_TEST(all.served == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

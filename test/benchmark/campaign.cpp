@@ -5,7 +5,7 @@
 #include "benchmark/raw_client.hpp"
 #include "benchmark/report.hpp"
 
-#include <cstdio>
+#include <algorithm>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -82,20 +82,14 @@ measured run_client(const std::string& name, const workload& work) {
     return name == "raw" ? run_raw(work) : run_colock(work);
 }
 
-row run_once(test::servers& servers, const std::string& client, std::size_t instances,
-             std::size_t concurrency, const campaign_options& options) {
-    workload work;
-    work.instances = servers.uris();
-    work.instances.resize(instances);
-    work.concurrency = concurrency;
-    work.warm_up = options.warm_up;
-    work.duration = options.duration;
-
+row run_once(test::servers& servers, const std::string& client, const workload& work) {
     row result;
+    result.workload = work.hot_key ? "hot_key_local" : "uncontended";
     result.client = client;
-    result.instances = instances;
-    result.concurrency = concurrency;
-    server_account account(servers, instances);
+    result.handoff_limit = work.hot_key ? work.handoff_limit : 0;
+    result.instances = work.instances.size();
+    result.concurrency = work.concurrency;
+    server_account account(servers, work.instances.size());
     result.figures =
         figures_from_json(in_child_process([&] { return to_json(run_client(client, work)); }));
     if (result.figures.cycles == 0) {
@@ -105,20 +99,65 @@ row run_once(test::servers& servers, const std::string& client, std::size_t inst
     return result;
 }
 
-std::vector<row> run_campaign(test::servers& servers, const campaign_options& options) {
-    std::vector<row> rows;
+namespace {
+
+workload make_workload(const test::servers& servers, std::size_t instances, std::size_t concurrency,
+                       const campaign_options& options) {
+    workload work;
+    work.instances = servers.uris();
+    work.instances.resize(instances);
+    work.concurrency = concurrency;
+    work.warm_up = options.warm_up;
+    work.duration = options.duration;
+    return work;
+}
+
+void run_uncontended(test::servers& servers, const campaign_options& options,
+                     std::vector<row>& rows) {
     print_heading();
     for (const auto instances : options.instances) {
         for (const auto concurrency : options.concurrency) {
+            const workload work = make_workload(servers, instances, concurrency, options);
             for (int repetition = 1; repetition <= options.repetitions; ++repetition) {
                 for (const char* client : {"raw", "colock"}) {
-                    print_progress(client, instances, concurrency, repetition, options.repetitions);
-                    rows.push_back(run_once(servers, client, instances, concurrency, options));
+                    print_progress(client, work, repetition, options.repetitions);
+                    rows.push_back(run_once(servers, client, work));
                     rows.back().repetition = repetition;
                 }
             }
             print_configuration(rows, instances, concurrency);
         }
+    }
+}
+
+void run_hot_key_local(test::servers& servers, const campaign_options& options,
+                       std::vector<row>& rows) {
+    print_hot_key_heading();
+    const auto instances = std::ranges::max(options.instances);
+    for (const auto limit : options.handoff_limits) {
+        for (const auto concurrency : options.concurrency) {
+            workload work = make_workload(servers, instances, concurrency, options);
+            work.hot_key = true;
+            work.handoff_limit = limit;
+            for (int repetition = 1; repetition <= options.repetitions; ++repetition) {
+                print_progress("colock", work, repetition, options.repetitions);
+                rows.push_back(run_once(servers, "colock", work));
+                rows.back().repetition = repetition;
+            }
+            print_hot_key(rows, limit, concurrency);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<row> run_campaign(test::servers& servers, const campaign_options& options) {
+    std::vector<row> rows;
+    if (options.uncontended) {
+        run_uncontended(servers, options, rows);
+    }
+    if (options.hot_key_local) {
+        run_hot_key_local(servers, options, rows);
     }
     return rows;
 }

@@ -11,8 +11,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <stdexcept>
 
@@ -21,10 +24,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-asio::awaitable<void> take_and_release(client& locks, std::size_t number, measurement& meter) {
+mutex lock_of(client& locks, std::size_t number, const workload& work) {
     lock_options options;
     options.ttl = lock_ttl;
-    const mutex lock{locks, lock_name(number), options};
+    options.handoff_limit = work.handoff_limit;
+    return {locks, lock_name(work.hot_key ? 0 : number), options};
+}
+
+asio::awaitable<void> take_and_release(mutex lock, measurement& meter) {
     auto started = measurement::clock::now();
     while (!meter.over()) {
         lease held = co_await lock.acquire();
@@ -48,29 +55,49 @@ config configuration_of(const workload& work) {
     return result;
 }
 
+/// What each of many who wait for one lock takes of the heap, whose handlers take next to nothing.
+asio::awaitable<double> bytes_per_waiter(mutex lock) {
+    constexpr std::size_t waiters = 10'000;
+    lease held = co_await lock.acquire();
+    std::size_t done = 0;
+    const auto before = ::mallinfo2().uordblks;
+    for (std::size_t i = 0; i != waiters; ++i) {
+        lock.acquire([&done](const error& /*e*/, const lease& /*l*/) { ++done; });
+    }
+    const auto after = ::mallinfo2().uordblks;
+    co_await held.release();
+    co_await test::async_wait_until([&] { return done == waiters; });
+    co_return static_cast<double>(after - before) / waiters;
+}
+
 /// One run: the first failure of a task ends it.
 class run {
 public:
     explicit run(const workload& work)
-        : meter_(context_, work), locks_(context_, configuration_of(work)) {}
+        : work_(work), meter_(context_, work), locks_(context_, configuration_of(work)) {}
 
-    measured operator()(std::size_t concurrency) {
-        asio::co_spawn(context_, run_tasks(concurrency),
+    measured operator()() {
+        asio::co_spawn(context_, run_tasks(),
                        [this](std::exception_ptr failure) { end_on(failure); });
         context_.run();
         if (failure_) {
             std::rethrow_exception(failure_);
         }
-        return meter_.result();
+        measured result = meter_.result();
+        result.bytes_per_waiter = bytes_per_waiter_;
+        return result;
     }
 
 private:
-    asio::awaitable<void> run_tasks(std::size_t concurrency) {
+    asio::awaitable<void> run_tasks() {
         co_await test::async_wait_until([this] { return all_ready(locks_); });
+        if (work_.hot_key) {
+            bytes_per_waiter_ = co_await bytes_per_waiter(lock_of(locks_, 0, work_));
+        }
         meter_.start();
-        running_ = concurrency;
-        for (std::size_t i = 0; i != concurrency; ++i) {
-            asio::co_spawn(context_, take_and_release(locks_, i, meter_),
+        running_ = work_.concurrency;
+        for (std::size_t i = 0; i != work_.concurrency; ++i) {
+            asio::co_spawn(context_, take_and_release(lock_of(locks_, i, work_), meter_),
                            [this](std::exception_ptr failure) {
                                end_on(failure);
                                if (--running_ == 0) {
@@ -89,18 +116,20 @@ private:
         }
     }
 
+    workload work_;
     asio::io_context context_{1};
     measurement meter_;
     client locks_;
     std::size_t running_ = 0;
     asio::steady_timer all_done_{context_, asio::steady_timer::time_point::max()};
     std::exception_ptr failure_;
+    double bytes_per_waiter_ = 0;
 };
 
 }  // namespace
 
 measured run_colock(const workload& work) {
-    return run(work)(work.concurrency);
+    return run(work)();
 }
 
 }  // namespace colock::benchmark

@@ -20,6 +20,7 @@ struct run_options {
     campaign_options campaign;
     double seconds = 2;
     std::string json;
+    std::string workload;  // empty: all
     bool quick = false;
     bool check = false;
 };
@@ -30,6 +31,8 @@ struct client_options {
     std::size_t instances = 5;
     std::size_t concurrency = 1000;
     double seconds = 2;
+    std::size_t handoff_limit = 64;
+    bool hot_key = false;
     bool json = false;
 };
 
@@ -49,6 +52,8 @@ void add_run(CLI::App& app, run_options& options) {
     run.add_option("--concurrency", campaign.concurrency, "numbers of tasks")
         ->delimiter(',')
         ->check(CLI::Range(1, 100000));
+    run.add_option("--workload", options.workload, "only this one")
+        ->check(CLI::IsMember({"uncontended", "hot_key_local"}));
     run.add_option("--repetitions", campaign.repetitions)->check(CLI::Range(1, 1000));
     run.add_option("--seconds", options.seconds, "of each run")->check(CLI::Range(0.1, 3600.0));
     run.callback([&run, &options] {
@@ -63,6 +68,8 @@ void add_run(CLI::App& app, run_options& options) {
             quick.warm_up = std::chrono::milliseconds(300);
         }
         options.campaign.duration = milliseconds(options.seconds);
+        options.campaign.uncontended = options.workload != "hot_key_local";
+        options.campaign.hot_key_local = options.workload != "uncontended";
     });
 }
 
@@ -74,6 +81,8 @@ void add_client(CLI::App& app, client_options& options) {
         ->check(CLI::Range(1, 64));
     client.add_option("--concurrency", options.concurrency)->check(CLI::Range(1, 100000));
     client.add_option("--seconds", options.seconds)->check(CLI::Range(0.1, 3600.0));
+    client.add_flag("--hot-key", options.hot_key, "all tasks want the same lock (colock only)");
+    client.add_option("--handoff-limit", options.handoff_limit);
     client.add_flag("--json", options.json, "print the figures as JSON");
 }
 
@@ -102,6 +111,8 @@ int run_client(const client_options& options) {
     work.instances = options.uris.empty() ? own.uris() : options.uris;
     work.concurrency = options.concurrency;
     work.duration = milliseconds(options.seconds);
+    work.hot_key = options.hot_key;
+    work.handoff_limit = options.handoff_limit;
     const auto result = run_client(options.name, work);
     if (options.json) {
         std::printf("%s\n", to_json(result).dump().c_str());

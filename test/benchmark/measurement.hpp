@@ -12,10 +12,12 @@
 
 namespace colock::benchmark {
 
-/// What both clients are told to do: `concurrency` tasks, each taking and releasing its own lock in
-/// a loop.
+/// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
+/// With `hot_key` all want the same, and a lease is passed on `handoff_limit` times.
 struct workload {
     std::vector<std::string> instances;
+    bool hot_key = false;
+    std::size_t handoff_limit = 64;
     std::size_t concurrency = 1;
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
@@ -34,6 +36,7 @@ struct measured {
     double client_cpu_us_per_cycle = 0;  ///< user and kernel time of the client's process
     std::uint64_t cycles = 0;
     std::uint64_t cycles_with_warm_up = 0;
+    double bytes_per_waiter = 0;  ///< of colock on a hot key, without the waiting coroutine itself
 };
 
 /// Stands beside a running client: starts measuring after the warm-up, tells when to end.

@@ -25,6 +25,8 @@ constexpr figure client_cpu{"client_cpu_us_per_cycle",
                             [](const row& r) { return r.figures.client_cpu_us_per_cycle; }};
 constexpr figure server_cpu{"server_cpu_us_per_cycle",
                             [](const row& r) { return r.server_cpu_us_per_cycle; }};
+constexpr figure bytes_per_waiter{"bytes_per_waiter",
+                                  [](const row& r) { return r.figures.bytes_per_waiter; }};
 constexpr std::array figures{cycles_per_second, p50, p99, client_cpu, server_cpu};
 
 struct summary {
@@ -33,13 +35,12 @@ struct summary {
     double maximum = 0;
 };
 
-/// Over the repetitions; empty if there is no such row.
-std::optional<summary> summarize(const std::vector<row>& rows, std::string_view client,
-                                 std::size_t instances, std::size_t concurrency, figure which) {
+/// Over those of the rows that are wanted; empty if there are none.
+template <typename Wanted>
+std::optional<summary> summarize_if(const std::vector<row>& rows, figure which, Wanted wanted) {
     std::vector<double> values;
     for (const auto& each : rows) {
-        if (each.client == client && each.instances == instances &&
-            each.concurrency == concurrency) {
+        if (wanted(each)) {
             values.push_back(which.of(each));
         }
     }
@@ -51,6 +52,15 @@ std::optional<summary> summarize(const std::vector<row>& rows, std::string_view 
     const auto median =
         values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
     return summary{values.front(), median, values.back()};
+}
+
+/// Over the repetitions of an uncontended run.
+std::optional<summary> summarize(const std::vector<row>& rows, std::string_view client,
+                                 std::size_t instances, std::size_t concurrency, figure which) {
+    return summarize_if(rows, which, [&](const row& each) {
+        return each.workload == "uncontended" && each.client == client &&
+               each.instances == instances && each.concurrency == concurrency;
+    });
 }
 
 /// colock / raw of the medians.
@@ -118,9 +128,13 @@ void print_ratios(const std::vector<row>& rows, std::size_t instances, std::size
 
 nlohmann::json row_to_json(const row& r) {
     nlohmann::json object{
-        {"workload", "uncontended"},  {"client", r.client},
+        {"workload", r.workload},     {"client", r.client},
         {"instances", r.instances},   {"concurrency", r.concurrency},
         {"repetition", r.repetition}, {"commands_per_cycle", r.commands_per_cycle}};
+    if (r.workload == "hot_key_local") {
+        object["handoff_limit"] = r.handoff_limit;
+        object[bytes_per_waiter.name] = r.figures.bytes_per_waiter;
+    }
     for (const auto& which : figures) {
         object[which.name] = which.of(r);
     }
@@ -155,7 +169,8 @@ nlohmann::json to_json(const measured& m) {
             {"p99_us", m.p99_us},
             {"client_cpu_us_per_cycle", m.client_cpu_us_per_cycle},
             {"cycles", m.cycles},
-            {"cycles_with_warm_up", m.cycles_with_warm_up}};
+            {"cycles_with_warm_up", m.cycles_with_warm_up},
+            {"bytes_per_waiter", m.bytes_per_waiter}};
 }
 
 measured figures_from_json(const nlohmann::json& object) {
@@ -166,6 +181,7 @@ measured figures_from_json(const nlohmann::json& object) {
     object.at("client_cpu_us_per_cycle").get_to(m.client_cpu_us_per_cycle);
     object.at("cycles").get_to(m.cycles);
     object.at("cycles_with_warm_up").get_to(m.cycles_with_warm_up);
+    object.at("bytes_per_waiter").get_to(m.bytes_per_waiter);
     return m;
 }
 
@@ -178,13 +194,45 @@ void print_heading() {
     std::fflush(stdout);
 }
 
-void print_progress(const std::string& client, std::size_t instances, std::size_t concurrency,
-                    int repetition, int repetitions) {
+void print_hot_key_heading() {
+    std::printf(
+        "\nworkload hot_key_local: all tasks of one client want one lock, and let go of it at "
+        "once.\n"
+        "Medians [minimum-maximum] over the repetitions; the wait is from one turn to the next.\n\n"
+        "%-8s %6s  %-25s %-25s %-25s %-22s %s\n",
+        "limit", "tasks", "leases per second", "p50 wait us", "p99 wait us", "client CPU us/lease",
+        "bytes per waiter");
+    std::fflush(stdout);
+}
+
+void print_progress(const std::string& client, const workload& work, int repetition,
+                    int repetitions) {
     if (::isatty(STDOUT_FILENO) == 0) {
         return;
     }
-    std::printf("%3zu %6zu  %-7s run %d of %d ...\r", instances, concurrency, client.c_str(),
-                repetition, repetitions);
+    std::printf("%3zu %6zu  %-7s run %d of %d ...\r", work.instances.size(), work.concurrency,
+                client.c_str(), repetition, repetitions);
+    std::fflush(stdout);
+}
+
+void print_hot_key(const std::vector<row>& rows, std::size_t handoff_limit,
+                   std::size_t concurrency) {
+    std::printf("%-8zu %6zu ", handoff_limit, concurrency);
+    const auto cell = [&](figure which, int width, int digits) {
+        const auto s = summarize_if(rows, which, [&](const row& each) {
+            return each.workload == "hot_key_local" && each.handoff_limit == handoff_limit &&
+                   each.concurrency == concurrency;
+        });
+        if (s) {
+            print_cell(*s, width, digits);
+        }
+    };
+    cell(cycles_per_second, 7, 0);
+    cell(p50, 7, 0);
+    cell(p99, 7, 0);
+    cell(client_cpu, 6, 2);
+    cell(bytes_per_waiter, 6, 0);
+    std::printf("\n");
     std::fflush(stdout);
 }
 

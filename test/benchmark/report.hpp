@@ -17,8 +17,14 @@ measured figures_from_json(const nlohmann::json& object);
 void print_heading();
 
 /// What runs now, on a terminal only: the next line overwrites it.
-void print_progress(const std::string& client, std::size_t instances, std::size_t concurrency,
-                    int repetition, int repetitions);
+void print_progress(const std::string& client, const workload& work, int repetition,
+                    int repetitions);
+
+void print_hot_key_heading();
+
+/// Medians and spread of a hot key's runs.
+void print_hot_key(const std::vector<row>& rows, std::size_t handoff_limit,
+                   std::size_t concurrency);
 
 /// Medians and spread of both clients in one configuration, and their ratios.
 void print_configuration(const std::vector<row>& rows, std::size_t instances,

@@ -157,10 +157,11 @@ std::uint64_t lease::fence() const {
     if (!held_.state) {
         throw lock_error(errc::not_held);
     }
-    if (held_.state->fence() == 0) {
+    const std::uint64_t fence = held_.state->fence(held_.holder);
+    if (fence == 0) {
         throw lock_error({errc::not_fenced, "'" + held_.state->resource() + "'"});
     }
-    return held_.state->fence();
+    return fence;
 }
 
 lease::time_point lease::valid_until() const noexcept {

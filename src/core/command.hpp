@@ -42,6 +42,8 @@ inline constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_
 struct command {
     core::verb verb = verb::acquire;
     bool heals = false;  ///< an acquire that puts back what a quorum still has
+    /// For acquire_fenced without a `fence`: the vote's fence is the last of so many and one.
+    std::uint32_t spare_fences = 0;
     std::string_view key;
     std::string_view token;
     milliseconds ttl{};           ///< for those that acquire, and extend

@@ -7,7 +7,8 @@ namespace colock::core {
 
 using purpose = lease_tag::purpose_type;
 
-lease::action lease::start() {
+lease::action lease::start(std::uint32_t spare_fences) {
+    spare_fences_ = settings_->fencing ? spare_fences : 0;
     return action::send(acquire_verb(), lease_tag(purpose::acquire), ttl_);
 }
 
@@ -64,7 +65,7 @@ lease::action lease::close() {
 }
 
 bool lease::may_hand_over(time_point now) const noexcept {
-    return phase_ == phase::held && !lost_ && !settings_->fencing &&
+    return phase_ == phase::held && !lost_ && (!settings_->fencing || handovers_ < spare_fences_) &&
            settings_->renew_interval > duration::zero() && ttl_ == settings_->ttl &&
            watchdog().undisturbed() && watchdog().ttl() == settings_->ttl &&
            watchdog().valid_until() - now >= settings_->ttl / 2;

@@ -141,8 +141,9 @@ public:
 
     // The attempt.
 
-    /// Sends it.
-    action start();
+    /// Sends it. With fencing it asks for so many spare fences, one for each time that the lease may be
+    /// handed over.
+    action start(std::uint32_t spare_fences = 0);
 
     /// It has won, and writes its fence back: see `acquire`.
     action raise(std::uint64_t fence);
@@ -175,11 +176,15 @@ public:
     action close();
 
     /// Whether somebody else in the same process may have it, in place of a release and an acquire:
-    /// it is renewed, has the ttl that it was taken with, and most of that is left.
+    /// it is renewed, has the ttl that it was taken with, and most of that is left; and there is a fence
+    /// for whoever comes next.
     [[nodiscard]] bool may_hand_over(time_point now) const noexcept;
 
     /// It has another holder.
-    void hand_over(time_point now) noexcept { renewing().hand_over(now); }
+    void hand_over(time_point now) noexcept {
+        renewing().hand_over(now);
+        ++handovers_;
+    }
 
     // The world.
 
@@ -250,8 +255,15 @@ public:
         return held() ? watchdog().valid_until() : time_point::min();
     }
 
-    /// What its commands carry that need one; 0 until it is known, and without fencing.
+    /// What its commands carry that need one; 0 until it is known, and without fencing. It is the fence
+    /// of the last holder that it may have.
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+    [[nodiscard]] std::uint32_t spare_fences() const noexcept { return spare_fences_; }
+
+    /// The fence of a holder: the first is number 0. 0 without fencing.
+    [[nodiscard]] std::uint64_t fence_of(std::uint32_t holder) const noexcept {
+        return fence_ == 0 ? 0 : fence_ - spare_fences_ + holder;
+    }
 
     /// Whether any instance may have the key.
     [[nodiscard]] bool may_have_keys() const noexcept;
@@ -315,6 +327,8 @@ private:
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
     std::uint64_t fence_ = 0;
+    std::uint32_t spare_fences_ = 0;
+    std::uint32_t handovers_ = 0;
 };
 
 }  // namespace colock::core

@@ -229,7 +229,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), engine_, spec_,
                                                *this);
     ++engine_->count().attempts;
-    lease_->begin(now);
+    lease_->begin(queue_->spare_fences(), now);
 }
 
 void acquire_operation::give_back() {

@@ -87,6 +87,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     one.command.token = token_.view();
     one.command.ttl = to_milliseconds(send.ttl);
     one.command.fence = machine_.fence();
+    one.command.spare_fences = machine_.spare_fences();
     if (core::hurries(send.verb)) {
         one.command.deadline = now + engine_->settings().instance_timeout;
     }  // a release is never too late
@@ -115,8 +116,8 @@ void lease_state::detach() noexcept {
     reconsider();
 }
 
-void lease_state::begin(core::time_point now) {
-    submit(machine_.start(), now);
+void lease_state::begin(std::uint32_t spare_fences, core::time_point now) {
+    submit(machine_.start(spare_fences), now);
 }
 
 void lease_state::raise(std::uint64_t fence, core::time_point now) {

@@ -123,7 +123,9 @@ public:
     [[nodiscard]] const std::string& resource() const noexcept { return spec_->resource; }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     /// Does not change while it is held, or afterwards. 0 without fencing.
-    [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
+    [[nodiscard]] std::uint64_t fence(std::uint32_t holder) const noexcept {
+        return machine_.fence_of(holder);
+    }
     [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
         const core::duration until(valid_until_.load(std::memory_order_acquire));
         return holder == this->holder() ? core::time_point(until) : core::time_point::min();
@@ -145,8 +147,8 @@ public:
 
     // From the acquire operation, on the engine's executor:
 
-    /// Sends the attempt to all instances.
-    void begin(core::time_point now);
+    /// Sends the attempt to all instances. `spare_fences` as in `core::lease`.
+    void begin(std::uint32_t spare_fences, core::time_point now);
 
     /// Writes the attempt's fence back to all instances.
     void raise(std::uint64_t fence, core::time_point now);

@@ -9,9 +9,10 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <string_view>
 
 namespace colock::runtime {
 
@@ -39,6 +40,12 @@ public:
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
 
     [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
+
+    /// How many fences to ask for beyond the first: for those in line, and as many who come meanwhile.
+    [[nodiscard]] std::uint32_t spare_fences() const noexcept {
+        constexpr std::size_t most = 64;  // or counters might run ahead of the clock: see fence.hpp
+        return static_cast<std::uint32_t>(std::min({2 * line_.size(), spec_->handoff.limit, most}));
+    }
     [[nodiscard]] acquire_operation& front() noexcept;
     void push(acquire_operation& last);
     void remove(acquire_operation& one) noexcept;
@@ -71,9 +78,7 @@ public:
 
 private:
     const lock_spec* spec_;
-    boost::intrusive::list<queued, boost::intrusive::base_hook<queued>,
-                           boost::intrusive::constant_time_size<false>>
-        line_;
+    boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> line_;
     core::tenure tenure_;
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;

@@ -319,6 +319,27 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
     BOOST_TEST((last >> 20U) < (1ULL << 33U));
 }
 
+BOOST_DATA_TEST_CASE(spare_fences_are_counted_and_the_last_is_told, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
+    const auto first = rig.ask_fence(verb::acquire_fenced, "k", "ann", far);
+    BOOST_TEST(first.fence == far);
+    for (const std::uint32_t spare : {0U, 1U, 64U}) {
+        rig.release("k", "ann");
+        const auto before = rig.ask_fence(verb::acquire_fenced, "k", "ann").fence;
+        rig.release("k", "ann");
+        BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", 0, spare).fence ==
+                   before + 1 + spare);
+        // And what is written back, or put back, is what it is.
+        BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", before + 200, spare).fence ==
+                   before + 200);
+        rig.release("k", "ann");
+        BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", before + 300, spare).fence ==
+                   before + 300);
+    }
+}
+
 BOOST_DATA_TEST_CASE(a_fenced_acquire_is_denied_as_a_plain_one_and_then_counts_nothing, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;

@@ -70,7 +70,10 @@ public:
         s.wanted.resize(size(), true);
         s.votes.resize(size());
         turn_.batch().submit(
-            {this, tag, target, {verb, false, s.key, s.token, std::chrono::minutes(10), deadline}});
+            {this,
+             tag,
+             target,
+             {verb, false, 0, s.key, s.token, std::chrono::minutes(10), deadline}});
         return tag;
     }
 

@@ -2,8 +2,11 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -248,6 +251,38 @@ BOOST_AUTO_TEST_CASE(the_first_is_cancelled) {
         co_await all.done();
         BOOST_TEST((all.members[4].place == 0U));
         BOOST_TEST(locks.counters().cancelled == 4U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        client other(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lock_options options = patient(1000);
+        options.fencing = true;
+        std::vector<std::uint64_t> fences;
+        const auto work = [&fences](mutex lock) -> asio::awaitable<void> {
+            for (int i = 0; i != 10; ++i) {
+                lease held = co_await lock.acquire();
+                fences.push_back(held.fence());
+                co_await held.release();
+                BOOST_TEST(held.fence() <= fences.back());  // it keeps its own
+            }
+        };
+        std::vector<std::shared_ptr<background>> workers;
+        for (int i = 0; i != 40; ++i) {
+            workers.push_back(
+                co_await start(work(mutex(i % 4 == 0 ? other : locks, "x", options))));
+        }
+        co_await async_wait_until([&] {
+            return std::all_of(workers.begin(), workers.end(),
+                               [](const auto& w) { return w->done; });
+        });
+        BOOST_TEST(fences.size() == 400U);
+        BOOST_TEST((std::adjacent_find(fences.begin(), fences.end(), std::greater_equal<>()) ==
+                    fences.end()));
+        BOOST_TEST(locks.counters().handed_over > 150U);
     }());
 }
 

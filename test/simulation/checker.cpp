@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace colock::simulation {
 
@@ -253,7 +254,10 @@ void checker::on_validity(token_life& life, core::time_point until) {
 }
 
 /// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
-void checker::on_handed_over(token_life& life) {
+void checker::on_handed_over(token_life& life, std::uint64_t fence) {
+    if (life.lock.lease.fencing && fence <= std::exchange(life.fence, fence)) {
+        world_.violation("fence order", describe(life) + " is passed on without a larger fence");
+    }
     const core::time_point now = life.owner.now();
     if (!counts_now(life) || life.valid_until - now < life.lock.lease.ttl / 2) {
         world_.violation("handed over", describe(life) + " is valid for another " +

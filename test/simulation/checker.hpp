@@ -65,7 +65,7 @@ public:
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);
     /// It was let go or lost: it is not valid any more.
-    void on_handed_over(token_life& life);
+    void on_handed_over(token_life& life, std::uint64_t fence);
     void on_invalid(token_life& life);
     void on_lost(token_life& life, core::loss why);
     void on_ended(token_life& life);

@@ -294,7 +294,7 @@ void client::hand_over(user& u, token_life& life) {
         world_.tell(name_, "passes on " + life.lock.key + ", token " + life.token);
     }
     life.machine.hand_over(now());
-    checker_.on_handed_over(life);
+    checker_.on_handed_over(life, life.machine.fence_of(++life.holder));
     hold(u, life);
 }
 
@@ -337,7 +337,7 @@ void client::drive(operation& o, core::acquire::event event) {
                                            std::to_string(o.machine.fence()));
                 }
                 if (o.lock.lease.fencing) {
-                    checker_.on_fence(life, o.machine.fence());
+                    checker_.on_fence(life, o.machine.fence() - life.machine.spare_fences());
                 }
                 drive(life,
                       life.machine.hold(o.machine.sent(), action.time, now, o.machine.fence()),
@@ -364,7 +364,8 @@ void client::begin_attempt(operation& o, core::time_point now) {
     checker_.add(life);
     o.life = &life;
     ++world_.tally.attempts;
-    submit(life, life.machine.start(), now);
+    const auto spare_fences = static_cast<std::uint32_t>(world_.random.below(4));
+    submit(life, life.machine.start(spare_fences), now);
 }
 
 void client::give_back(operation& o, core::time_point now) {
@@ -526,7 +527,7 @@ void client::submit(token_life& life, const core::lease::action& what, core::tim
     life.unanswered += what.target == core::every_instance ? servers_.size() : 1;
     batch_.push_back({&life, what,
                       has_deadline ? now + life.lock.lease.instance_timeout : core::never,
-                      life.machine.fence()});
+                      life.machine.fence(), life.machine.spare_fences()});
     schedule_turn();
     // Forced: the lease is let go in the turn in which it is to be renewed.
     if (what.tag.purpose() == purpose::extend && world_.random.chance(0.05)) {
@@ -589,6 +590,7 @@ void client::send(const submission& s, std::size_t server) {
     r.command.key = s.life->lock.key;
     r.command.token = s.life->token;
     r.command.fence = s.fence;
+    r.command.spare_fences = s.spare_fences;
     r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
     const bool second = connections_[server].size() > 1 && s.what.verb == core::verb::release &&
                         world_.goes_wrong(world_.faults().second_connections);

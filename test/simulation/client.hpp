@@ -66,7 +66,8 @@ struct token_life {
     std::uint32_t renewals = 0;
     /// When each instance gave it its key, as a number that grows, until it was handed out.
     std::map<std::size_t, std::uint64_t> granted_at;
-    std::uint64_t fence = 0;
+    std::uint64_t fence = 0;  // of the latest holder
+    std::uint32_t holder = 0;
 };
 
 /// Drives a `core::acquire`, as `runtime::acquire_operation` does.
@@ -135,6 +136,7 @@ private:
         core::lease::action what;
         core::time_point deadline;
         std::uint64_t fence;
+        std::uint32_t spare_fences;
     };
 
     // Everything in the process happens through this: later, while it stands still; never, once it

@@ -314,8 +314,8 @@ colock_mutant(
     NAME counters_begin_at_one
     WHAT "a counter that was lost begins anew, not by the clock"
     FILE src/instance/memory/store.cpp
-    FIND [[return std::max(seed, command.fence);]]
-    WITH [[return std::max(@MUTANT@ ? 1 : seed, command.fence);]]
+    FIND [[return std::max(seed + command.spare_fences, command.fence);]]
+    WITH [[return std::max((@MUTANT@ ? 1 : seed) + command.spare_fences, command.fence);]]
 )
 colock_mutant(
     NAME second_round_from_the_reply
@@ -362,4 +362,25 @@ colock_mutant(
     FILE src/core/renew.hpp
     FIND [[{ granted_at_ = now; }]]
     WITH [[{ granted_at_ = @MUTANT@ ? granted_at_ : now; }]]
+)
+colock_mutant(
+    NAME spare_fences_not_counted
+    WHAT "the counters do not know of the fences of those to whom a lease is passed on"
+    FILE src/instance/memory/store.cpp
+    FIND [[std::max(value + 1, floor) + command.spare_fences]]
+    WITH [[std::max(value + 1, floor) + (@MUTANT@ ? 0 : command.spare_fences)]]
+)
+colock_mutant(
+    NAME one_fence_for_all
+    WHAT "who is passed a lease gets the fence of the former holder"
+    FILE src/core/lease.hpp
+    FIND [[fence_ - spare_fences_ + holder;]]
+    WITH [[fence_ - spare_fences_ + (@MUTANT@ ? 0 : holder);]]
+)
+colock_mutant(
+    NAME more_holders_than_fences
+    WHAT "a lease is passed on without a fence for the next"
+    FILE src/core/lease.cpp
+    FIND [[handovers_ < spare_fences_)]]
+    WITH [[handovers_ < spare_fences_ || @MUTANT@)]]
 )

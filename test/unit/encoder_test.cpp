@@ -101,14 +101,18 @@ BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
     const std::string week = "604800000";
     core::command c = make(verb::acquire_fenced, "key", "token", 10'000ms);
     BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
-                                                 "token", "10000", "0", week}));
+                                                 "token", "10000", "0", week, "0"}));
+    c.spare_fences = 64;
+    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
+                                                 "token", "10000", "0", week, "64"}));
+    c.spare_fences = 0;
     c.fence = core::fence_limit - 1;
     BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
-                                                 "token", "10000", "9007199254740991", week}));
+                                                 "token", "10000", "9007199254740991", week, "0"}));
     c.verb = verb::raise_fence;
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
                command({"EVAL", scripts::fence, "2", "key", "{key}:fence", "token", "0",
-                        "9007199254740991", week}));
+                        "9007199254740991", week, "0"}));
 }
 
 BOOST_AUTO_TEST_CASE(counters_that_are_in_the_slot_of_their_key) {

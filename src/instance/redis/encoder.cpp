@@ -112,10 +112,11 @@ void write(const core::command& command, const server_facts& facts, script_form 
             const std::string_view script = full ? scripts::fence : facts.digests.fence;
             const number fence(static_cast<long long>(command.fence));
             const number idle(std::chrono::milliseconds(fence_idle).count());
+            const number spare(command.spare_fences);
             to.push(run,
                     arguments{{script, "2", command.key, fence_key(command.key), command.token,
-                               takes ? ttl.text() : "0", fence.text(), idle.text()}},
-                    rest(), rest(), rest(), rest(), rest(), rest(), rest());
+                               takes ? ttl.text() : "0", fence.text(), idle.text(), spare.text()}},
+                    rest(), rest(), rest(), rest(), rest(), rest(), rest(), rest());
             break;
         }
         case core::verb::remaining:

@@ -640,6 +640,36 @@ BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
     play(machine, {{8ms, raised('G', 1), "wait never"}});  // late
 }
 
+BOOST_AUTO_TEST_CASE(each_holder_has_a_fence_of_its_own_and_the_last_is_written) {
+    lease machine(fenced_settings, 42);
+    machine.start(2);
+    BOOST_TEST(machine.spare_fences() == 2U);
+    play(machine, {
+                      {5ms, acquired('G', 0), "wait never"},
+                      {5ms, acquired('G', 1), "wait never"},
+                      {6ms, hold_with(100), "wait 300"},
+                  });
+    BOOST_TEST(machine.fence() == 100U);
+    BOOST_TEST(machine.fence_of(0) == 98U);
+    BOOST_TEST(machine.fence_of(1) == 99U);
+    BOOST_TEST(machine.fence_of(2) == 100U);
+    for (int i = 0; i != 2; ++i) {
+        BOOST_TEST(machine.may_hand_over(at(7ms)));
+        machine.hand_over(at(7ms));
+    }
+    BOOST_TEST(!machine.may_hand_over(at(7ms)));
+    BOOST_TEST(machine.fence() == 100U);
+}
+
+BOOST_AUTO_TEST_CASE(no_spare_fences_without_fencing) {
+    lease machine(settings, 42);
+    machine.start(2);
+    BOOST_TEST(machine.spare_fences() == 0U);
+    play(machine, {{5ms, hold(), "wait 300"}});
+    BOOST_TEST(machine.fence_of(0) == 0U);
+    BOOST_TEST(machine.fence_of(1) == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_given_back) {
     lease machine(fenced_settings, 42);
     play(machine, {

@@ -402,6 +402,31 @@ void restart_without_data(stage& s, int take) {
     s.release(b);
 }
 
+/// The holder has no key on instance 2, and 1 forgets its own just before a second ends on its clock:
+/// who asks it then hears that it has been up for a second.
+void restart_at_the_end_of_a_second(stage& s, int) {
+    s.run_to(100ms);
+    const duration second = s.instance(1).next_second().time_since_epoch() + 1s;
+    s.run_to(second - 50ms);
+    s.user(0).reset(2, std::nullopt);
+    spec& l = s.lock();
+    l.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(second - 5500us);
+    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(second + 20ms);
+    s.expect(s.instance(1).uptime() == 1s, "it says that it has been up for longer than it has");
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(second + 200ms);
+    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
+    s.run_to(second + 600ms);
+    s.expect(b.held(), "then it is the other's");
+    s.release(b);
+}
+
 /// Instance 2; and at last a majority.
 void stopped_server(stage& s, int) {
     s.instance(2).pause(3s);
@@ -585,6 +610,12 @@ const std::vector<scenario>& scenarios() {
          2,
          restart_without_data,
          {"quarantine_off", "quarantine_too_short"}},
+        {"fault_24_sim_restart_at_the_end_of_a_second",
+         "one of the two that granted forgets it, and says that it has been up for a second",
+         {3, 2, ordinary, 1s},
+         1,
+         restart_at_the_end_of_a_second,
+         {"uptime_is_believed"}},
         {"fault_29_sim_stopped_server",
          "a server that never answers",
          {},

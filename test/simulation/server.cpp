@@ -209,6 +209,12 @@ std::chrono::seconds server::uptime() const {
     return whole(clock_.at(world_.now())) - whole(started_);
 }
 
+true_time server::next_second() const {
+    const core::time_point now = clock_.at(world_.now());
+    return clock_.when(std::chrono::ceil<std::chrono::seconds>(now.time_since_epoch()) +
+                       core::time_point());
+}
+
 true_time server::quarantined_until() const {
     return clock_.when(started_ + world_.faults().quarantine);
 }

@@ -59,6 +59,8 @@ public:
     /// What it tells of how long it has been up: whole seconds, rounded down.
     /// As it tells it: whole seconds.
     [[nodiscard]] std::chrono::seconds uptime() const;
+    /// When the next second begins on its clock.
+    [[nodiscard]] true_time next_second() const;
     /// When nobody takes it to be in quarantine any more, at the earliest.
     [[nodiscard]] true_time quarantined_until() const;
     /// Told of each token whose key was destroyed here.

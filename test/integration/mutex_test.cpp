@@ -354,7 +354,8 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         client other(co_await asio::this_coro::executor, instances.config());
-        lease in_the_way = co_await mutex(other, "y").acquire();
+        const lease in_the_way = co_await mutex(other, "y").acquire();
+        co_await async_wait_until([&] { return instances.holding("y") == 5; });
         lease held = co_await mutex(locks, "x").acquire();
         const auto waiting = co_await start([](client& c) -> asio::awaitable<void> {
             co_await mutex(c, "y").acquire(asio::use_awaitable);

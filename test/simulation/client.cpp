@@ -364,8 +364,8 @@ void client::begin_attempt(operation& o, core::time_point now) {
     checker_.add(life);
     o.life = &life;
     ++world_.tally.attempts;
-    const auto spare_fences = static_cast<std::uint32_t>(world_.random.below(4));
-    submit(life, life.machine.start(spare_fences), now);
+    const std::size_t spare_fences = o.lock.lease.fencing ? world_.random.below(4) : 0;
+    submit(life, life.machine.start(static_cast<std::uint32_t>(spare_fences)), now);
 }
 
 void client::give_back(operation& o, core::time_point now) {

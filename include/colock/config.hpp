@@ -56,8 +56,8 @@ struct config {
     /// it can have granted before has ended. To be no shorter than the longest ttl that anybody uses
     /// on these instances. How long it has been up is what its wall clock says, in whole seconds, less
     /// one; if that clock is set forward meanwhile, the quarantine ends too early. A server that does
-    /// not tell is quarantined after each connection. 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for
-    /// less, where it cannot help. Allowed: 0 to 24 h.
+    /// not tell is quarantined after each connection. 0 = never; unset = 10 s (the default ttl) for
+    /// three instances and more, 0 for less, where it cannot help. Allowed: 0 to 24 h.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
 
     /// Commands in flight to one instance; beyond it a vote fails at once with

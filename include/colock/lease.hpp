@@ -116,11 +116,10 @@ public:
                                                                          token, ttl);
     }
 
-    /// Passes the lease on to whoever of this client is the next in line, if it may
-    /// (`lock_options::handoff_limit`); else deletes the key on every instance where it still holds our
-    /// token. The watchdog stops first.
-    /// Idempotent: once more gives the same result. Completes when a quorum has answered; the
-    /// instances that have not are seen to in the background.
+    /// Passes the lease on to whoever of this client is the next in line, if it may, and completes
+    /// (`lock_options::handoff_limit`). Else deletes the key on every instance where it still holds our
+    /// token: the watchdog stops first, and it completes when a quorum has answered; the instances
+    /// that have not are seen to in the background. Idempotent: once more gives the same result.
     ///
     /// - Handler signature: `void(colock::error, colock::release_result)`.
     /// - Errors: `no_quorum` if too few instances answered (the client keeps trying until the ttl

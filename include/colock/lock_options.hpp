@@ -49,9 +49,9 @@ struct lock_options {
     /// at most) before the next in line asks for it.
     ///
     /// A lease is not passed on to a lock with other options, nor if it was extended to another ttl,
-    /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left. With fencing every
-    /// holder has a fence of its own, of which the servers count as many as are in line twice over, 64 at
-    /// most.
+    /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left. With fencing
+    /// every holder has a fence of its own: an attempt asks for two more for each who is in line, 64
+    /// at most, and when they are used up the lease is released.
     ///
     /// 0 of either: never. `handoff_time`: 0 to 1 h.
     std::size_t handoff_limit = 64;

@@ -65,7 +65,7 @@ lease::action lease::close() {
 }
 
 bool lease::may_hand_over(time_point now) const noexcept {
-    return phase_ == phase::held && !lost_ && (!settings_->fencing || handovers_ < spare_fences_) &&
+    return phase_ == phase::held && !lost_ && (!settings_->fencing || holder_ < spare_fences_) &&
            settings_->renew_interval > duration::zero() && ttl_ == settings_->ttl &&
            watchdog().undisturbed() && watchdog().ttl() == settings_->ttl &&
            watchdog().valid_until() - now >= settings_->ttl / 2;

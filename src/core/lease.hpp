@@ -183,7 +183,7 @@ public:
     /// It has another holder.
     void hand_over(time_point now) noexcept {
         renewing().hand_over(now);
-        ++handovers_;
+        ++holder_;
     }
 
     // The world.
@@ -260,7 +260,10 @@ public:
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
     [[nodiscard]] std::uint32_t spare_fences() const noexcept { return spare_fences_; }
 
-    /// The fence of a holder: the first is number 0. 0 without fencing.
+    /// The number of its latest holder: how often it was handed over.
+    [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
+
+    /// The fence of a holder. 0 without fencing.
     [[nodiscard]] std::uint64_t fence_of(std::uint32_t holder) const noexcept {
         return fence_ == 0 ? 0 : fence_ - spare_fences_ + holder;
     }
@@ -328,7 +331,7 @@ private:
     std::uint64_t seed_;
     std::uint64_t fence_ = 0;
     std::uint32_t spare_fences_ = 0;
-    std::uint32_t handovers_ = 0;
+    std::uint32_t holder_ = 0;
 };
 
 }  // namespace colock::core

@@ -24,13 +24,12 @@ public:
     /// The grant: by a round that was sent at `sent`.
     tenure(time_point sent, time_point now) noexcept : since_(now), round_trip_(now - sent) {}
 
-    /// Whether whoever waits in the process may have the lease next.
-    [[nodiscard]] bool may_hand_over(const handoff_bounds& bounds, time_point now) const noexcept {
-        return handoffs_ < bounds.limit && now - since_ < bounds.time;
+    /// Whether whoever waits in the process may have the lease next, which was handed over so many
+    /// times before.
+    [[nodiscard]] bool may_hand_over(std::size_t handovers, const handoff_bounds& bounds,
+                                     time_point now) const noexcept {
+        return handovers < bounds.limit && now - since_ < bounds.time;
     }
-
-    void handed_over() noexcept { ++handoffs_; }
-    [[nodiscard]] std::size_t handoffs() const noexcept { return handoffs_; }
 
     /// After the release: for how long the process leaves the lock to others, if more of its own wait.
     /// Who is told that the lock is free needs a round trip to take it, and who polls needs luck; so
@@ -40,7 +39,6 @@ public:
 private:
     time_point since_{};
     duration round_trip_{};
-    std::size_t handoffs_ = 0;
 };
 
 }  // namespace colock::core

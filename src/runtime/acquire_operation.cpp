@@ -68,7 +68,8 @@ void acquire_operation::start() {
     }
 }
 
-/// Not for those who do not wait, or whose attempts would be over at once.
+/// Behind those who came before it; but not to wait for longer than its attempts would take, nor at all if
+/// there would be one.
 void acquire_operation::stand_in_line() {
     arrived_ = std::chrono::steady_clock::now();
     core::time_point until = deadline_;
@@ -114,7 +115,6 @@ void acquire_operation::start_attempts() {
 void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
     lease_ = std::move(lease);
     holder_ = lease_->holder();
-    ++engine_->count().acquired;
     finish(acquire_result::granted);
 }
 
@@ -211,7 +211,6 @@ void acquire_operation::drive(core::acquire::event event) {
             case kind::granted:
                 queue_->begin_tenure(machine_.sent(), now);
                 lease_->hold(*queue_, machine_.sent(), action.time, now, machine_.fence());
-                ++engine_->count().acquired;
                 finish(acquire_result::granted);
                 return;
             case kind::failed:
@@ -260,7 +259,9 @@ void acquire_operation::finish(acquire_result result) {
     if (result == acquire_result::cancelled) {
         ++engine_->count().cancelled;
     }
-    if (result != acquire_result::granted) {
+    if (result == acquire_result::granted) {
+        ++engine_->count().acquired;
+    } else {
         explain(result);
         if (lease_) {
             lease_->detach();

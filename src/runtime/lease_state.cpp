@@ -312,13 +312,13 @@ void lease_state::let_go(std::uint32_t holder) {
 /// To the first in line.
 bool lease_state::may_pass_on(core::time_point now) const {
     return !queue_->empty() && queue_->front().spec().lease == spec_->lease &&
-           queue_->tenure().may_hand_over(spec_->handoff, now) && machine_.may_hand_over(now);
+           queue_->tenure().may_hand_over(machine_.holder(), spec_->handoff, now) &&
+           machine_.may_hand_over(now);
 }
 
 void lease_state::pass_on(core::time_point now) {
     machine_.hand_over(now);
-    queue_->tenure().handed_over();
-    holder_.fetch_add(1, std::memory_order_acq_rel);
+    holder_.store(machine_.holder(), std::memory_order_release);
     ++engine_->count().released;
     ++engine_->count().handed_over;
     resolve(core::release_outcome::released);

@@ -233,8 +233,8 @@ private:
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     std::atomic<loss_reason> loss_{loss_reason::none};
-    std::atomic<std::uint32_t> holder_{0};
-    lock_queue* queue_ = nullptr;  // of the key, while held
+    std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
+    lock_queue* queue_ = nullptr;           // of the key, while held
 
     boost::container::small_vector<std::shared_ptr<release_operation>, 1> release_waiters_;
     std::unique_ptr<rarely_used> rare_;  // null until it is

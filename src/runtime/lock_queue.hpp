@@ -60,7 +60,7 @@ public:
         tenure_ = core::tenure(sent, now);
         no_quorum_since_ = core::never;
     }
-    [[nodiscard]] core::tenure& tenure() noexcept { return tenure_; }
+    [[nodiscard]] const core::tenure& tenure() const noexcept { return tenure_; }
 
     /// It has let go of it.
     void end_tenure(core::time_point now) noexcept { next_attempt_ = now + tenure_.pause(now); }

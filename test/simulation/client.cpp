@@ -294,7 +294,7 @@ void client::hand_over(user& u, token_life& life) {
         world_.tell(name_, "passes on " + life.lock.key + ", token " + life.token);
     }
     life.machine.hand_over(now());
-    checker_.on_handed_over(life, life.machine.fence_of(++life.holder));
+    checker_.on_handed_over(life, life.machine.fence_of(life.machine.holder()));
     hold(u, life);
 }
 

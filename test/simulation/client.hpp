@@ -67,7 +67,6 @@ struct token_life {
     /// When each instance gave it its key, as a number that grows, until it was handed out.
     std::map<std::size_t, std::uint64_t> granted_at;
     std::uint64_t fence = 0;  // of the latest holder
-    std::uint32_t holder = 0;
 };
 
 /// Drives a `core::acquire`, as `runtime::acquire_operation` does.

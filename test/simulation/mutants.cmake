@@ -381,6 +381,6 @@ colock_mutant(
     NAME more_holders_than_fences
     WHAT "a lease is passed on without a fence for the next"
     FILE src/core/lease.cpp
-    FIND [[handovers_ < spare_fences_)]]
-    WITH [[handovers_ < spare_fences_ || @MUTANT@)]]
+    FIND [[holder_ < spare_fences_)]]
+    WITH [[holder_ < spare_fences_ || @MUTANT@)]]
 )

@@ -658,6 +658,7 @@ BOOST_AUTO_TEST_CASE(each_holder_has_a_fence_of_its_own_and_the_last_is_written)
         machine.hand_over(at(7ms));
     }
     BOOST_TEST(!machine.may_hand_over(at(7ms)));
+    BOOST_TEST(machine.holder() == 2U);
     BOOST_TEST(machine.fence() == 100U);
 }
 

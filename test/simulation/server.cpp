@@ -158,12 +158,15 @@ void server::shorten_key(const std::string& key) {
         return;
     }
     const core::milliseconds ttl(1 + static_cast<int>(world_.random.below(20)));
+    const core::time_point now = clock_.at(world_.now());
+    if (lasts_until(key) <= clock_.when(now + ttl)) {
+        return;  // no owner of a key allows for strangers who prolong it
+    }
     world_.count(fault::foreign_expiry);
     if (world_.tracing()) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
     on_destroyed(token);
-    const core::time_point now = clock_.at(world_.now());
     state_.store.execute(about(core::verb::release, key, token), now);
     state_.store.execute(about(core::verb::acquire, key, token, ttl), now);
 }

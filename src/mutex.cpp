@@ -8,11 +8,9 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/container_hash/hash.hpp>
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace colock {
@@ -73,7 +71,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const runtime::engine& engin
                                                     const lock_options& options) {
     auto spec = std::make_shared<runtime::lock_spec>();
     spec->key = engine.settings().key_prefix + resource;
-    spec->key_hash = boost::hash<std::string_view>()(spec->key);
+    spec->key_hash = runtime::hash_of_key(spec->key);
     spec->resource = std::move(resource);
     spec->lease.instances = engine.instance_count();
     spec->lease.ttl = options.ttl;

@@ -64,11 +64,14 @@ acquire::action acquire::resume(const event& e, time_point now) {
             if (e.kind == kind::remaining) {
                 // Who is told that a key is gone already still takes a step aside, or all that were
                 // told would be back at the same moment.
-                free_at_[e.index] =
-                    e.vote.kind == vote_kind::denied && e.vote.holder == holder::nobody
-                        ? now + step_aside()
-                        : run_out(e.vote.remaining, now);
-                backoff_end_ = std::min(backoff_end_, quorum_free_at());
+                expect_free_at(e.index,
+                               e.vote.kind == vote_kind::denied && e.vote.holder == holder::nobody
+                                   ? now + step_aside()
+                                   : run_out(e.vote.remaining, now));
+            } else if (e.kind == kind::changed) {
+                // It may be free. So it may be for others who wait: after a split vote, one of us has
+                // to be the first.
+                expect_free_at(e.index, votes_.granted() == 0 ? now : now + step_aside());
             }
             if (now >= settings_.deadline) {
                 return fail(outcome_);
@@ -197,11 +200,16 @@ duration acquire::step_aside() {
     return step.delay(0, next_random(random_));
 }
 
-/// When so many of the keys that denied us have run out that a quorum may be free; never, if too few
-/// of them have told.
+void acquire::expect_free_at(std::size_t index, time_point when) {
+    free_at_[index] = when;
+    backoff_end_ = std::min(backoff_end_, quorum_free_at());
+}
+
+/// When so many of the keys that denied us, or may deny us yet, have run out that a quorum may be free;
+/// never, if too few of them have told.
 time_point acquire::quorum_free_at() const {
     const std::size_t spare = spare_of(settings_.instances);
-    const std::size_t in_the_way = votes_.denied() + votes_.failed();
+    const std::size_t in_the_way = settings_.instances - votes_.granted();
     if (in_the_way <= spare) {  // a quorum had granted, too slowly
         return never;
     }

@@ -73,6 +73,7 @@ public:
             vote,       ///< an instance voted on the current attempt
             raised,     ///< an instance voted on its `raise`
             remaining,  ///< an instance that denied told how long the key will live
+            changed,    ///< at an instance that told, something has happened to the key
             timer,      ///< the time to wait for has come
             wake,       ///< an instance came back, or the lock may be free: do not wait longer
             cancel,
@@ -92,6 +93,7 @@ public:
         static event remaining(std::size_t index, const core::vote& v) {
             return {kind_type::remaining, index, v};
         }
+        static event changed(std::size_t index) { return {kind_type::changed, index, {}}; }
         static event timer() { return {kind_type::timer, 0, {}}; }
         static event wake() { return {kind_type::wake, 0, {}}; }
         static event cancel() { return {kind_type::cancel, 0, {}}; }
@@ -153,9 +155,9 @@ public:
     /// After `give_back`: whether another attempt will follow, so that `remaining` is worth asking.
     [[nodiscard]] bool will_retry() const noexcept { return state_ == state::giving_back_to_retry; }
 
-    /// After `give_back`: whether instance `index` is to be asked `remaining`.
+    /// After `give_back`: whether instance `index` is to be asked `remaining`: who has denied, or may yet.
     [[nodiscard]] bool asks_remaining(std::size_t index) const {
-        return will_retry() && votes_.has_denied(index);
+        return will_retry() && (votes_.has_denied(index) || votes_.is_silent(index));
     }
 
 private:
@@ -195,6 +197,7 @@ private:
     [[nodiscard]] time_point round_end() const;
     [[nodiscard]] duration step_aside();
     [[nodiscard]] time_point quorum_free_at() const;
+    void expect_free_at(std::size_t index, time_point when);
 
     state state_ = state::idle;
     acquire_outcome outcome_ = acquire_outcome::contended;

@@ -64,6 +64,8 @@ public:
                                             : denied_ + failed_ + 1 > spare_of(instances());
     }
 
+    [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
+
     [[nodiscard]] bool has_denied(std::size_t index) const {
         return ballots_[index].cast && ballots_[index].kind == vote_kind::denied;
     }

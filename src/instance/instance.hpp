@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace colock::instance {
 
@@ -21,6 +22,13 @@ public:
     /// Instance number `index` has something of its own to send: it wants a `send`, even if of an
     /// empty batch.
     virtual void on_pending(std::size_t index) = 0;
+
+    /// Something has happened to a key since instance number `index` told how long it `remaining` has to
+    /// live: it may be gone. Not all instances tell.
+    virtual void on_key_changed(std::size_t index, std::string_view key) = 0;
+
+    /// As `on_key_changed`, of any key.
+    virtual void on_all_keys_changed(std::size_t index) = 0;
 
 protected:
     ~instance_observer() = default;

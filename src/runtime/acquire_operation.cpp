@@ -63,7 +63,7 @@ void acquire_operation::start() {
     if (queue_ != nullptr) {
         stand_in_line();
     } else {
-        queue_ = &engine_->queues().open(*spec_);
+        queue_ = &engine_->queues().open(*this);
         begin();
     }
 }
@@ -153,6 +153,14 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
                 drive(core::acquire::event::wake());
             }
             break;
+    }
+}
+
+void acquire_operation::on_key_changed(std::size_t index) {
+    if (stage_ == stage::attempting) {
+        drive(core::acquire::event::changed(index));
+    } else if (stage_ == stage::stepping_aside) {  // for one who knew that the key was held
+        start_attempts();
     }
 }
 

@@ -51,6 +51,8 @@ public:
 
     /// Starts, if the instances are what it was waiting for; tries again, if they are back.
     void on_instances_changed(bool quorum_is_back);
+    /// Something has happened to its key at instance number `index`.
+    void on_key_changed(std::size_t index);
     void on_close();
     void on_abandon() noexcept;
 

@@ -140,6 +140,20 @@ void engine::on_pending(std::size_t /*index*/) {
     schedule_turn();
 }
 
+void engine::on_key_changed(std::size_t index, std::string_view key) {
+    const lock_queue* const queue = queues_.find(key);
+    if (queue != nullptr && queue->attempting() != nullptr) {
+        queue->attempting()->on_key_changed(index);
+    }
+}
+
+void engine::on_all_keys_changed(std::size_t index) {
+    for (auto it = acquiring_.begin(); it != acquiring_.end();) {
+        acquire_operation& operation = *it++;  // it may unlink itself
+        operation.on_key_changed(index);
+    }
+}
+
 void engine::submit(const instance::submission& one) {
     batch_->submit(one);
     schedule_turn();

@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -209,6 +210,8 @@ private:
 
     void on_state_change(std::size_t index) override;
     void on_pending(std::size_t index) override;
+    void on_key_changed(std::size_t index, std::string_view key) override;
+    void on_all_keys_changed(std::size_t index) override;
     void on_time(core::time_point now) override;
 
     void schedule_turn();

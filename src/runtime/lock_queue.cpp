@@ -6,6 +6,9 @@
 
 namespace colock::runtime {
 
+lock_queue::lock_queue(acquire_operation& first) noexcept
+    : spec_(&first.spec()), attempting_(&first) {}
+
 acquire_operation& lock_queue::front() noexcept {
     return static_cast<acquire_operation&>(line_.front());
 }
@@ -22,20 +25,21 @@ acquire_operation& lock_queue::next() noexcept {
     acquire_operation& result = front();
     line_.pop_front();
     spec_ = &result.spec();
+    attempting_ = &result;
     return result;
 }
 
-lock_queue* lock_queues::find(const lock_spec& spec) const noexcept {
-    const auto found = queues_.find(spec);
+lock_queue* lock_queues::find(const hashed_key& key) const noexcept {
+    const auto found = queues_.find(key);
     return found == queues_.end() ? nullptr : found->get();
 }
 
-lock_queue& lock_queues::open(const lock_spec& spec) {
-    return **queues_.insert(std::make_unique<lock_queue>(spec)).first;
+lock_queue& lock_queues::open(acquire_operation& first) {
+    return **queues_.insert(std::make_unique<lock_queue>(first)).first;
 }
 
 void lock_queues::close(lock_queue& queue) noexcept {
-    queues_.erase(queue.spec());
+    queues_.erase(hashed_key{queue.spec().key, queue.spec().key_hash});
 }
 
 }  // namespace colock::runtime

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 namespace colock::runtime {
 
@@ -29,7 +30,8 @@ public:
 /// lease; the others stand in line, in the order in which they came, and cost the instances nothing.
 class lock_queue {
 public:
-    explicit lock_queue(const lock_spec& spec) noexcept : spec_(&spec) {}
+    /// With the first who is at it.
+    explicit lock_queue(acquire_operation& first) noexcept;
 
     static void* operator new(std::size_t size) { return allocate_block(size); }
     static void operator delete(void* memory, std::size_t size) noexcept {
@@ -38,6 +40,9 @@ public:
 
     /// Of who is at it.
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+
+    /// The operation that is at it; null if it is held.
+    [[nodiscard]] acquire_operation* attempting() const noexcept { return attempting_; }
 
     [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
 
@@ -57,6 +62,7 @@ public:
 
     /// The process has it: by a round that was sent at `sent`.
     void begin_tenure(core::time_point sent, core::time_point now) noexcept {
+        attempting_ = nullptr;
         tenure_ = core::tenure(sent, now);
         no_quorum_since_ = core::never;
     }
@@ -78,6 +84,7 @@ public:
 
 private:
     const lock_spec* spec_;
+    acquire_operation* attempting_;
     boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> line_;
     core::tenure tenure_;
     core::time_point next_attempt_ = core::time_point::min();
@@ -88,10 +95,15 @@ private:
 class lock_queues {
 public:
     /// Null if nobody is at the key.
-    [[nodiscard]] lock_queue* find(const lock_spec& spec) const noexcept;
+    [[nodiscard]] lock_queue* find(const lock_spec& spec) const noexcept {
+        return find(hashed_key{spec.key, spec.key_hash});
+    }
+    [[nodiscard]] lock_queue* find(std::string_view key) const noexcept {
+        return find(hashed_key{key, hash_of_key(key)});
+    }
 
-    /// For the first to be at the key; `spec` is its own, and lives as long as it is.
-    lock_queue& open(const lock_spec& spec);
+    /// For the first to be at its key.
+    lock_queue& open(acquire_operation& first);
 
     /// Nobody is at the key any more.
     void close(lock_queue& queue) noexcept;
@@ -99,21 +111,34 @@ public:
 private:
     using queue_pointer = std::unique_ptr<lock_queue>;
 
-    static const lock_spec& spec_of(const lock_spec& spec) noexcept { return spec; }
-    static const lock_spec& spec_of(const queue_pointer& queue) noexcept { return queue->spec(); }
+    struct hashed_key {
+        std::string_view key;
+        std::size_t hash;
+
+        friend bool operator==(const hashed_key& a, const hashed_key& b) noexcept {
+            return a.hash == b.hash && a.key == b.key;
+        }
+    };
+
+    static hashed_key key_of(const hashed_key& key) noexcept { return key; }
+    static hashed_key key_of(const queue_pointer& queue) noexcept {
+        return {queue->spec().key, queue->spec().key_hash};
+    }
 
     struct same_key {
         using is_transparent = void;
         bool operator()(const auto& a, const auto& b) const noexcept {
-            return spec_of(a).key_hash == spec_of(b).key_hash && spec_of(a).key == spec_of(b).key;
+            return key_of(a) == key_of(b);
         }
     };
-    struct hash_of_key {
+    struct hasher {
         using is_transparent = void;
-        std::size_t operator()(const auto& a) const noexcept { return spec_of(a).key_hash; }
+        std::size_t operator()(const auto& a) const noexcept { return key_of(a).hash; }
     };
 
-    boost::unordered_flat_set<queue_pointer, hash_of_key, same_key> queues_;
+    [[nodiscard]] lock_queue* find(const hashed_key& key) const noexcept;
+
+    boost::unordered_flat_set<queue_pointer, hasher, same_key> queues_;
 };
 
 }  // namespace colock::runtime

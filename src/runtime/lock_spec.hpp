@@ -6,10 +6,18 @@
 #include "core/tenure.hpp"
 #include "core/time.hpp"
 
+#include <boost/container_hash/hash.hpp>
+
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace colock::runtime {
+
+/// By which queues are found.
+inline std::size_t hash_of_key(std::string_view key) noexcept {
+    return boost::hash<std::string_view>()(key);
+}
 
 /// What a lock object and its leases have in common: its name and its options, checked.
 struct lock_spec {

@@ -159,6 +159,8 @@ private:
 
     void on_state_change(std::size_t index) override { BOOST_TEST(index < size()); }
 
+    void on_key_changed(std::size_t /*index*/, std::string_view /*key*/) override {}
+    void on_all_keys_changed(std::size_t /*index*/) override {}
     void on_pending(std::size_t index) override {
         BOOST_TEST(index < size());
         boost::asio::post(context_, [this] { flush(); });

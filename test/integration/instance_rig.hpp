@@ -129,6 +129,9 @@ public:
     /// Called with each vote, after it is noted.
     std::function<void(instance::command_tag)> after_vote;
 
+    /// The keys of which the server has told that they changed; "*" for all.
+    std::vector<std::string> changed;
+
     /// Submits; the tag of the command, which counts from 0.
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
@@ -311,6 +314,10 @@ private:
         ++state_changes_;
     }
 
+    void on_key_changed(std::size_t /*index*/, std::string_view key) override {
+        changed.emplace_back(key);
+    }
+    void on_all_keys_changed(std::size_t /*index*/) override { changed.emplace_back("*"); }
     void on_pending(std::size_t index) override {
         BOOST_TEST(index == own_index);
         ++pending_calls_;

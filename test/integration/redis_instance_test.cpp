@@ -912,8 +912,8 @@ BOOST_AUTO_TEST_CASE(one_that_is_killed_costs_the_others_nothing) {
     BOOST_TEST(b.keys().empty());
 }
 
-// More pushes than Boost.Redis has room for, 256. The instance asks for none, but another connection
-// may redirect its own to ours.
+// More pushes than Boost.Redis has room for, 256, of keys that nobody here has asked for: another
+// connection may redirect its own to ours.
 BOOST_AUTO_TEST_CASE(pushes_are_read_and_ignored) {
     constexpr int pushes = 1000;
     redis_server& server = shared_server();
@@ -948,6 +948,103 @@ BOOST_AUTO_TEST_CASE(pushes_are_read_and_ignored) {
         BOOST_TEST(rig.release("k", "ann") == "granted");
     }
     BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Of what has become of the keys that we have asked for.
+BOOST_AUTO_TEST_SUITE(changes)
+
+BOOST_AUTO_TEST_CASE(told_once_of_a_key_that_was_asked_for) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (const char* key : {"asked for", "not asked for", "last"}) {
+        server.command({"SET", key, "somebody", "PX", "60000"});
+    }
+    rig.ask(verb::remaining, "asked for");
+    rig.ask(verb::remaining, "last");
+    server.command({"DEL", "not asked for"});
+    server.command({"PEXPIRE", "asked for", "50000"});
+    rig.run_until([&] { return rig.changed == strings{"asked for"}; });
+    server.command({"DEL", "asked for"});
+    server.command({"DEL", "last"});
+    rig.run_until([&] { return rig.changed == strings{"asked for", "last"}; });
+    // Once it was asked for again.
+    server.command({"SET", "asked for", "somebody", "PX", "60000"});
+    rig.ask(verb::remaining, "asked for");
+    server.command({"DEL", "asked for"});
+    rig.run_until([&] { return rig.changed == strings{"asked for", "last", "asked for"}; });
+}
+
+BOOST_AUTO_TEST_CASE(told_of_one_that_expires) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"SET", "k", "somebody", "PX", "50"});
+    rig.ask(verb::remaining, "k");
+    rig.run_until([&] { return rig.changed == strings{"k"}; });
+}
+
+BOOST_AUTO_TEST_CASE(told_when_all_are_gone) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"SET", "k", "somebody", "PX", "60000"});
+    rig.ask(verb::remaining, "k");
+    server.flush();
+    rig.run_until([&] { return rig.changed == strings{"*"}; });
+}
+
+BOOST_AUTO_TEST_CASE(not_told_of_what_we_do_ourselves) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"SET", "mark", "somebody", "PX", "60000"});
+    rig.acquire("k", "ann");
+    rig.ask(verb::remaining, "k");
+    rig.extend("k", "ann", 1h);
+    rig.release("k", "ann");
+    rig.ask(verb::remaining, "mark");
+    server.command({"DEL", "mark"});
+    rig.run_until([&] { return !rig.changed.empty(); });
+    BOOST_TEST(rig.changed == strings{"mark"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(who_may_not_be_told_asks_all_the_same) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-client|tracking"});
+    instance_rig rig(local_uri(server, "ann:x@"));
+    rig.run_until_ready();
+    server.command({"SET", "k", "somebody", "PX", "60000"});
+    BOOST_TEST((rig.ask(verb::remaining, "k").remaining > 30s));
+    server.command({"DEL", "k"});
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.changed.empty());
+}
+
+// Each of these commands has two replies.
+BOOST_AUTO_TEST_CASE(votes_are_matched_in_a_batch_with_many_questions) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (int i = 0; i != 50; ++i) {
+        const std::string key = "k" + std::to_string(i);
+        rig.submit(verb::acquire, key, "ann");
+        rig.submit(verb::remaining, key);
+        rig.submit(verb::remaining, "no such key");
+        rig.submit(verb::acquire, key, "bob");
+        rig.submit(verb::remaining, key);
+        rig.submit(verb::release, key, "ann");
+    }
+    strings expected;
+    for (int i = 0; i != 50; ++i) {
+        for (const char* vote : {"granted", "denied: another", "denied: nobody", "denied: another",
+                                 "denied: another", "granted"}) {
+            expected.emplace_back(vote);
+        }
+    }
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

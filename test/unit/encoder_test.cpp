@@ -27,7 +27,7 @@ namespace {
 using core::verb;
 using namespace std::chrono_literals;
 
-const server_facts facts{"7.0", "id", 1s, "extend-sha", "release-sha", "fence-sha"};
+const server_facts facts{"7.0", "id", 1s, {"extend-sha", "release-sha", "fence-sha"}};
 
 core::command make(verb v, std::string_view key, std::string_view token,
                    core::milliseconds ttl = 0ms) {
@@ -95,6 +95,20 @@ BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
                command({"EVALSHA", "release-sha", "1", "key", "token"}));
     BOOST_TEST(fresh_payload_of({make(verb::remaining, "key", "token")}) ==
                command({"PTTL", "key"}));
+}
+
+BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
+    server_facts telling = facts;
+    telling.dialect.tells_changes = true;
+    const auto ask = make(verb::remaining, "key", "token");
+    encoder e;
+    const auto request = e.encode(*batch_of({ask, ask}), telling, script_form::digest);
+    BOOST_TEST(checked_payload(*request, 4) ==
+               command({"CLIENT", "CACHING", "YES"}) + command({"PTTL", "key"}) +
+                   command({"CLIENT", "CACHING", "YES"}) + command({"PTTL", "key"}));
+    BOOST_TEST(fresh_payload_of({make(verb::acquire, "key", "token", 1ms)}, script_form::digest,
+                                telling) ==
+               fresh_payload_of({make(verb::acquire, "key", "token", 1ms)}));
 }
 
 BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
@@ -199,12 +213,12 @@ BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
     };
     for (int i = 0; i != 20'000; ++i) {
         server_facts server = facts;
-        server.digests.extend = piece();
+        server.dialect.extend_digest = piece();
         const std::string_view key = piece();
         const std::string_view token = piece();
         BOOST_REQUIRE(
             fresh_payload_of({make(verb::extend, key, token, 1ms)}, script_form::digest, server) ==
-            command({"EVALSHA", server.digests.extend, "1", key, token, "1"}));
+            command({"EVALSHA", server.dialect.extend_digest, "1", key, token, "1"}));
     }
 }
 
@@ -228,8 +242,8 @@ BOOST_AUTO_TEST_CASE(a_server_with_other_digests_gets_its_own) {
     const commands them{make(verb::extend, "key", "token", 10ms),
                         make(verb::release, "key", "token")};
     server_facts other = facts;
-    other.digests.extend = "another-sha";
-    other.digests.release = "a-third-sha";
+    other.dialect.extend_digest = "another-sha";
+    other.dialect.release_digest = "a-third-sha";
     encoder e;
     BOOST_TEST(payload_of(e, them, script_form::digest, other) ==
                command({"EVALSHA", "another-sha", "1", "key", "token", "10"}) +
@@ -299,9 +313,9 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch_even_if_it_says_the_same) {
 
 BOOST_AUTO_TEST_CASE(another_for_other_digests) {
     for (const auto digest :
-         {&script_digests::extend, &script_digests::release, &script_digests::fence}) {
+         {&dialect::extend_digest, &dialect::release_digest, &dialect::fence_digest}) {
         server_facts other = facts;
-        other.digests.*digest = "another-sha";
+        other.dialect.*digest = "another-sha";
         encoder e;
         const auto turn = batch_of(some);
         const auto first = e.encode_shared(turn, facts);
@@ -403,7 +417,7 @@ BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
     };
     const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
     server_facts other = facts;
-    other.digests.extend = "another-sha";
+    other.dialect.extend_digest = "another-sha";
     for (unsigned seed = 0; seed != 5; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             std::mt19937 random(seed);

@@ -24,23 +24,48 @@ namespace resp3 = boost::redis::resp3;
 using boost::redis::any_adapter;
 using boost::system::error_code;
 
-namespace {
+/// Hears what the server tells unasked: of keys that have changed (`invalidate`, and their names, or null
+/// for all keys). Swallows all else; and never fails, as Boost.Redis's own adapters do on an error among
+/// pushes, since a failing adapter costs the connection.
+class push_adapter {
+public:
+    explicit push_adapter(connection& source) : source_(&source) {}
 
-/// Swallows server pushes. Boost.Redis's own `ignore` fails on an error among them, and a failing
-/// adapter costs the connection.
-struct push_sink {};
-
-struct push_adapter {
     void on_init() {}
-    void on_node(const resp3::node_view& /*node*/, error_code& /*failure*/) {}
     void on_done() {}
+    void on_node(const resp3::node_view& node, error_code& /*failure*/) {
+        switch (node.depth) {
+            case 0:
+                about_keys_ = false;
+                break;
+            case 1:
+                about_keys_ = about_keys_ || node.value == "invalidate";
+                if (about_keys_ && node.data_type == resp3::type::null) {
+                    source_->owner_->on_all_keys_changed();
+                }
+                break;
+            default:
+                if (about_keys_) {
+                    source_->owner_->on_key_changed(node.value);
+                }
+        }
+    }
+
+private:
+    connection* source_;
+    bool about_keys_ = false;
 };
 
-push_adapter boost_redis_adapt(push_sink& /*sink*/) {
-    return {};
-}
+namespace {
 
-push_sink the_push_sink;  // stateless
+/// For `set_receive_response`.
+struct pushes {
+    connection& from;
+};
+
+push_adapter boost_redis_adapt(pushes& p) {
+    return push_adapter(p.from);
+}
 
 }  // namespace
 
@@ -77,7 +102,8 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
       settings_(settings),
       redis_(executor, std::move(tls), boost::redis::logger(boost::redis::logger::level::disabled)),
       ended_signal_(executor, asio::steady_timer::time_point::max()) {
-    redis_.set_receive_response(the_push_sink);
+    pushes all{*this};
+    redis_.set_receive_response(all);
 }
 
 asio::awaitable<std::string> connection::serve(std::string numeric_host,
@@ -209,6 +235,11 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
     if (answered == nullptr) {
         return;
     }
+    if (has_prelude(answered->command.verb, facts_.dialect) && !sent.prelude_answered) {
+        sent.prelude_answered = true;
+        return;
+    }
+    sent.prelude_answered = false;
     ++sent.answered;
     if (sent.scripts == script_form::digest && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered);

@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::instance::redis {
@@ -36,6 +37,9 @@ public:
     virtual void on_ready(const server_facts& facts) = 0;
     /// The vote on a command of a batch, with the reply's error text or the connection's end.
     virtual void on_vote(const submission& command, const core::vote& vote) = 0;
+    /// Something has happened to a key; to any of them.
+    virtual void on_key_changed(std::string_view key) = 0;
+    virtual void on_all_keys_changed() = 0;
     /// The server has forgotten the script of a command that was sent by digest.
     virtual void on_unknown_script(const submission& command) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
@@ -74,6 +78,7 @@ private:
     void run(const std::string& numeric_host);
     boost::asio::awaitable<std::string> pass_probe();
     void receive_pushes();
+    friend class push_adapter;
     void disable_nagle();
     void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
     void on_executed(std::unique_ptr<sent_batch> sent, const boost::system::error_code& failure);

@@ -84,7 +84,7 @@ boost::redis::request::config request_settings() {
     return settings;
 }
 
-void write(const core::command& command, const server_facts& facts, script_form form,
+void write(const core::command& command, const dialect& words, script_form form,
            boost::redis::request& to) {
     const bool full = form == script_form::in_full;
     const std::string_view run = full ? "EVAL" : "EVALSHA";
@@ -95,13 +95,13 @@ void write(const core::command& command, const server_facts& facts, script_form 
                     rest(), rest(), rest());
             break;
         case core::verb::extend: {
-            const std::string_view script = full ? scripts::extend : facts.digests.extend;
+            const std::string_view script = full ? scripts::extend : words.extend_digest;
             to.push(run, arguments{{script, "1", command.key, command.token, ttl.text()}}, rest(),
                     rest(), rest(), rest());
             break;
         }
         case core::verb::release: {
-            const std::string_view script = full ? scripts::release : facts.digests.release;
+            const std::string_view script = full ? scripts::release : words.release_digest;
             to.push(run, arguments{{script, "1", command.key, command.token}}, rest(), rest(),
                     rest());
             break;
@@ -109,7 +109,7 @@ void write(const core::command& command, const server_facts& facts, script_form 
         case core::verb::acquire_fenced:
         case core::verb::raise_fence: {
             const bool takes = command.verb == core::verb::acquire_fenced;
-            const std::string_view script = full ? scripts::fence : facts.digests.fence;
+            const std::string_view script = full ? scripts::fence : words.fence_digest;
             const number fence(static_cast<long long>(command.fence));
             const number idle(std::chrono::milliseconds(fence_idle).count());
             const number spare(command.spare_fences);
@@ -120,6 +120,9 @@ void write(const core::command& command, const server_facts& facts, script_form 
             break;
         }
         case core::verb::remaining:
+            if (has_prelude(command.verb, words)) {
+                to.push("CLIENT", arguments{{"CACHING", "YES"}}, rest());
+            }
             to.push("PTTL", arguments{{command.key}});
             break;
     }
@@ -133,17 +136,17 @@ encoder::request_pointer encoder::encode(const batch& commands, const server_fac
         requests_.take([] { return std::make_shared<boost::redis::request>(request_settings()); });
     result->clear();
     for (const submission& one : commands.submissions()) {
-        write(one.command, facts, form, *result);
+        write(one.command, facts.dialect, form, *result);
     }
     return result;
 }
 
 encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,
                                                 const server_facts& facts) {
-    if (last_ != commands || last_digests_ != facts.digests) {
+    if (last_ != commands || last_dialect_ != facts.dialect) {
         last_request_ = encode(*commands, facts, script_form::digest);
         last_ = commands;
-        last_digests_ = facts.digests;
+        last_dialect_ = facts.dialect;
     }
     return last_request_;
 }

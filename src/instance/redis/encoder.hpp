@@ -16,6 +16,12 @@ namespace colock::instance::redis {
 /// How a script is named to the server.
 enum class script_form : std::uint8_t { digest, in_full };
 
+/// Whether a command comes behind another one, which has a reply of its own: that the server is to tell
+/// what happens to the key from then on. (https://redis.io/docs/latest/commands/client-caching/)
+constexpr bool has_prelude(core::verb verb, const dialect& words) noexcept {
+    return verb == core::verb::remaining && words.tells_changes;
+}
+
 /// Writes batches as RESP. The instances of a client share an encoder, and are mostly given the same
 /// batch: it is written for the first of them, and the others send the same request. (Writing it for
 /// each would be a third of what a lock costs its client.)
@@ -37,7 +43,7 @@ private:
     shared_pool<boost::redis::request> requests_;
     std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
     request_pointer last_request_;
-    script_digests last_digests_;
+    dialect last_dialect_;
 };
 
 }  // namespace colock::instance::redis

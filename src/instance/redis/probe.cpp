@@ -59,6 +59,9 @@ probe::probe(const address& to) : request_(request_settings()) {
         add("SELECT " + std::to_string(to.database), expected::success, "SELECT", to.database);
     }
     info_ = add("INFO", expected::success_or_error, "INFO", "server");
+    // A server, or a proxy, that refuses it tells nothing of changes: then who waits polls.
+    tracking_ = add("CLIENT TRACKING", expected::success_or_error, "CLIENT", "TRACKING", "ON",
+                    "OPTIN", "NOLOOP");
     extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
     release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
     fence_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::fence);
@@ -113,7 +116,8 @@ server_facts probe::facts() const {
             result.uptime = std::chrono::seconds(seconds);
         }
     }
-    result.digests = {steps_[extend_].text, steps_[release_].text, steps_[fence_].text};
+    result.dialect = {steps_[extend_].text, steps_[release_].text, steps_[fence_].text,
+                      !steps_[tracking_].refused};
     return result;
 }
 

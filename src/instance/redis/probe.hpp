@@ -14,13 +14,14 @@
 
 namespace colock::instance::redis {
 
-/// By what a server knows our scripts.
-struct script_digests {
-    std::string extend;
-    std::string release;
-    std::string fence;
+/// In which words a server is to be spoken to.
+struct dialect {
+    std::string extend_digest;  ///< by which it knows our script
+    std::string release_digest;
+    std::string fence_digest;
+    bool tells_changes = false;  ///< of keys that we have asked for
 
-    friend bool operator==(const script_digests& a, const script_digests& b) = default;
+    friend bool operator==(const dialect& a, const dialect& b) = default;
 };
 
 /// What a server that passed the probe has told.
@@ -28,7 +29,7 @@ struct server_facts {
     std::string version;
     std::string run_id;
     std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
-    script_digests digests;
+    redis::dialect dialect;
 };
 
 /// What is asked on a new connection before it may vote: to log in, select the database, tell who it
@@ -70,6 +71,7 @@ private:
     std::vector<step> steps_;
     std::size_t next_ = 0;
     std::size_t info_ = 0;
+    std::size_t tracking_ = 0;
     std::size_t extend_ = 0;
     std::size_t release_ = 0;
     std::size_t fence_ = 0;

@@ -16,6 +16,7 @@
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -243,6 +244,18 @@ private:
             observer_->on_pending(index_);
         }
         resends_.push_back(command);
+    }
+
+    void on_key_changed(std::string_view key) override {
+        if (observer_ != nullptr) {
+            observer_->on_key_changed(index_, key);
+        }
+    }
+
+    void on_all_keys_changed() override {
+        if (observer_ != nullptr) {
+            observer_->on_all_keys_changed(index_);
+        }
     }
 
     void on_ended(const std::string& reason) override {

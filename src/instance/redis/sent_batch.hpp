@@ -16,6 +16,7 @@ struct sent_batch {
     encoder::request_pointer request;
     script_form scripts = script_form::digest;
     std::size_t answered = 0;
+    bool prelude_answered = false;  ///< of the next command, if it has one
 
     /// The next command that has not been answered; null when all are.
     [[nodiscard]] const submission* next() const noexcept {

@@ -68,6 +68,10 @@ inline acquire::event failed(std::size_t i) {
     return acquire::event::voted(i, vote::failed(failure::down));
 }
 
+inline acquire::event changed(std::size_t i) {
+    return acquire::event::changed(i);
+}
+
 /// Instance `i` says that the key will live for another `rest`.
 inline acquire::event rest(std::size_t i, milliseconds rest) {
     return acquire::event::remaining(i, vote::denied(holder::another, rest));

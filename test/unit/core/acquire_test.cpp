@@ -554,19 +554,27 @@ BOOST_AUTO_TEST_CASE(waits_no_longer_than_until_a_quorum_of_keys_has_run_out) {
         duration wait;  // from then on; longer than the backoff = the backoff
     };
     const row rows[] = {
-        {"of three that deny, one must run out", "DDD", {{0, 5ms}}, 6ms},
-        {"the first to run out is enough", "DDD", {{0, 7ms}, {1, 4ms}, {2, 9ms}}, 5ms},
-        {"longer than the backoff", "DDD", {{0, 60ms}}, 1h},
-        {"about to run out", "DDD", {{0, 0ms}}, 1ms},
-        {"unknown", "DDD", {{0, unknown_remaining}}, 1h},
-        {"no ttl", "DDD", {{0, milliseconds::max()}}, 1h},
-        {"an hour", "DDD", {{0, 1h}}, 1h},
-        {"no ttl, and one that has", "DDD", {{0, milliseconds::max()}, {1, 3ms}}, 4ms},
+        {"three must run out", "DDD", {{0, 5ms}, {1, 3ms}, {2, 4ms}}, 6ms},
+        {"two are too few", "DDD", {{0, 5ms}, {1, 3ms}}, 1h},
+        {"of five the third to run out is enough",
+         "DDD",
+         {{0, 7ms}, {1, 4ms}, {2, 9ms}, {3, 5ms}, {4, 8ms}},
+         8ms},
+        {"longer than the backoff", "DDD", {{0, 60ms}, {1, 60ms}, {2, 60ms}}, 1h},
+        {"about to run out", "DDD", {{0, 0ms}, {1, 0ms}, {2, 0ms}}, 1ms},
+        {"unknown", "DDD", {{0, 1ms}, {1, 1ms}, {2, unknown_remaining}}, 1h},
+        {"no ttl", "DDD", {{0, 1ms}, {1, 1ms}, {2, milliseconds::max()}}, 1h},
+        {"an hour", "DDD", {{0, 1ms}, {1, 1ms}, {2, 1h}}, 1h},
+        {"no ttl, and enough that have",
+         "DDD",
+         {{0, milliseconds::max()}, {1, 3ms}, {3, 3ms}, {4, 2ms}},
+         4ms},
         {"two must run out", "DDG.", {{0, 3ms}}, 1h},
         {"two must run out, and will", "DDG.", {{0, 3ms}, {1, 6ms}}, 7ms},
         {"two must run out, one never does", "DDG.", {{0, 3ms}, {1, milliseconds::max()}}, 1h},
         {"two must run out, one is unknown", "DDG.", {{0, 3ms}, {1, unknown_remaining}}, 1h},
-        {"the failed ones will not", "FDF", {{1, 3ms}}, 4ms},
+        {"the failed ones will not", "FDF", {{1, 3ms}, {3, 2ms}}, 1h},
+        {"the others will", "FDF", {{1, 3ms}, {3, 2ms}, {4, 1ms}}, 4ms},
         {"nor will the silent ones", "D.", {{0, 3ms}}, 1h},
     };
     for (const row& r : rows) {
@@ -663,12 +671,51 @@ BOOST_AUTO_TEST_CASE(the_rests_of_one_attempt_are_forgotten_in_the_next) {
                       {0ms, start(), "attempt; wait 50"},
                       {0ms, denied(0), "wait 50"},
                       {0ms, denied(1), "give_back; wait " + in_ms(pause(1))},
-                      {1ms, rest(0, 2ms), "wait 4"},
+                      {1ms, rest(0, 2ms), "wait " + in_ms(pause(1))},
+                      {1ms, rest(1, 2ms), "wait 4"},
                       {30ms, timer(), "attempt; wait 80"},
                       {60ms, denied(0), "wait 80"},
                       {60ms, denied(1), "give_back; wait " + in_ms(second)},
                       {60ms, rest(1, unknown_remaining), "wait " + in_ms(second)},
                   });
+}
+
+// Told of a change.
+
+BOOST_AUTO_TEST_CASE(tries_again_when_a_quorum_may_be_free) {
+    acquire machine(five(), acquire_seed);
+    const std::string backoff = "wait " + in_ms(pause(1));
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {0ms, denied(0), "wait 50"},
+                      {0ms, denied(1), "wait 50"},
+                      {0ms, denied(2), "give_back; " + backoff},
+                      {1ms, rest(0, 1h), backoff},
+                      {1ms, changed(0), backoff},
+                      {1ms, changed(0), backoff},  // twice is not two
+                      {2ms, changed(4), backoff},
+                      {3ms, changed(2), "attempt; wait 53"},
+                      {4ms, changed(3), "wait 53"},  // too late for this attempt
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(after_a_split_vote_it_steps_aside_first) {
+    acquire_settings settings = five();
+    settings.retry = {20ms, 1s};
+    acquire machine(settings, acquire_seed);
+    const duration backoff = pause(1, settings);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {0ms, granted(0), "wait 50"},
+                      {0ms, granted(1), "wait 50"},
+                      {0ms, denied(2), "wait 50"},
+                      {0ms, denied(3), "wait 50"},
+                      {0ms, denied(4), "give_back; wait " + in_ms(backoff)},
+                  });
+    const auto next = machine.resume(changed(2), at(1ms));
+    BOOST_TEST((next.kind == acquire::action::kind_type::wait));
+    BOOST_TEST((next.time >= at(6ms)));  // the upper half of 10 ms
+    BOOST_TEST((next.time <= at(11ms)));
 }
 
 /// A minority may deny in a round that is won, but too late; its keys are in nobody's way.

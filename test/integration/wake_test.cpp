@@ -1,0 +1,155 @@
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+// Who waits for a lock that another client has is woken when it may be free, long before it would ask again.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+/// Would ask again after half a minute at the earliest.
+lock_options patient() {
+    lock_options options = with_ttl(1min);
+    options.retry.initial = options.retry.maximum = 1min;
+    return options;
+}
+
+struct scene : shared_servers<5> {
+    client other;
+    client locks;
+
+    explicit scene(const asio::any_io_executor& executor)
+        : other(executor, instances.config()), locks(executor, instances.config()) {}
+
+    /// Until a first attempt was refused, and nothing is under way any more.
+    asio::awaitable<void> refused(std::uint64_t times = 1) const {
+        co_await async_wait_until(
+            [this, times] { return locks.counters().contended >= times && idle(locks); });
+    }
+};
+
+/// Long before it would poll.
+constexpr auto soon = 5s;
+
+BOOST_AUTO_TEST_SUITE(wake_test)
+
+BOOST_AUTO_TEST_CASE(by_a_release) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await all_ready(s.locks);
+        lease held = co_await mutex(s.other, "x", patient()).acquire();
+        pending_acquire waiting;
+        waiting.start(mutex(s.locks, "x", patient()));
+        co_await s.refused();
+        const stopwatch waited;
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST((waited.elapsed() < soon));
+        BOOST_TEST(s.locks.counters().attempts == 2U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(by_a_delete_by_hand) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await all_ready(s.locks);
+        for (const redis_server& server : s.instances) {
+            hold_by_hand(server, "x", 1min);
+        }
+        pending_acquire waiting;
+        waiting.start(mutex(s.locks, "x", patient()));
+        co_await s.refused();
+        // Two are too few.
+        s.instances[0].command({"DEL", "x"});
+        s.instances[3].command({"DEL", "x"});
+        const stopwatch waited;
+        co_await async_wait_until([&] { return waited.elapsed() > 200ms; });
+        BOOST_TEST(s.locks.counters().attempts == 1U);
+        s.instances[4].command({"DEL", "x"});
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST((waited.elapsed() < soon));
+        BOOST_TEST(s.locks.counters().attempts == 2U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(by_a_flush) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await all_ready(s.locks);
+        for (const redis_server& server : s.instances) {
+            hold_by_hand(server, "x", 1min);
+        }
+        pending_acquire waiting;
+        waiting.start(mutex(s.locks, "x", patient()));
+        co_await s.refused();
+        const stopwatch waited;
+        s.instances.flush();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(in_vain_by_a_renewal_and_then_again) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await all_ready(s.locks);
+        lock_options renewed = patient();
+        renewed.renew = 100ms;
+        lease held = co_await mutex(s.other, "x", renewed).acquire();
+        pending_acquire waiting;
+        waiting.start(mutex(s.locks, "x", patient()));
+        co_await s.refused(3);
+        BOOST_TEST(held.valid());
+        const stopwatch waited;
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(whoever_is_first_in_line) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await all_ready(s.locks);
+        lease held = co_await mutex(s.other, "x", patient()).acquire();
+        pending_acquire first;
+        first.start(mutex(s.locks, "x", patient()));
+        pending_acquire second;
+        second.start(mutex(s.locks, "x", patient()));
+        co_await s.refused();
+        first.signal.emit(asio::cancellation_type::terminal);
+        co_await async_wait_until([&] { return first.result.has_value(); });
+        const stopwatch waited;
+        co_await held.release();
+        co_await async_wait_until([&] { return second.granted.valid(); });
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(who_is_not_told_polls) {
+    run_test([]() -> asio::awaitable<void> {
+        servers one(1);
+        one[0].command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-client|tracking"});
+        config deaf = one.config();
+        deaf.instances = {"redis://ann:x@127.0.0.1:" + std::to_string(one[0].port())};
+        const auto executor = co_await asio::this_coro::executor;
+        client other(executor, one.config());
+        client locks(executor, deaf);
+        lease held = co_await mutex(other, "x").acquire();
+        pending_acquire waiting;
+        waiting.start(mutex(locks, "x"));
+        co_await async_wait_until([&] { return locks.counters().contended >= 3; });
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

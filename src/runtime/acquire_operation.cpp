@@ -44,10 +44,7 @@ acquire_result result_for(core::acquire_outcome outcome) noexcept {
 acquire_operation::acquire_operation(std::shared_ptr<engine> owner,
                                      std::shared_ptr<const lock_spec> spec,
                                      core::time_point deadline)
-    : engine_(std::move(owner)),
-      spec_(std::move(spec)),
-      deadline_(deadline),
-      machine_(settings_for(*spec_, deadline), engine_->next_seed()) {}
+    : engine_(std::move(owner)), spec_(std::move(spec)), deadline_(deadline) {}
 
 acquire_operation::~acquire_operation() = default;
 
@@ -106,8 +103,9 @@ void acquire_operation::begin() {
 
 void acquire_operation::start_attempts() {
     stage_ = stage::attempting;
+    machine_ = make_recycled<core::acquire>(settings_for(*spec_, deadline_), engine_->next_seed());
     if (queue_->no_quorum_since() != core::never) {
-        machine_.no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
+        machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
     drive(core::acquire::event::start());
 }
@@ -119,7 +117,7 @@ void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
 }
 
 bool acquire_operation::fails_with(const acquire_operation& first, core::time_point now) {
-    const core::time_point since = std::max(first.machine_.no_quorum_since(), arrived_);
+    const core::time_point since = std::max(first.machine_->no_quorum_since(), arrived_);
     if (now - since < spec_->unavailable_timeout) {
         return false;
     }
@@ -129,8 +127,13 @@ bool acquire_operation::fails_with(const acquire_operation& first, core::time_po
 }
 
 void acquire_operation::cancel() {
-    if (self_) {
+    if (!self_) {
+        return;
+    }
+    if (machine_) {
         drive(core::acquire::event::cancel());
+    } else {
+        finish(closing_ ? acquire_result::closed : acquire_result::cancelled);
     }
 }
 
@@ -170,7 +173,7 @@ void acquire_operation::on_close() {
 }
 
 void acquire_operation::on_vote(std::size_t index, const core::vote& vote) {
-    if (!machine_.note(index, vote)) {
+    if (!machine_->note(index, vote)) {
         drive(core::acquire::event::voted(index, vote));
     }
 }
@@ -202,13 +205,13 @@ void acquire_operation::drive(core::acquire::event event) {
     using kind = core::acquire::action::kind_type;
     const core::time_point now = std::chrono::steady_clock::now();
     for (;;) {
-        const core::acquire::action action = machine_.resume(event, now);
+        const core::acquire::action action = machine_->resume(event, now);
         switch (action.kind) {
             case kind::attempt:
                 begin_attempt(now);
                 break;
             case kind::raise:
-                lease_->raise(machine_.fence(), now);
+                lease_->raise(machine_->fence(), now);
                 break;
             case kind::give_back:
                 give_back();
@@ -217,8 +220,8 @@ void acquire_operation::drive(core::acquire::event event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                queue_->begin_tenure(machine_.sent(), now);
-                lease_->hold(*queue_, machine_.sent(), action.time, now, machine_.fence());
+                queue_->begin_tenure(machine_->sent(), now);
+                lease_->hold(*queue_, machine_->sent(), action.time, now, machine_->fence());
                 finish(acquire_result::granted);
                 return;
             case kind::failed:
@@ -242,15 +245,15 @@ void acquire_operation::begin_attempt(core::time_point now) {
 void acquire_operation::give_back() {
     count_failed_attempt();
     lease_->give_back();
-    for (std::size_t i = 0; machine_.will_retry() && i != engine_->instance_count(); ++i) {
-        if (machine_.asks_remaining(i)) {
+    for (std::size_t i = 0; machine_->will_retry() && i != engine_->instance_count(); ++i) {
+        if (machine_->asks_remaining(i)) {
             lease_->ask_remaining(i);
         }
     }
 }
 
 void acquire_operation::count_failed_attempt() {
-    const core::round& votes = machine_.votes();
+    const core::round& votes = machine_->votes();
     if (votes.unreachable() || votes.won()) {
         ++engine_->count().unavailable;
     } else if (votes.denied() != 0) {
@@ -293,7 +296,7 @@ void acquire_operation::leave_queue(acquire_result result) {
         --engine_->count().queued;
     } else if (result != acquire_result::granted) {
         if (stage_ == stage::attempting) {
-            queue->give_up(machine_.next_attempt(), machine_.no_quorum_since());
+            queue->give_up(machine_->next_attempt(), machine_->no_quorum_since());
         }
         if (result == acquire_result::no_quorum || result == acquire_result::too_slow) {
             const core::time_point now = engine_->recent_time();
@@ -316,7 +319,7 @@ void acquire_operation::explain(acquire_result result) {
                           result == acquire_result::too_slow ||
                           (result == acquire_result::contended && deadline_ == core::never);
     if (is_error) {
-        details_ = describe(spec_->resource, machine_.votes(), engine_->instance_states());
+        details_ = describe(spec_->resource, machine_->votes(), engine_->instance_states());
     }
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/lock_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/recycling_allocator.hpp"
 #include "runtime/timer_queue.hpp"
 
 #include <boost/intrusive/list_hook.hpp>
@@ -107,7 +108,7 @@ private:
     std::shared_ptr<engine> engine_;
     std::shared_ptr<const lock_spec> spec_;
     core::time_point deadline_;
-    core::acquire machine_;
+    recycled<core::acquire> machine_;     // once it attempts
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
     std::shared_ptr<operation> self_;     // while running
     lock_queue* queue_ = nullptr;         // while running

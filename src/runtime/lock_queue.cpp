@@ -35,7 +35,7 @@ lock_queue* lock_queues::find(const hashed_key& key) const noexcept {
 }
 
 lock_queue& lock_queues::open(acquire_operation& first) {
-    return **queues_.insert(std::make_unique<lock_queue>(first)).first;
+    return **queues_.insert(make_recycled<lock_queue>(first)).first;
 }
 
 void lock_queues::close(lock_queue& queue) noexcept {

@@ -33,11 +33,6 @@ public:
     /// With the first who is at it.
     explicit lock_queue(acquire_operation& first) noexcept;
 
-    static void* operator new(std::size_t size) { return allocate_block(size); }
-    static void operator delete(void* memory, std::size_t size) noexcept {
-        deallocate_block(memory, size);
-    }
-
     /// Of who is at it.
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
 
@@ -109,7 +104,7 @@ public:
     void close(lock_queue& queue) noexcept;
 
 private:
-    using queue_pointer = std::unique_ptr<lock_queue>;
+    using queue_pointer = recycled<lock_queue>;
 
     struct hashed_key {
         std::string_view key;

@@ -2,7 +2,9 @@
 #define COLOCK_RUNTIME_RECYCLING_ALLOCATOR_HPP
 
 #include <cstddef>
+#include <memory>
 #include <new>
+#include <utility>
 
 namespace colock::runtime {
 
@@ -36,6 +38,28 @@ public:
         return true;
     }
 };
+
+/// One object in such memory.
+template <typename T>
+struct recycling_deleter {
+    void operator()(T* object) const noexcept {
+        std::destroy_at(object);
+        deallocate_block(object, sizeof(T));
+    }
+};
+template <typename T>
+using recycled = std::unique_ptr<T, recycling_deleter<T>>;
+
+template <typename T, typename... Arguments>
+recycled<T> make_recycled(Arguments&&... arguments) {
+    T* const memory = recycling_allocator<T>().allocate(1);
+    try {
+        return recycled<T>(std::construct_at(memory, std::forward<Arguments>(arguments)...));
+    } catch (...) {
+        recycling_allocator<T>().deallocate(memory, 1);
+        throw;
+    }
+}
 
 }  // namespace colock::runtime
 

@@ -24,11 +24,10 @@ template <typename Operation, typename... Results>
 class call : public Operation {
 protected:
     template <typename... Arguments>
-    call(const std::shared_ptr<runtime::engine>& engine, detail::handler<Results...> handler,
-         Arguments&&... arguments)
+    call(runtime::engine& engine, detail::handler<Results...> handler, Arguments&&... arguments)
         : Operation(std::forward<Arguments>(arguments)...),
           handler_(std::move(handler)),
-          engine_(*engine) {}
+          engine_(engine) {}
 
     /// Ends the call.
     void complete(error e, Results... results) {
@@ -48,8 +47,8 @@ void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<
                 Arguments&&... arguments) {
     auto slot = boost::asio::get_associated_cancellation_slot(handler);
     auto started =
-        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), engine, std::move(handler),
-                                   std::forward<Arguments>(arguments)...);
+        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), *engine,
+                                   std::move(handler), std::forward<Arguments>(arguments)...);
     if (slot.is_connected()) {
         slot.assign([weak_engine = std::weak_ptr<runtime::engine>(engine),
                      weak = std::weak_ptr<runtime::operation>(started)](
@@ -64,7 +63,10 @@ void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<
             }
         });
     }
-    engine->run([started = std::move(started)] { started->start(); });
+    engine->run([started = std::move(started)]() mutable {
+        Call& operation = *started;
+        operation.start(std::move(started));
+    });
 }
 
 }  // namespace colock

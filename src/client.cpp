@@ -72,8 +72,8 @@ std::shared_ptr<engine> make_engine(client::executor_type executor, const config
 
 class close_call final : public call<runtime::close_operation> {
 public:
-    close_call(const std::shared_ptr<engine>& owner, detail::handler<> handler)
-        : call(owner, std::move(handler), owner) {}
+    close_call(engine& owner, detail::handler<> handler)
+        : call(owner, std::move(handler), owner.shared_from_this()) {}
 
     void deliver() override {
         switch (outcome()) {

@@ -56,7 +56,7 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state,
 
 class extend_call final : public call<runtime::extend_operation> {
 public:
-    extend_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<> handler,
+    extend_call(runtime::engine& engine, detail::handler<> handler,
                 std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
                 std::chrono::milliseconds ttl)
         : call(engine, std::move(handler), std::move(state), holder, ttl) {}
@@ -79,8 +79,7 @@ release_result result_of(core::release_outcome outcome) noexcept {
 
 class release_call final : public call<runtime::release_operation, release_result> {
 public:
-    release_call(const std::shared_ptr<runtime::engine>& engine,
-                 detail::handler<release_result> handler,
+    release_call(runtime::engine& engine, detail::handler<release_result> handler,
                  std::shared_ptr<runtime::lease_state> state, std::uint32_t holder)
         : call(engine, std::move(handler), std::move(state), holder) {}
 
@@ -95,7 +94,7 @@ public:
 
 class wait_lost_call final : public call<runtime::loss_operation> {
 public:
-    wait_lost_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<> handler,
+    wait_lost_call(runtime::engine& engine, detail::handler<> handler,
                    std::shared_ptr<runtime::lease_state> state, std::uint32_t holder)
         : call(engine, std::move(handler), std::move(state), holder) {}
 
@@ -135,6 +134,9 @@ lease& lease::operator=(lease&& other) noexcept {
 /// Of a lease that is not empty.
 void lease::let_go() noexcept {
     const holding held = std::move(held_);
+    if (held.state->valid_until(held.holder) == time_point::min()) {
+        return;  // it was released, or lost
+    }
     try {
         held.state->owner()->run([held] { held.state->let_go(held.holder); });
     } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then the ttl ends the lock
@@ -176,37 +178,37 @@ error lease::loss() const {
     return held_.state ? loss_of(*held_.state, held_.holder) : error();
 }
 
-lease::executor_type lease::executor_of(const holding& held) noexcept {
-    return held.state ? held.state->owner()->user_executor()
-                      : executor_type(boost::asio::system_executor());
+const lease::executor_type& lease::executor_of(const holding& held) noexcept {
+    static const executor_type of_none = boost::asio::system_executor();
+    return held.state ? held.state->owner()->user_executor() : of_none;
 }
 
 void lease::check_ttl(std::chrono::milliseconds ttl) {
     detail::check_ttl("ttl", ttl);
 }
 
-void lease::start_extend(const holding& held, std::chrono::milliseconds ttl,
-                         detail::handler<> handler) {
+void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {
     if (held.state) {
-        start_call<extend_call>(held.state->owner(), std::move(handler), held.state, held.holder,
-                                ttl);
+        const auto& owner = held.state->owner();
+        start_call<extend_call>(owner, std::move(handler), std::move(held.state), held.holder, ttl);
     } else {
         complete_not_held<>(std::move(handler));
     }
 }
 
-void lease::start_release(const holding& held, detail::handler<release_result> handler) {
+void lease::start_release(holding held, detail::handler<release_result> handler) {
     if (held.state) {
-        start_call<release_call>(held.state->owner(), std::move(handler), held.state, held.holder);
+        const auto& owner = held.state->owner();
+        start_call<release_call>(owner, std::move(handler), std::move(held.state), held.holder);
     } else {
         complete_not_held<release_result>(std::move(handler), release_result::lost);
     }
 }
 
-void lease::start_wait_lost(const holding& held, detail::handler<> handler) {
+void lease::start_wait_lost(holding held, detail::handler<> handler) {
     if (held.state) {
-        start_call<wait_lost_call>(held.state->owner(), std::move(handler), held.state,
-                                   held.holder);
+        const auto& owner = held.state->owner();
+        start_call<wait_lost_call>(owner, std::move(handler), std::move(held.state), held.holder);
     } else {
         complete_not_held<>(std::move(handler));
     }

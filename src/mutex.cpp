@@ -38,9 +38,9 @@ error error_of(runtime::acquire_result result, std::string details) {
 
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:
-    acquire_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<lease> handler,
+    acquire_call(runtime::engine& engine, detail::handler<lease> handler,
                  std::shared_ptr<const runtime::lock_spec> spec)
-        : call(engine, std::move(handler), engine, std::move(spec), core::never) {}
+        : call(engine, std::move(handler), std::move(spec), core::never) {}
 
     void deliver() override {
         complete(error_of(result(), std::move(details())),
@@ -50,10 +50,9 @@ public:
 
 class try_acquire_call final : public call<runtime::acquire_operation, std::optional<lease>> {
 public:
-    try_acquire_call(const std::shared_ptr<runtime::engine>& engine,
-                     detail::handler<std::optional<lease>> handler,
+    try_acquire_call(runtime::engine& engine, detail::handler<std::optional<lease>> handler,
                      std::shared_ptr<const runtime::lock_spec> spec, mutex::time_point deadline)
-        : call(engine, std::move(handler), engine, std::move(spec), deadline) {}
+        : call(engine, std::move(handler), std::move(spec), deadline) {}
 
     void deliver() override {
         if (result() == runtime::acquire_result::granted) {
@@ -66,10 +65,12 @@ public:
     }
 };
 
-std::shared_ptr<const runtime::lock_spec> make_spec(const runtime::engine& engine,
+std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtime::engine>& owner,
                                                     std::string resource,
                                                     const lock_options& options) {
+    const runtime::engine& engine = *owner;
     auto spec = std::make_shared<runtime::lock_spec>();
+    spec->owner = owner;
     spec->key = engine.settings().key_prefix + resource;
     spec->key_hash = runtime::hash_of_key(spec->key);
     spec->resource = std::move(resource);
@@ -96,28 +97,27 @@ void check_resource(const std::string& resource) {
 
 }  // namespace
 
-mutex::mutex(client& client, std::string resource, lock_options options)
-    : engine_(client.engine_), options_(options) {
+mutex::mutex(client& client, std::string resource, lock_options options) : options_(options) {
     check_resource(resource);
     options.validate();
-    spec_ = make_spec(*engine_, std::move(resource), options);
+    spec_ = make_spec(client.engine_, std::move(resource), options);
 }
 
 mutex::executor_type mutex::get_executor() const noexcept {
-    return engine_->user_executor();
+    return executor_of(*spec_);
 }
 
 const std::string& mutex::resource() const noexcept {
     return spec_->resource;
 }
 
-mutex::executor_type mutex::executor_of(const std::shared_ptr<runtime::engine>& engine) noexcept {
-    return engine->user_executor();
+const mutex::executor_type& mutex::executor_of(const runtime::lock_spec& spec) noexcept {
+    return spec.owner->user_executor();
 }
 
 mutex::executor_type mutex::body_executor() const {
-    return engine_->thread_safe() ? executor_type(boost::asio::make_strand(get_executor()))
-                                  : get_executor();
+    return spec_->owner->thread_safe() ? executor_type(boost::asio::make_strand(get_executor()))
+                                       : get_executor();
 }
 
 mutex::time_point mutex::deadline_after(duration timeout) noexcept {
@@ -128,16 +128,16 @@ mutex::time_point mutex::deadline_after(duration timeout) noexcept {
     return timeout < time_point::max() - now ? now + timeout : time_point::max();
 }
 
-void mutex::start_acquire(const std::shared_ptr<runtime::engine>& engine,
-                          const std::shared_ptr<const runtime::lock_spec>& spec,
+void mutex::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
                           detail::handler<lease> handler) {
-    start_call<acquire_call>(engine, std::move(handler), spec);
+    const auto& owner = spec->owner;
+    start_call<acquire_call>(owner, std::move(handler), std::move(spec));
 }
 
-void mutex::start_try_acquire(const std::shared_ptr<runtime::engine>& engine,
-                              const std::shared_ptr<const runtime::lock_spec>& spec,
-                              time_point deadline, detail::handler<std::optional<lease>> handler) {
-    start_call<try_acquire_call>(engine, std::move(handler), spec, deadline);
+void mutex::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec, time_point deadline,
+                              detail::handler<std::optional<lease>> handler) {
+    const auto& owner = spec->owner;
+    start_call<try_acquire_call>(owner, std::move(handler), std::move(spec), deadline);
 }
 
 }  // namespace colock

@@ -163,34 +163,34 @@ private:
     };
     struct extend_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler, std::chrono::milliseconds ttl) const {
-            start_extend(this->held, ttl,
-                         detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        void operator()(Handler&& handler, std::chrono::milliseconds ttl) && {
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
+            start_extend(std::move(this->held), ttl, std::move(to));
         }
     };
     struct release_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler) const {
-            start_release(this->held,
-                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        void operator()(Handler&& handler) && {
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
+            start_release(std::move(this->held), std::move(to));
         }
     };
     struct wait_lost_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler) const {
-            start_wait_lost(this->held, detail::deliver_to(std::forward<Handler>(handler),
-                                                           this->get_executor()));
+        void operator()(Handler&& handler) && {
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
+            start_wait_lost(std::move(this->held), std::move(to));
         }
     };
 
     explicit lease(holding held) noexcept : held_(std::move(held)) {}
 
-    static executor_type executor_of(const holding& held) noexcept;
+    static const executor_type& executor_of(const holding& held) noexcept;
     static void check_ttl(std::chrono::milliseconds ttl);
-    static void start_extend(const holding& held, std::chrono::milliseconds ttl,
+    static void start_extend(holding held, std::chrono::milliseconds ttl,
                              detail::handler<> handler);
-    static void start_release(const holding& held, detail::handler<release_result> handler);
-    static void start_wait_lost(const holding& held, detail::handler<> handler);
+    static void start_release(holding held, detail::handler<release_result> handler);
+    static void start_wait_lost(holding held, detail::handler<> handler);
     void let_go() noexcept;
 
     holding held_;

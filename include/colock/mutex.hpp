@@ -63,7 +63,7 @@ public:
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            acquire_initiation{{engine_, spec_}}, token);
+            acquire_initiation{{spec_}}, token);
     }
 
     /// One round: the lock if it is free now, else an empty optional. If others of this client have it
@@ -97,43 +97,38 @@ public:
 private:
     struct initiation {
         using executor_type = mutex::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(engine); }
-        std::shared_ptr<runtime::engine> engine;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(*spec); }
         std::shared_ptr<const runtime::lock_spec> spec;
     };
     struct acquire_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler) const {
-            start_acquire(this->engine, this->spec,
-                          detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        void operator()(Handler&& handler) && {
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(*this->spec));
+            start_acquire(std::move(this->spec), std::move(to));
         }
     };
     struct try_initiation : initiation {
         template <typename Handler>
-        void operator()(Handler&& handler, time_point deadline) const {
-            start_try_acquire(
-                this->engine, this->spec, deadline,
-                detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
+        void operator()(Handler&& handler, time_point deadline) && {
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(*this->spec));
+            start_try_acquire(std::move(this->spec), deadline, std::move(to));
         }
     };
 
     template <typename CompletionToken>
     auto try_until(time_point deadline, CompletionToken&& token) const {
         return boost::asio::async_initiate<CompletionToken, void(error, std::optional<lease>)>(
-            try_initiation{{engine_, spec_}}, token, deadline);
+            try_initiation{{spec_}}, token, deadline);
     }
 
     static time_point deadline_after(duration timeout) noexcept;
-    static executor_type executor_of(const std::shared_ptr<runtime::engine>& engine) noexcept;
-    static void start_acquire(const std::shared_ptr<runtime::engine>& engine,
-                              const std::shared_ptr<const runtime::lock_spec>& spec,
+    static const executor_type& executor_of(const runtime::lock_spec& spec) noexcept;
+    static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
                               detail::handler<lease> handler);
-    static void start_try_acquire(const std::shared_ptr<runtime::engine>& engine,
-                                  const std::shared_ptr<const runtime::lock_spec>& spec,
+    static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
                                   time_point deadline,
                                   detail::handler<std::optional<lease>> handler);
 
-    std::shared_ptr<runtime::engine> engine_;
     std::shared_ptr<const runtime::lock_spec> spec_;
     lock_options options_;
 };

@@ -48,9 +48,21 @@ struct submission {
 class batch {
 public:
     void submit(const submission& one) {
-        submissions_.push_back(one);
-        earliest_deadline_ = std::min(earliest_deadline_, one.command.deadline);
-        uniform_ = uniform_ && one.target == core::every_instance;
+        submit(one.receiver, one.tag, one.target, one.command.deadline) = one.command;
+    }
+
+    /// Submits a command that is still to be filled in, but for its deadline. (To write it where it
+    /// stays is twice as fast as to copy what was just written.)
+    core::command& submit(vote_receiver* receiver, command_tag tag, std::uint32_t target,
+                          core::time_point deadline) {
+        submission& one = submissions_.emplace_back();
+        one.receiver = receiver;
+        one.tag = tag;
+        one.target = target;
+        one.command.deadline = deadline;
+        earliest_deadline_ = std::min(earliest_deadline_, deadline);
+        uniform_ = uniform_ && target == core::every_instance;
+        return one.command;
     }
 
     /// Some of it may not be wanted any more.

@@ -41,26 +41,24 @@ acquire_result result_for(core::acquire_outcome outcome) noexcept {
 
 }  // namespace
 
-acquire_operation::acquire_operation(std::shared_ptr<engine> owner,
-                                     std::shared_ptr<const lock_spec> spec,
+acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
                                      core::time_point deadline)
-    : engine_(std::move(owner)), spec_(std::move(spec)), deadline_(deadline) {}
+    : spec_(std::move(spec)), engine_(*spec_->owner), deadline_(deadline) {}
 
 acquire_operation::~acquire_operation() = default;
 
-void acquire_operation::start() {
-    self_ = shared_from_this();
-    ++engine_->count().acquiring;
-    engine_->add(*this);
-    if (engine_->closing()) {
+void acquire_operation::on_start() {
+    ++engine_.count().acquiring;
+    engine_.add(*this);
+    if (engine_.closing()) {
         on_close();
         return;
     }
-    queue_ = engine_->queues().find(*spec_);
+    queue_ = engine_.queues().find(*spec_);
     if (queue_ != nullptr) {
         stand_in_line();
     } else {
-        queue_ = &engine_->queues().open(*this);
+        queue_ = &engine_.queues().open(*this);
         begin();
     }
 }
@@ -76,7 +74,7 @@ void acquire_operation::stand_in_line() {
     }
     stage_ = stage::in_line;
     queue_->push(*this);
-    ++engine_->count().queued;
+    ++engine_.count().queued;
     if (until <= arrived_) {
         finish(acquire_result::contended);
     } else {
@@ -85,15 +83,15 @@ void acquire_operation::stand_in_line() {
 }
 
 void acquire_operation::begin() {
-    if (!self_) {
+    if (!running()) {
         return;  // it was cancelled meanwhile
     }
-    if (engine_->starting()) {
+    if (engine_.starting()) {
         stage_ = stage::waiting_for_start;
         if (deadline_ != core::time_point::min()) {
             wait(deadline_);
         }
-    } else if (queue_->next_attempt() > engine_->recent_time()) {
+    } else if (queue_->next_attempt() > engine_.recent_time()) {
         stage_ = stage::stepping_aside;
         wait(std::min(queue_->next_attempt(), deadline_));
     } else {
@@ -103,7 +101,7 @@ void acquire_operation::begin() {
 
 void acquire_operation::start_attempts() {
     stage_ = stage::attempting;
-    machine_ = make_recycled<core::acquire>(settings_for(*spec_, deadline_), engine_->next_seed());
+    machine_ = make_recycled<core::acquire>(settings_for(*spec_, deadline_), engine_.next_seed());
     if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
@@ -127,7 +125,7 @@ bool acquire_operation::fails_with(const acquire_operation& first, core::time_po
 }
 
 void acquire_operation::cancel() {
-    if (!self_) {
+    if (!running()) {
         return;
     }
     if (machine_) {
@@ -147,7 +145,7 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
             }
             break;
         case stage::waiting_for_start:
-            if (!engine_->starting()) {
+            if (!engine_.starting()) {
                 start_attempts();
             }
             break;
@@ -201,11 +199,11 @@ void acquire_operation::on_time(core::time_point /*now*/) {
     }
 }
 
-void acquire_operation::drive(core::acquire::event event) {
+void acquire_operation::drive(const core::acquire::event& event) {
     using kind = core::acquire::action::kind_type;
     const core::time_point now = std::chrono::steady_clock::now();
+    core::acquire::action action = machine_->resume(event, now);
     for (;;) {
-        const core::acquire::action action = machine_->resume(event, now);
         switch (action.kind) {
             case kind::attempt:
                 begin_attempt(now);
@@ -228,7 +226,7 @@ void acquire_operation::drive(core::acquire::event event) {
                 finish(closing_ ? acquire_result::closed : result_for(action.outcome));
                 return;
         }
-        event = core::acquire::event::done();
+        action = machine_->resume(core::acquire::event::done(), now);
     }
 }
 
@@ -236,16 +234,15 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
         lease_->detach();
     }
-    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), engine_, spec_,
-                                               *this);
-    ++engine_->count().attempts;
-    lease_->begin(queue_->spare_fences(), now);
+    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_, *this);
+    ++engine_.count().attempts;
+    lease_->begin(lease_, queue_->spare_fences(), now);
 }
 
 void acquire_operation::give_back() {
     count_failed_attempt();
     lease_->give_back();
-    for (std::size_t i = 0; machine_->will_retry() && i != engine_->instance_count(); ++i) {
+    for (std::size_t i = 0; machine_->will_retry() && i != engine_.instance_count(); ++i) {
         if (machine_->asks_remaining(i)) {
             lease_->ask_remaining(i);
         }
@@ -255,23 +252,23 @@ void acquire_operation::give_back() {
 void acquire_operation::count_failed_attempt() {
     const core::round& votes = machine_->votes();
     if (votes.unreachable() || votes.won()) {
-        ++engine_->count().unavailable;
+        ++engine_.count().unavailable;
     } else if (votes.denied() != 0) {
-        ++engine_->count().contended;
+        ++engine_.count().contended;
     }
 }
 
 void acquire_operation::wait(core::time_point until) {
-    engine_->wait(*this, until);
+    engine_.wait(*this, until);
 }
 
 void acquire_operation::finish(acquire_result result) {
     result_ = result;
     if (result == acquire_result::cancelled) {
-        ++engine_->count().cancelled;
+        ++engine_.count().cancelled;
     }
     if (result == acquire_result::granted) {
-        ++engine_->count().acquired;
+        ++engine_.count().acquired;
     } else {
         explain(result);
         if (lease_) {
@@ -279,10 +276,10 @@ void acquire_operation::finish(acquire_result result) {
             lease_.reset();
         }
     }
-    engine_->stop_waiting(*this);
+    engine_.stop_waiting(*this);
     member_of_engine::unlink();
-    --engine_->count().acquiring;
-    engine_->deliver_later(std::move(self_));
+    --engine_.count().acquiring;
+    engine_.deliver_later(take());
     leave_queue(result);
 }
 
@@ -293,17 +290,17 @@ void acquire_operation::leave_queue(acquire_result result) {
     }
     if (in_line()) {
         queue->remove(*this);
-        --engine_->count().queued;
+        --engine_.count().queued;
     } else if (result != acquire_result::granted) {
         if (stage_ == stage::attempting) {
             queue->give_up(machine_->next_attempt(), machine_->no_quorum_since());
         }
         if (result == acquire_result::no_quorum || result == acquire_result::too_slow) {
-            const core::time_point now = engine_->recent_time();
+            const core::time_point now = engine_.recent_time();
             while (!queue->empty() && queue->front().fails_with(*this, now)) {
             }
         }
-        engine_->advance(*queue);
+        engine_.advance(*queue);
     }  // else the lease is at the key
 }
 
@@ -319,19 +316,19 @@ void acquire_operation::explain(acquire_result result) {
                           result == acquire_result::too_slow ||
                           (result == acquire_result::contended && deadline_ == core::never);
     if (is_error) {
-        details_ = describe(spec_->resource, machine_->votes(), engine_->instance_states());
+        details_ = describe(spec_->resource, machine_->votes(), engine_.instance_states());
     }
 }
 
 void acquire_operation::on_abandon() noexcept {
-    engine_->stop_waiting(*this);
+    engine_.stop_waiting(*this);
     if (in_line()) {
         queue_->remove(*this);
     }
     if (lease_) {
         lease_->detach();
     }
-    self_.reset();
+    const auto dying = take();
 }
 
 }  // namespace colock::runtime

@@ -41,11 +41,9 @@ using member_of_engine =
 class acquire_operation : public operation, public member_of_engine, public queued, private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
-    acquire_operation(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
-                      core::time_point deadline);
+    acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline);
     ~acquire_operation() override;
 
-    void start() final;
     void cancel() final;
 
     // From the engine:
@@ -83,7 +81,6 @@ protected:
     /// Which of the lease's holders it has become.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
     [[nodiscard]] std::string& details() noexcept { return details_; }
-    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
 
 private:
     enum class stage : std::uint8_t {
@@ -93,11 +90,12 @@ private:
         attempting,
     };
 
+    void on_start() final;
     void on_time(core::time_point now) override;
     void stand_in_line();
     void leave_queue(acquire_result result);
     void start_attempts();
-    void drive(core::acquire::event event);
+    void drive(const core::acquire::event& event);
     void begin_attempt(core::time_point now);
     void give_back();
     void wait(core::time_point until);
@@ -105,12 +103,11 @@ private:
     void explain(acquire_result result);
     void finish(acquire_result result);
 
-    std::shared_ptr<engine> engine_;
     std::shared_ptr<const lock_spec> spec_;
+    engine& engine_;
     core::time_point deadline_;
     recycled<core::acquire> machine_;     // once it attempts
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
-    std::shared_ptr<operation> self_;     // while running
     lock_queue* queue_ = nullptr;         // while running
     core::time_point arrived_{};
     std::uint32_t holder_ = 0;

@@ -46,13 +46,12 @@ private:
 
 }  // namespace
 
-void close_operation::start() {
+void close_operation::on_start() {
     engine_->close();
     if (engine_->closed_) {
         finish(engine_->close_outcome_);
     } else {
-        engine_->close_waiters_.push_back(
-            std::static_pointer_cast<close_operation>(shared_from_this()));
+        engine_->close_waiters_.push_back(std::static_pointer_cast<close_operation>(self()));
     }
 }
 
@@ -61,10 +60,9 @@ void close_operation::cancel() {
 }
 
 void close_operation::finish(outcome_type outcome) {
-    if (!finished_) {
-        finished_ = true;
+    if (running()) {
         outcome_ = outcome;
-        engine_->deliver_later(shared_from_this());
+        engine_->deliver_later(take());
     }
 }
 
@@ -114,21 +112,17 @@ std::vector<instance::status> engine::instance_states() const {
     return result;
 }
 
-std::size_t engine::ready_count() const {
-    return static_cast<std::size_t>(std::count_if(instances_.begin(), instances_.end(),
-                                                  [](const auto& one) { return one->ready(); }));
-}
-
 bool engine::starting() const {
-    return ready_count() < core::quorum_of(instances_.size()) &&
-           std::any_of(instances_.begin(), instances_.end(),
-                       [](const auto& one) { return one->starting(); });
+    return !has_quorum_ && std::any_of(instances_.begin(), instances_.end(),
+                                       [](const auto& one) { return one->starting(); });
 }
 
 void engine::on_state_change(std::size_t /*index*/) {
-    const bool has_quorum = ready_count() >= core::quorum_of(instances_.size());
-    const bool had_quorum = std::exchange(had_quorum_, has_quorum);
-    const bool is_back = has_quorum && !had_quorum;
+    const bool had_quorum = has_quorum_;
+    const auto ready = std::count_if(instances_.begin(), instances_.end(),
+                                     [](const auto& one) { return one->ready(); });
+    has_quorum_ = static_cast<std::size_t>(ready) >= core::quorum_of(instances_.size());
+    const bool is_back = has_quorum_ && !had_quorum;
     for (auto it = acquiring_.begin(); it != acquiring_.end();) {
         acquire_operation& operation = *it++;  // it may unlink itself
         operation.on_instances_changed(is_back);
@@ -154,9 +148,10 @@ void engine::on_all_keys_changed(std::size_t index) {
     }
 }
 
-void engine::submit(const instance::submission& one) {
-    batch_->submit(one);
+core::command& engine::submit(instance::vote_receiver& receiver, instance::command_tag tag,
+                              std::uint32_t target, core::time_point deadline) {
     schedule_turn();
+    return batch_->submit(&receiver, tag, target, deadline);
 }
 
 std::shared_ptr<instance::batch> engine::empty_batch() {
@@ -227,8 +222,7 @@ void engine::advance(lock_queue& queue) {
     if (queue.empty()) {
         queues_.close(queue);
     } else {
-        next_.push_back(
-            std::static_pointer_cast<acquire_operation>(queue.next().shared_from_this()));
+        next_.push_back(std::static_pointer_cast<acquire_operation>(queue.next().self()));
         --statistics_.queued;
         schedule_turn();
     }
@@ -333,7 +327,9 @@ void engine::abandon() noexcept {
     const auto next = std::exchange(next_, {});
     const auto finished = std::exchange(finished_, {});
     const auto delivering = std::exchange(delivering_, {});
-    const auto waiters = std::exchange(close_waiters_, {});
+    for (const auto& waiter : std::exchange(close_waiters_, {})) {
+        const auto dying = waiter->take();
+    }
     self_.reset();
     // Leases may outlive the context; a strand of it must not.
     work_ = boost::asio::any_io_executor();

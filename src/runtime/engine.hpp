@@ -72,7 +72,6 @@ struct statistics {
 class close_operation : public operation {
 public:
     explicit close_operation(std::shared_ptr<engine> owner) : engine_(std::move(owner)) {}
-    void start() final;
     void cancel() final;
 
     enum class outcome_type : std::uint8_t { closed, unanswered, cancelled };
@@ -83,11 +82,11 @@ protected:
 
 private:
     friend class engine;
+    void on_start() final;
     void finish(outcome_type outcome);
 
     std::shared_ptr<engine> engine_;
     outcome_type outcome_ = outcome_type::closed;
-    bool finished_ = false;
 };
 
 /// The Asio shell of a client: owns the instances and the one timer, drives the machines of every
@@ -122,12 +121,6 @@ public:
     [[nodiscard]] const statistics& counts() const noexcept { return statistics_; }
     [[nodiscard]] std::vector<instance::status> instance_states() const;
 
-    /// A random number, enough for jitter.
-    [[nodiscard]] std::uint64_t next_seed() noexcept {
-        std::uint64_t state = seeds_.fetch_add(1, std::memory_order_relaxed);
-        return core::next_random(state);
-    }
-
     /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
     /// context is gone.
     template <typename Function>
@@ -155,6 +148,11 @@ public:
     [[nodiscard]] const engine_settings& settings() const noexcept { return settings_; }
     [[nodiscard]] std::size_t instance_count() const noexcept { return instances_.size(); }
     [[nodiscard]] token_source& tokens() noexcept { return tokens_; }
+    /// A random number, enough for jitter.
+    [[nodiscard]] std::uint64_t next_seed() noexcept {
+        std::uint64_t state = seeds_++;
+        return core::next_random(state);
+    }
     [[nodiscard]] statistics& count() noexcept { return statistics_; }
     [[nodiscard]] bool closing() const noexcept { return closing_; }
     [[nodiscard]] bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
@@ -176,8 +174,10 @@ public:
     }
     void stop_waiting(timed& t) noexcept { timers_.clear(t); }
 
-    /// Has a command sent at the end of the turn.
-    void submit(const instance::submission& one);
+    /// Has a command sent at the end of the turn, which is still to be filled in, but for its
+    /// deadline.
+    core::command& submit(instance::vote_receiver& receiver, instance::command_tag tag,
+                          std::uint32_t target, core::time_point deadline);
 
     /// The number of the turn in which what is submitted now goes out.
     [[nodiscard]] std::uint32_t turn_number() const noexcept { return turn_number_; }
@@ -222,7 +222,6 @@ private:
     void arm();
     void wait_for_timer();
     std::shared_ptr<instance::batch> empty_batch();
-    [[nodiscard]] std::size_t ready_count() const;
     void finish_closing(close_operation::outcome_type outcome);
 
     engine_settings settings_;
@@ -231,7 +230,7 @@ private:
     boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
     std::atomic<bool> dead_{false};
     instance_list instances_;
-    bool had_quorum_ = false;
+    bool has_quorum_ = false;  // of ready ones
 
     instance::shared_pool<instance::batch> batches_;
     std::shared_ptr<instance::batch> batch_ = empty_batch();  // of this turn
@@ -243,7 +242,7 @@ private:
     core::time_point recent_time_ = std::chrono::steady_clock::now();
 
     token_source tokens_;
-    std::atomic<std::uint64_t> seeds_{tokens_.next_seed()};
+    std::uint64_t seeds_ = tokens_.next_seed();
     statistics statistics_;
 
     bool turn_scheduled_ = false;

@@ -38,10 +38,10 @@ lease_result result_of(core::release_outcome outcome) noexcept {
 }  // namespace
 
 void lease_operation::finish(lease_result result) {
-    if (!finished_) {
-        finished_ = true;
+    if (running()) {
         result_ = result;
-        lease_->owner()->deliver_later(shared_from_this());
+        waiting_for_lease::unlink();
+        lease_->owner()->deliver_later(take());
     }
 }
 
@@ -49,12 +49,12 @@ void lease_operation::cancel() {
     finish(lease_result::cancelled);
 }
 
-void extend_operation::start() {
-    lease().extend(std::static_pointer_cast<extend_operation>(shared_from_this()));
+void extend_operation::on_start() {
+    lease().extend(*this);
 }
 
-void release_operation::start() {
-    lease().release(std::static_pointer_cast<release_operation>(shared_from_this()));
+void release_operation::on_start() {
+    lease().release(*this);
 }
 
 void release_operation::resolve(core::release_outcome outcome) {
@@ -62,51 +62,45 @@ void release_operation::resolve(core::release_outcome outcome) {
     finish(result_of(outcome));
 }
 
-void loss_operation::start() {
-    lease().wait_lost(std::static_pointer_cast<loss_operation>(shared_from_this()));
+void loss_operation::on_start() {
+    lease().wait_lost(*this);
 }
 
-lease_state::lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
-                         acquire_operation& attempt)
+lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt)
     : attempt_(&attempt),
-      machine_(spec->lease, owner->next_seed()),
-      engine_(std::move(owner)),
+      machine_(spec->lease, spec->owner->next_seed()),
       spec_(std::move(spec)),
-      token_(engine_->tokens().next_token()) {
-    engine_->add(*this);
+      engine_(*spec_->owner),
+      token_(engine_.tokens().next_token()) {
+    engine_.add(*this);
 }
 
 lease_state::~lease_state() {
-    engine_->stop_waiting(*this);
+    engine_.stop_waiting(*this);
 }
 
 void lease_state::submit(const core::lease::action& send, core::time_point now) {
-    instance::submission one;
-    one.command.verb = send.verb;
-    one.command.key = spec_->key;
-    one.command.token = token_.view();
-    one.command.ttl = to_milliseconds(send.ttl);
-    one.command.fence = machine_.fence();
-    one.command.spare_fences = machine_.spare_fences();
-    if (core::hurries(send.verb)) {
-        one.command.deadline = now + engine_->settings().instance_timeout;
-    }  // a release is never too late
-    one.command.heals = send.tag.purpose() == purpose::heal;
-    one.receiver = this;
-    one.tag = send.tag.value();
-    one.target = send.target;
-    keep_alive();
+    // A release is never too late.
+    const core::time_point deadline =
+        core::hurries(send.verb) ? now + engine_.settings().instance_timeout : core::never;
+    core::command& command = engine_.submit(*this, send.tag.value(), send.target, deadline);
+    command.verb = send.verb;
+    command.key = spec_->key;
+    command.token = token_.view();
+    command.ttl = to_milliseconds(send.ttl);
+    command.fence = machine_.fence();
+    command.spare_fences = machine_.spare_fences();
+    command.heals = send.tag.purpose() == purpose::heal;
     pending_votes_ += send.target == core::every_instance
-                          ? static_cast<std::uint32_t>(engine_->instance_count())
+                          ? static_cast<std::uint32_t>(engine_.instance_count())
                           : 1U;
-    last_turn_ = engine_->turn_number();
-    engine_->submit(one);
+    last_turn_ = engine_.turn_number();
 }
 
 /// To be called when `wanted` may have become false for something.
 void lease_state::reconsider() noexcept {
-    if (pending_votes_ != 0 && last_turn_ == engine_->turn_number()) {
-        engine_->reconsider();
+    if (pending_votes_ != 0 && last_turn_ == engine_.turn_number()) {
+        engine_.reconsider();
     }
 }
 
@@ -114,9 +108,12 @@ void lease_state::detach() noexcept {
     attempt_ = nullptr;
     machine_.detach();
     reconsider();
+    forget_if_over();
 }
 
-void lease_state::begin(std::uint32_t spare_fences, core::time_point now) {
+void lease_state::begin(std::shared_ptr<lease_state> self, std::uint32_t spare_fences,
+                        core::time_point now) {
+    self_ = std::move(self);
     submit(machine_.start(spare_fences), now);
 }
 
@@ -128,13 +125,13 @@ void lease_state::hold(lock_queue& queue, core::time_point sent, core::time_poin
                        core::time_point now, std::uint64_t fence) {
     attempt_ = nullptr;
     queue_ = &queue;
-    ++engine_->count().held;
+    ++engine_.count().held;
     drive(machine_.hold(sent, valid_until, now, fence), now);
 }
 
 void lease_state::give_back() {
     if (machine_.may_have_keys()) {
-        ++engine_->count().undone;
+        ++engine_.count().undone;
     }
     const core::time_point now = std::chrono::steady_clock::now();
     before_release(now);
@@ -142,7 +139,7 @@ void lease_state::give_back() {
 }
 
 void lease_state::ask_remaining(std::size_t index) {
-    submit(core::lease::ask_remaining(index), engine_->recent_time());
+    submit(core::lease::ask_remaining(index), engine_.recent_time());
 }
 
 void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
@@ -151,7 +148,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     if (!machine_.note(index, sent, vote)) {
         const core::time_point now = sent.purpose() == purpose::extend
                                          ? std::chrono::steady_clock::now()
-                                         : engine_->recent_time();
+                                         : engine_.recent_time();
         drive(machine_.on_vote(index, sent, vote, now), now);
     }
     switch (sent.purpose()) {
@@ -175,14 +172,14 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
             break;
         case purpose::heal:
             if (vote.kind == core::vote_kind::granted) {
-                ++engine_->count().healed;
+                ++engine_.count().healed;
             }
             break;
         case purpose::extend:
         case purpose::release:
             break;
     }
-    forget_if_idle();
+    forget_if_over();
 }
 
 /// What makes it false calls `reconsider`.
@@ -191,9 +188,8 @@ bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
 }
 
 void lease_state::on_time(core::time_point now) {
-    const std::shared_ptr<lease_state> alive = shared_from_this();
     drive(machine_.on_time(now), now);
-    forget_if_idle();
+    forget_if_over();
 }
 
 /// Carries out an action of the machine, and those that come next.
@@ -203,7 +199,7 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
         publish();
         switch (action.kind) {
             case kind::wait:
-                engine_->wait(*this, action.time);
+                engine_.wait(*this, action.time);
                 return;
             case kind::send:
                 submit(action, now);
@@ -231,8 +227,8 @@ void lease_state::publish() noexcept {
                        std::memory_order_release);
     if (machine_.held()) {
         const core::renew& watchdog = machine_.watchdog();
-        engine_->count().renewed.add(watchdog.won() - renewals_counted_);
-        engine_->count().renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
+        engine_.count().renewed.add(watchdog.won() - renewals_counted_);
+        engine_.count().renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
         renewals_counted_ = watchdog.won();
         failed_renewals_counted_ = watchdog.failed();
     }
@@ -259,12 +255,12 @@ lease_result lease_state::result_without(const lease_operation& asker) const noe
     return loss(asker.holder()) == loss_reason::none ? lease_result::not_held : lease_result::ended;
 }
 
-void lease_state::extend(std::shared_ptr<extend_operation> asker) {
-    if (!is_held_by(*asker)) {
-        asker->finish(result_without(*asker));
+void lease_state::extend(extend_operation& asker) {
+    if (!is_held_by(asker)) {
+        asker.finish(result_without(asker));
     } else {
         auto& extends = rare().extends;
-        extends.push_back(std::move(asker));
+        extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
             const core::time_point now = std::chrono::steady_clock::now();
             drive(machine_.extend(extends.front()->ttl(), now), now);
@@ -272,30 +268,27 @@ void lease_state::extend(std::shared_ptr<extend_operation> asker) {
     }
 }
 
-void lease_state::wait_lost(std::shared_ptr<loss_operation> asker) {
-    if (!is_held_by(*asker)) {
-        asker->finish(result_without(*asker));
+void lease_state::wait_lost(loss_operation& asker) {
+    if (!is_held_by(asker)) {
+        asker.finish(result_without(asker));
     } else {
-        auto& waiters = rare().loss_waiters;
-        std::erase_if(waiters, [](const auto& waiter) { return waiter->finished(); });
-        waiters.push_back(std::move(asker));
+        rare().loss_waiters.push_back(asker);
     }
 }
 
-void lease_state::release(std::shared_ptr<release_operation> asker) {
-    const std::uint32_t holder = asker->holder();
-    if (holder != this->holder()) {
-        asker->resolve(core::release_outcome::released);
+void lease_state::release(release_operation& asker) {
+    if (asker.holder() != holder()) {
+        asker.resolve(core::release_outcome::released);
     } else if (machine_.outcome()) {
-        asker->resolve(*machine_.outcome());
+        asker.resolve(*machine_.outcome());
     } else {
-        release_waiters_.push_back(std::move(asker));
-        let_go(holder);
+        release_waiters_.push_back(asker);
+        let_go(asker.holder());
     }
 }
 
 void lease_state::let_go(std::uint32_t holder) {
-    if (holder != this->holder() || !machine_.held() || engine_->dead()) {
+    if (holder != this->holder() || !machine_.held() || engine_.dead()) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
@@ -305,7 +298,7 @@ void lease_state::let_go(std::uint32_t holder) {
     } else {
         before_release(now);
         drive(machine_.release(now), now);
-        forget_if_idle();
+        forget_if_over();
     }
 }
 
@@ -319,18 +312,18 @@ bool lease_state::may_pass_on(core::time_point now) const {
 void lease_state::pass_on(core::time_point now) {
     machine_.hand_over(now);
     holder_.store(machine_.holder(), std::memory_order_release);
-    ++engine_->count().released;
-    ++engine_->count().handed_over;
+    ++engine_.count().released;
+    ++engine_.count().handed_over;
     resolve(core::release_outcome::released);
-    queue_->front().receive(shared_from_this());
+    queue_->front().receive(self_);
 }
 
 void lease_state::on_lost(loss_reason why, core::time_point now) {
     const core::round* votes = machine_.watchdog().votes();
     rare().loss_details = why == loss_reason::lost && votes != nullptr
-                              ? describe(spec_->resource, *votes, engine_->instance_states())
+                              ? describe(spec_->resource, *votes, engine_.instance_states())
                               : describe(spec_->resource);
-    ++engine_->count().lost;
+    ++engine_.count().lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     before_release(now);
@@ -339,24 +332,23 @@ void lease_state::on_lost(loss_reason why, core::time_point now) {
 /// The last thing to do while acquiring or held.
 void lease_state::before_release(core::time_point now) {
     if (machine_.held()) {
-        --engine_->count().held;
+        --engine_.count().held;
         if (rare_) {
             for (const auto& asker : std::exchange(rare_->extends, {})) {
                 asker->finish(result_without(*asker));
             }
         }
         queue_->end_tenure(now);
-        engine_->advance(*std::exchange(queue_, nullptr));
+        engine_.advance(*std::exchange(queue_, nullptr));
     }
     reconsider();
-    keep_alive();
-    engine_->release_started();
+    engine_.release_started();
 }
 
 void lease_state::on_resolved() {
     const core::release_outcome outcome = *machine_.outcome();
     if (outcome == core::release_outcome::released && machine_.was_held()) {
-        ++engine_->count().released;
+        ++engine_.count().released;
     }
     if (outcome == core::release_outcome::no_quorum && machine_.was_held()) {
         explain_no_quorum(machine_.release_votes());
@@ -365,26 +357,26 @@ void lease_state::on_resolved() {
 }
 
 void lease_state::resolve(core::release_outcome outcome) {
-    for (const auto& waiter : std::exchange(release_waiters_, {})) {
-        waiter->resolve(outcome);
+    while (!release_waiters_.empty()) {
+        release_waiters_.front().resolve(outcome);
     }
 }
 
 void lease_state::explain_no_quorum(const core::round& votes) {
-    rare().no_quorum_details = describe(spec_->resource, votes, engine_->instance_states());
+    rare().no_quorum_details = describe(spec_->resource, votes, engine_.instance_states());
 }
 
 /// Leaves everything that the engine knows of us: from now on we may be destroyed by any thread.
 void lease_state::end() {
-    engine_->stop_waiting(*this);
+    engine_.stop_waiting(*this);
     unlink();
-    engine_->release_ended();
+    engine_.release_ended();
 }
 
 void lease_state::on_close() {
     const core::time_point now = std::chrono::steady_clock::now();
     drive(machine_.close(), now);
-    forget_if_idle();
+    forget_if_over();
 }
 
 void lease_state::on_closed() {
@@ -397,26 +389,32 @@ void lease_state::on_closed() {
     if (!was_resolved) {
         on_resolved();
     }
-    forget_if_idle();
+    forget_if_over();
 }
 
 void lease_state::on_abandon() noexcept {
-    engine_->stop_waiting(*this);
+    engine_.stop_waiting(*this);
     // The handlers of those who wait for us may own the lease, and so us.
-    std::vector<std::shared_ptr<extend_operation>> extends;
-    std::vector<std::shared_ptr<loss_operation>> loss_waiters;
+    const auto last = std::move(self_);
+    const auto drop_all = [](auto& waiting) {
+        while (!waiting.empty()) {
+            const auto dying = waiting.front().take();
+            waiting.pop_front();
+        }
+    };
+    drop_all(release_waiters_);
     if (rare_) {
-        extends.swap(rare_->extends);
-        loss_waiters.swap(rare_->loss_waiters);
+        drop_all(rare_->loss_waiters);
+        for (const auto& asker : std::exchange(rare_->extends, {})) {
+            const auto dying = asker->take();
+        }
     }
-    const auto release_waiters = std::exchange(release_waiters_, {});
-    const auto dying = std::move(self_);
 }
 
 void lease_state::end_loss_waiters(lease_result result) {
     if (rare_) {
-        for (const auto& waiter : std::exchange(rare_->loss_waiters, {})) {
-            waiter->finish(result);
+        while (!rare_->loss_waiters.empty()) {
+            rare_->loss_waiters.front().finish(result);
         }
     }
 }
@@ -428,15 +426,9 @@ lease_state::rarely_used& lease_state::rare() {
     return *rare_;
 }
 
-void lease_state::keep_alive() {
-    if (!self_) {
-        self_ = shared_from_this();
-    }
-}
-
 /// The last thing that an entry point does: it may be the end of us.
-void lease_state::forget_if_idle() {
-    if (pending_votes_ == 0 && !machine_.releasing()) {
+void lease_state::forget_if_over() {
+    if (pending_votes_ == 0 && machine_.ended()) {
         const auto dying = std::move(self_);
     }
 }

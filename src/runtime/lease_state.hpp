@@ -11,8 +11,7 @@
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
-#include <boost/container/small_vector.hpp>
-#include <boost/intrusive/list_hook.hpp>
+#include <boost/intrusive/list.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -41,8 +40,12 @@ enum class lease_result : std::uint8_t {
     cancelled,
 };
 
+using waiting_for_lease =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<class lease_operation>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
 /// An operation on a lease: extend, release, or the wait for its loss.
-class lease_operation : public operation {
+class lease_operation : public operation, public waiting_for_lease {
 public:
     lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)
         : lease_(std::move(lease)), holder_(holder) {}
@@ -50,7 +53,6 @@ public:
 
     /// Ends it, if it has not ended.
     void finish(lease_result result);
-    [[nodiscard]] bool finished() const noexcept { return finished_; }
 
     /// Whose it is: see `lease_state`.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
@@ -62,7 +64,6 @@ protected:
 private:
     std::shared_ptr<lease_state> lease_;
     std::uint32_t holder_;
-    bool finished_ = false;
     lease_result result_ = lease_result::cancelled;
 };
 
@@ -70,17 +71,17 @@ class extend_operation : public lease_operation {
 public:
     extend_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder, core::duration ttl)
         : lease_operation(std::move(lease), holder), ttl_(ttl) {}
-    void start() final;
     [[nodiscard]] core::duration ttl() const noexcept { return ttl_; }
 
 private:
+    void on_start() final;
+
     core::duration ttl_;
 };
 
 class release_operation : public lease_operation {
 public:
     using lease_operation::lease_operation;
-    void start() final;
 
     /// Ends it with the end of the release.
     void resolve(core::release_outcome outcome);
@@ -90,13 +91,17 @@ protected:
     [[nodiscard]] core::release_outcome outcome() const noexcept { return outcome_; }
 
 private:
+    void on_start() final;
+
     core::release_outcome outcome_ = core::release_outcome::released;
 };
 
 class loss_operation : public lease_operation {
 public:
     using lease_operation::lease_operation;
-    void start() final;
+
+private:
+    void on_start() final;
 };
 
 /// Drives a `core::lease`: carries out its actions and receives the votes; tells those who wait for it,
@@ -105,21 +110,19 @@ public:
 /// A lease may be passed on inside the process. Its holders are numbered, from 0; a lease object knows
 /// which it is, and all but the latest have released it.
 ///
-/// Kept alive by its owners (the acquire operation, then the lease), and by itself while votes or a
-/// release are pending.
+/// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
+/// it is released, and no vote is pending.
 class lease_state final : public instance::vote_receiver,
-                          public std::enable_shared_from_this<lease_state>,
                           public boost::intrusive::list_base_hook<
                               boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
                           private timed {
 public:
-    lease_state(std::shared_ptr<engine> owner, std::shared_ptr<const lock_spec> spec,
-                acquire_operation& attempt);
+    lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt);
     ~lease_state();
 
     // From any thread:
 
-    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return engine_; }
+    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return spec_->owner; }
     [[nodiscard]] const std::string& resource() const noexcept { return spec_->resource; }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     /// Does not change while it is held, or afterwards. 0 without fencing.
@@ -148,7 +151,7 @@ public:
     // From the acquire operation, on the engine's executor:
 
     /// Sends the attempt to all instances. `spare_fences` as in `core::lease`.
-    void begin(std::uint32_t spare_fences, core::time_point now);
+    void begin(std::shared_ptr<lease_state> self, std::uint32_t spare_fences, core::time_point now);
 
     /// Writes the attempt's fence back to all instances.
     void raise(std::uint64_t fence, core::time_point now);
@@ -169,9 +172,9 @@ public:
 
     // From the lease and its operations, on the engine's executor:
 
-    void extend(std::shared_ptr<extend_operation> asker);
-    void release(std::shared_ptr<release_operation> asker);
-    void wait_lost(std::shared_ptr<loss_operation> asker);
+    void extend(extend_operation& asker);
+    void release(release_operation& asker);
+    void wait_lost(loss_operation& asker);
 
     /// That holder does not refer to the lease any more.
     void let_go(std::uint32_t holder);
@@ -185,10 +188,15 @@ public:
     void on_abandon() noexcept;
 
 private:
+    template <typename Operation>
+    using waiters =
+        boost::intrusive::list<Operation, boost::intrusive::base_hook<waiting_for_lease>,
+                               boost::intrusive::constant_time_size<false>>;
+
     /// What most leases never need.
     struct rarely_used {
         std::vector<std::shared_ptr<extend_operation>> extends;  // the first is being served
-        std::vector<std::shared_ptr<loss_operation>> loss_waiters;
+        waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
     };
@@ -217,18 +225,17 @@ private:
     void explain_no_quorum(const core::round& votes);
     void end_loss_waiters(lease_result result);
     [[nodiscard]] rarely_used& rare();
-    void keep_alive();
-    void forget_if_idle();
+    void forget_if_over();
 
     // What every vote needs comes first, so that it is together in few cache lines.
     std::uint32_t pending_votes_ = 0;
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     acquire_operation* attempt_;
     core::lease machine_;
-    std::shared_ptr<engine> engine_;
-    std::shared_ptr<lease_state> self_;  // while votes are pending, or a release
-
     std::shared_ptr<const lock_spec> spec_;
+    engine& engine_;
+    std::shared_ptr<lease_state> self_;  // until all is over
+
     runtime::token token_;
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
@@ -236,7 +243,7 @@ private:
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
     lock_queue* queue_ = nullptr;           // of the key, while held
 
-    boost::container::small_vector<std::shared_ptr<release_operation>, 1> release_waiters_;
+    waiters<release_operation> release_waiters_;
     std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;
     std::uint32_t failed_renewals_counted_ = 0;

@@ -9,6 +9,7 @@
 #include <boost/container_hash/hash.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,12 @@ inline std::size_t hash_of_key(std::string_view key) noexcept {
     return boost::hash<std::string_view>()(key);
 }
 
-/// What a lock object and its leases have in common: its name and its options, checked.
+class engine;
+
+/// What a lock object, its operations and its leases have in common: the client, and the lock's name
+/// and options, checked.
 struct lock_spec {
+    std::shared_ptr<engine> owner;
     std::string key;  ///< prefix and resource, the name at the instances
     std::size_t key_hash = 0;
     core::lease_settings lease;

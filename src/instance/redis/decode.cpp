@@ -1,9 +1,11 @@
 #include "instance/redis/decode.hpp"
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace colock::instance::redis {
@@ -14,6 +16,17 @@ using boost::redis::resp3::type;
 using core::holder;
 using core::vote;
 
+/// Whether a reply's text is this word. There are ten such questions in the life of a lock on five
+/// servers, and each is a few instructions only if it calls nothing, as `==` would `memcmp`.
+template <std::size_t Size>
+constexpr bool is(std::string_view text, const char (&word)[Size]) noexcept {
+    bool same = text.size() == Size - 1;
+    for (std::size_t i = 0; same && i != Size - 1; ++i) {
+        same = text[i] == word[i];
+    }
+    return same;
+}
+
 vote unexpected(const node_view& root) {
     return vote::failed(core::failure::unexpected_reply,
                         std::make_shared<const std::string>(root.value));
@@ -21,7 +34,7 @@ vote unexpected(const node_view& root) {
 
 /// OK, or null for a key that exists.
 vote decode_set(const node_view& root) {
-    if (root.data_type == type::simple_string && root.value == "OK") {
+    if (root.data_type == type::simple_string && is(root.value, "OK")) {
         return vote::granted();
     }
     if (root.data_type == type::null) {
@@ -35,13 +48,13 @@ vote decode_compare(const node_view& root) {
     if (root.data_type != type::number) {
         return unexpected(root);
     }
-    if (root.value == "1") {
+    if (is(root.value, "1")) {
         return vote::granted();
     }
-    if (root.value == "0") {
+    if (is(root.value, "0")) {
         return vote::denied(holder::nobody);
     }
-    if (root.value == "-1") {
+    if (is(root.value, "-1")) {
         return vote::denied(holder::another);
     }
     return unexpected(root);

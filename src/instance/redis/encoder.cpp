@@ -13,13 +13,23 @@
 
 namespace colock::instance::redis {
 
-/// All arguments of a command, for `request::push`, which takes them one by one and appends each
-/// piece by piece to its string. Here it is one go: the first argument writes all of them, and `rest`
-/// stands for the others.
-struct arguments {
-    std::initializer_list<std::string_view> all;
+/// What a request is to consist of, for `request::push`, by way of Boost.Redis's customization point for
+/// arguments. (Written by `push`, argument by argument and piece by piece, a batch takes four times
+/// as long.)
+struct whole_payload {
+    std::string& text;  // left with what the request had before
 };
-struct rest {};
+
+void boost_redis_to_bulk(std::string& payload, const whole_payload& whole) {
+    payload.swap(whole.text);
+}
+
+/// Nothing, and a reply is expected for it.
+struct no_payload {};
+
+void boost_redis_to_bulk(std::string& payload, const no_payload& /*nothing*/) {
+    payload.clear();
+}
 
 namespace {
 
@@ -39,42 +49,50 @@ private:
     std::size_t size_;
 };
 
-char* write_line_end(char* at) noexcept {
-    *at++ = '\r';
-    *at++ = '\n';
-    return at;
-}
+/// Writes commands: https://redis.io/docs/latest/develop/reference/protocol-spec/
+class command_writer {
+public:
+    explicit command_writer(std::string& to) : to_(to) {}
 
-}  // namespace
-
-// The customization point of Boost.Redis by which an argument is written to a request:
-// "$<size>\r\n<text>\r\n" for each.
-void boost_redis_to_bulk(std::string& payload, const arguments& them) {
-    std::array<char, 512>
-        buffer;  // enough for nearly all; a string would be filled with zeros first
-    constexpr std::size_t most_around = longest_number + 5;  // "$", the size, and two line ends
-    char* at = buffer.data();
-    for (const std::string_view one : them.all) {
-        if (one.size() + most_around > static_cast<std::size_t>(buffer.end() - at)) {
-            payload.append(buffer.data(), at);
-            at = buffer.data();
+    void write(std::initializer_list<std::string_view> arguments) {
+        constexpr std::size_t around = 1 + longest_number + 2 + 2;  // "$<size>\r\n", and "\r\n"
+        std::size_t most = around;
+        for (const std::string_view one : arguments) {
+            most += one.size() + around;
         }
-        *at++ = '$';
-        at = write_line_end(std::to_chars(at, at + longest_number, one.size()).ptr);
-        if (one.size() + most_around <= buffer.size()) {
+        const std::size_t begin = to_.size();
+        to_.resize(begin + most);
+        char* at = write_size(to_.data() + begin, '*', arguments.size());
+        for (const std::string_view one : arguments) {
+            at = write_size(at, '$', one.size());
             at = std::copy(one.begin(), one.end(), at);
-        } else {
-            payload.append(buffer.data(), at).append(one);
-            at = buffer.data();
+            at = write_line_end(at);
         }
-        at = write_line_end(at);
+        to_.resize(static_cast<std::size_t>(at - to_.data()));
+        ++written_;
     }
-    payload.append(buffer.data(), at);
-}
 
-void boost_redis_to_bulk(std::string& /*payload*/, const rest& /*written already*/) {}
+    [[nodiscard]] std::size_t written() const noexcept { return written_; }
 
-namespace {
+private:
+    static char* write_size(char* at, char kind, std::size_t size) noexcept {
+        *at++ = kind;
+        if (size < 10) {
+            *at++ = static_cast<char>('0' + size);
+        } else {
+            at = std::to_chars(at, at + longest_number, size).ptr;
+        }
+        return write_line_end(at);
+    }
+    static char* write_line_end(char* at) noexcept {
+        *at++ = '\r';
+        *at++ = '\n';
+        return at;
+    }
+
+    std::string& to_;
+    std::size_t written_ = 0;
+};
 
 boost::redis::request::config request_settings() {
     boost::redis::request::config settings;
@@ -85,25 +103,22 @@ boost::redis::request::config request_settings() {
 }
 
 void write(const core::command& command, const dialect& words, script_form form,
-           boost::redis::request& to) {
+           command_writer& to) {
     const bool full = form == script_form::in_full;
     const std::string_view run = full ? "EVAL" : "EVALSHA";
     const number ttl(command.ttl.count());
     switch (command.verb) {
         case core::verb::acquire:
-            to.push("SET", arguments{{command.key, command.token, "NX", "PX", ttl.text()}}, rest(),
-                    rest(), rest(), rest());
+            to.write({"SET", command.key, command.token, "NX", "PX", ttl.text()});
             break;
         case core::verb::extend: {
             const std::string_view script = full ? scripts::extend : words.extend_digest;
-            to.push(run, arguments{{script, "1", command.key, command.token, ttl.text()}}, rest(),
-                    rest(), rest(), rest());
+            to.write({run, script, "1", command.key, command.token, ttl.text()});
             break;
         }
         case core::verb::release: {
             const std::string_view script = full ? scripts::release : words.release_digest;
-            to.push(run, arguments{{script, "1", command.key, command.token}}, rest(), rest(),
-                    rest());
+            to.write({run, script, "1", command.key, command.token});
             break;
         }
         case core::verb::acquire_fenced:
@@ -113,17 +128,15 @@ void write(const core::command& command, const dialect& words, script_form form,
             const number fence(static_cast<long long>(command.fence));
             const number idle(std::chrono::milliseconds(fence_idle).count());
             const number spare(command.spare_fences);
-            to.push(run,
-                    arguments{{script, "2", command.key, fence_key(command.key), command.token,
-                               takes ? ttl.text() : "0", fence.text(), idle.text(), spare.text()}},
-                    rest(), rest(), rest(), rest(), rest(), rest(), rest(), rest());
+            to.write({run, script, "2", command.key, fence_key(command.key), command.token,
+                      takes ? ttl.text() : "0", fence.text(), idle.text(), spare.text()});
             break;
         }
         case core::verb::remaining:
             if (has_prelude(command.verb, words)) {
-                to.push("CLIENT", arguments{{"CACHING", "YES"}}, rest());
+                to.write({"CLIENT", "CACHING", "YES"});
             }
-            to.push("PTTL", arguments{{command.key}});
+            to.write({"PTTL", command.key});
             break;
     }
 }
@@ -132,13 +145,37 @@ void write(const core::command& command, const dialect& words, script_form form,
 
 encoder::request_pointer encoder::encode(const batch& commands, const server_facts& facts,
                                          script_form form) {
+    text_.clear();
+    command_writer writer(text_);
+    for (const submission& one : commands.submissions()) {
+        write(one.command, facts.dialect, form, writer);
+    }
     const auto result =
         requests_.take([] { return std::make_shared<boost::redis::request>(request_settings()); });
     result->clear();
-    for (const submission& one : commands.submissions()) {
-        write(one.command, facts.dialect, form, *result);
+    if (writer.written() != 0) {
+        result->push("", whole_payload{text_});
+        expect_more(*result, writer.written() - 1);
     }
     return result;
+}
+
+/// Has a request expect so many replies more than it does.
+void encoder::expect_more(boost::redis::request& of, std::size_t replies) {
+    for (std::size_t i = 0; replies >> i != 0; ++i) {
+        if (i == expectations_.size()) {
+            boost::redis::request& next = expectations_.emplace_back();
+            if (i == 0) {
+                next.push("", no_payload());
+            } else {
+                next.append(expectations_[i - 1]);
+                next.append(expectations_[i - 1]);
+            }
+        }
+        if ((replies >> i & 1U) != 0) {
+            of.append(expectations_[i]);
+        }
+    }
 }
 
 encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,

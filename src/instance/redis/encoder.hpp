@@ -7,7 +7,9 @@
 
 #include <boost/redis/request.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 
@@ -40,7 +42,11 @@ public:
                                   const server_facts& facts);
 
 private:
+    void expect_more(boost::redis::request& of, std::size_t replies);
+
     shared_pool<boost::redis::request> requests_;
+    std::string text_;
+    std::deque<boost::redis::request> expectations_;  // the i-th expects 2^i replies, to nothing
     std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
     request_pointer last_request_;
     dialect last_dialect_;

@@ -366,10 +366,9 @@ void lease_state::explain_no_quorum(const core::round& votes) {
     rare().no_quorum_details = describe(spec_->resource, votes, engine_.instance_states());
 }
 
-/// Leaves everything that the engine knows of us: from now on we may be destroyed by any thread.
+/// There is nothing left to do. Votes may still come.
 void lease_state::end() {
     engine_.stop_waiting(*this);
-    unlink();
     engine_.release_ended();
 }
 
@@ -426,9 +425,11 @@ lease_state::rarely_used& lease_state::rare() {
     return *rare_;
 }
 
-/// The last thing that an entry point does: it may be the end of us.
+/// The last thing that an entry point does: it may be the end of us. The engine does not know us any more
+/// then, and whoever still has a lease may destroy us on any thread.
 void lease_state::forget_if_over() {
     if (pending_votes_ == 0 && machine_.ended()) {
+        unlink();
         const auto dying = std::move(self_);
     }
 }

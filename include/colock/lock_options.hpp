@@ -35,7 +35,8 @@ struct lock_options {
     /// and it is released. 0: no limit. Counted from the grant. Allowed: 0 to a year.
     std::chrono::milliseconds max_hold{0};
 
-    /// How a waiting `acquire` polls, when nobody of this client is before it.
+    /// How a waiting `acquire` polls, when nobody of this client is before it, and no server tells it that the
+    /// name may be free.
     retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has

@@ -144,6 +144,7 @@ void lease_state::ask_remaining(std::size_t index) {
 
 void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
     --pending_votes_;
+    in_vote_ = true;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (!machine_.note(index, sent, vote)) {
         const core::time_point now = sent.purpose() == purpose::extend
@@ -179,6 +180,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
         case purpose::release:
             break;
     }
+    in_vote_ = false;
     forget_if_over();
 }
 
@@ -428,7 +430,7 @@ lease_state::rarely_used& lease_state::rare() {
 /// The last thing that an entry point does: it may be the end of us. The engine does not know us any more
 /// then, and whoever still has a lease may destroy us on any thread.
 void lease_state::forget_if_over() {
-    if (pending_votes_ == 0 && machine_.ended()) {
+    if (pending_votes_ == 0 && machine_.ended() && !in_vote_) {
         unlink();
         const auto dying = std::move(self_);
     }

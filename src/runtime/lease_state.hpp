@@ -229,7 +229,7 @@ private:
 
     // What every vote needs comes first, so that it is together in few cache lines.
     std::uint32_t pending_votes_ = 0;
-    bool in_vote_ = false;  // what comes of a vote may call us, but must not end us under it
+    bool in_vote_ = false;         // what comes of a vote may call us, but must not end us under it
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     acquire_operation* attempt_;
     core::lease machine_;

@@ -11,9 +11,11 @@
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <variant>
 
 namespace colock::core {
@@ -280,18 +282,27 @@ public:
     [[nodiscard]] round release_votes() const { return giving_back().votes(); }
 
     /// While it is held: what the watchdog knows.
-    [[nodiscard]] const renew& watchdog() const noexcept { return *std::get_if<renew>(&machine_); }
+    [[nodiscard]] const renew& watchdog() const noexcept { return present<const renew>(machine_); }
 
 private:
     enum class phase : std::uint8_t { acquiring, held, releasing, ended };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
-    [[nodiscard]] renew& renewing() noexcept { return *std::get_if<renew>(&machine_); }
-    [[nodiscard]] core::release& giving_back() noexcept {
-        return *std::get_if<core::release>(&machine_);
+    /// The machine of the phase. (Which it is, the phase has told: the variant's own word, in another
+    /// cache line, need not be asked.)
+    template <typename Machine, typename Variant>
+    [[nodiscard]] static Machine& present(Variant& machine) noexcept {
+        Machine* const result = std::get_if<std::remove_const_t<Machine>>(&machine);
+        assert(result != nullptr);
+        if (result == nullptr) {
+            __builtin_unreachable();
+        }
+        return *result;
     }
+    [[nodiscard]] renew& renewing() noexcept { return present<renew>(machine_); }
+    [[nodiscard]] core::release& giving_back() noexcept { return present<core::release>(machine_); }
     [[nodiscard]] const core::release& giving_back() const noexcept {
-        return *std::get_if<core::release>(&machine_);
+        return present<const core::release>(machine_);
     }
 
     void learn(std::size_t index, const vote& v) noexcept {

@@ -7,9 +7,9 @@
 namespace colock::core {
 
 release::release(const release_settings& settings, std::uint64_t seed)
-    : settings_(settings),
+    : instances_(settings.instances, progress::unconcerned),
+      settings_(settings),
       random_(seed),
-      instances_(settings.instances, progress::unconcerned),
       overtaking_(settings.instances, false) {
     counts_[static_cast<std::size_t>(progress::unconcerned)] =
         static_cast<std::uint32_t>(settings.instances);

@@ -152,18 +152,19 @@ private:
         return counts_[static_cast<std::size_t>(p)];
     }
 
-    release_settings settings_;
-    std::uint64_t random_;
+    // What every vote needs comes first.
     per_instance<progress> instances_;
-    per_instance<bool> overtaking_;  // its release was sent before its grant was heard of
     std::array<std::uint32_t, progress_values> counts_{};  // of the instances at each progress
-    std::size_t tries_ = 0;
-    time_point started_at_{};
-    time_point retry_at_ = never;
     bool started_ = false;
     bool sending_ = false;  // `send` was said, and `done` was not
     bool resolved_ = false;
     release_outcome outcome_ = release_outcome::released;
+    time_point started_at_{};
+    time_point retry_at_ = never;
+    release_settings settings_;
+    std::uint64_t random_;
+    per_instance<bool> overtaking_;  // its release was sent before its grant was heard of
+    std::size_t tries_ = 0;
     std::vector<vote> failures_;  // the latest of each instance; empty until there is one
 };
 

@@ -7,6 +7,7 @@
 #include "runtime/lock_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/prefetch.hpp"
 #include "runtime/recycling_allocator.hpp"
 #include "runtime/timer_queue.hpp"
 
@@ -71,6 +72,12 @@ public:
 
     // From the attempt's lease_state:
 
+    /// A hint that a vote comes soon.
+    void prefetch() const noexcept {
+        if (machine_) {
+            prefetch_object(*machine_);
+        }
+    }
     void on_vote(std::size_t index, const core::vote& vote);
     void on_raised(std::size_t index, const core::vote& vote);
     void on_remaining(std::size_t index, const core::vote& vote);

@@ -184,6 +184,13 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     forget_if_over();
 }
 
+void lease_state::prefetch() const noexcept {
+    prefetch_object(machine_);
+    if (attempt_ != nullptr) {
+        attempt_->prefetch();
+    }
+}
+
 /// What makes it false calls `reconsider`.
 bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
     return machine_.wanted(index, core::lease_tag::from(tag));

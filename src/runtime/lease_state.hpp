@@ -8,6 +8,7 @@
 #include "instance/batch.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/prefetch.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -202,6 +203,7 @@ private:
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
+    void prefetch() const noexcept override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 

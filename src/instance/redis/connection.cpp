@@ -239,12 +239,13 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
         sent.prelude_answered = true;
         return;
     }
+    const submission* const soon = sent.soon();
     sent.prelude_answered = false;
     ++sent.answered;
     if (sent.scripts == script_form::digest && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered);
     } else {
-        owner_->on_vote(*answered, decode(answered->command.verb, root));
+        owner_->on_vote(*answered, decode(answered->command.verb, root), soon);
     }
 }
 
@@ -256,7 +257,8 @@ void connection::on_executed(std::unique_ptr<sent_batch> sent, const error_code&
             reason = std::make_shared<const std::string>(ended_ ? end_reason_ : failure.message());
         }
         ++sent->answered;
-        owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason));
+        owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
+                        nullptr);
     }
     *sent = sent_batch();
     spares_.push_back(std::move(sent));

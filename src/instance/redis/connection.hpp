@@ -35,8 +35,10 @@ public:
     virtual void on_probing() = 0;
     /// The probe was passed: `execute` may be called.
     virtual void on_ready(const server_facts& facts) = 0;
-    /// The vote on a command of a batch, with the reply's error text or the connection's end.
-    virtual void on_vote(const submission& command, const core::vote& vote) = 0;
+    /// The vote on a command of a batch, with the reply's error text or the connection's end. `soon`
+    /// will be voted on soon after that; null if not known.
+    virtual void on_vote(const submission& command, const core::vote& vote,
+                         const submission* soon) = 0;
     /// Something has happened to a key; to any of them.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;

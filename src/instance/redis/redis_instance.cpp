@@ -233,8 +233,12 @@ private:
             });
     }
 
-    void on_vote(const submission& command, const core::vote& vote) override {
+    void on_vote(const submission& command, const core::vote& vote,
+                 const submission* soon) override {
         --sent_;
+        if (soon != nullptr && observer_ != nullptr) {
+            soon->receiver->prefetch();
+        }
         vote_on(command, vote);
     }
 

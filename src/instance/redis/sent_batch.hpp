@@ -19,8 +19,14 @@ struct sent_batch {
     bool prelude_answered = false;  ///< of the next command, if it has one
 
     /// The next command that has not been answered; null when all are.
-    [[nodiscard]] const submission* next() const noexcept {
-        return answered == commands->size() ? nullptr : &commands->submissions()[answered];
+    [[nodiscard]] const submission* next() const noexcept { return command(answered); }
+
+    /// One that will be answered soon after that; null if there is none.
+    [[nodiscard]] const submission* soon() const noexcept { return command(answered + 2); }
+
+private:
+    [[nodiscard]] const submission* command(std::size_t i) const noexcept {
+        return i < commands->size() ? &commands->submissions()[i] : nullptr;
     }
 };
 

@@ -306,7 +306,7 @@ void acquire_operation::leave_queue(acquire_result result) {
 
 /// Writes the story of an error; an empty optional and a cancellation need none.
 void acquire_operation::explain(acquire_result result) {
-    if (in_line()) {
+    if (!machine_) {  // in line, or about to begin
         if (result == acquire_result::contended && deadline_ == core::never) {
             details_ = describe(spec_->resource) + ": others of this client are before it in line";
         }

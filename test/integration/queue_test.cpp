@@ -185,6 +185,31 @@ BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
     }());
 }
 
+/// The holder has let go, but it has not begun yet.
+BOOST_AUTO_TEST_CASE(gives_up_when_it_is_about_to_begin) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, instances.config());
+        lock_options options;
+        options.handoff_limit = 0;
+        options.retry = {10ms, 10ms, 3};  // at most 20 between them
+        const mutex lock(locks, "x", options);
+        std::optional<lease> held = co_await lock.acquire();
+        pending_acquire waiting;
+        waiting.start(lock);
+        // Both times pass while nothing runs; so they are told of one after the other, before a turn.
+        asio::steady_timer letting_go(executor, 1ms);
+        letting_go.async_wait([&](const error_code& /*e*/) { held.reset(); });
+        const stopwatch blocked;
+        while (blocked.elapsed() < 50ms) {
+        }
+        co_await async_wait_until([&] { return waiting.result.has_value(); });
+        BOOST_TEST((waiting.result == errc::contended));
+        BOOST_TEST(locks.counters().attempts == 1U);
+        co_await lock.acquire();
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(leaves_the_line_when_its_time_is_up) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares a Debian machine to build and test colock: installs the missing packages and, where the system has
-# no Boost >= 1.90, unpacks one into build/boost/<version>/ (unpacked, never installed).
+# no Boost >= 1.90, unpacks one into build/boost/<version>/ (unpacked, never installed). Valkey likewise, for the tests.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -8,6 +8,12 @@ readonly root
 readonly boost_tree=$root/build/boost
 readonly oldest_minor=90        # Boost 1.90 is the oldest supported
 readonly preferred_boost=1.92   # what we build and test with first
+readonly valkey_tree=$root/build/valkey
+# Valkey of Debian's testing suite, and what it needs from there, its C library included.
+readonly valkey_packages=(
+    valkey-server valkey-tools libc6 libgcc-s1 libstdc++6 libatomic1 libssl3t64 libzstd1 zlib1g libjemalloc2 liblzf1
+    libsystemd0
+)
 packages=(
     g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
     gcovr clang-format clang-tidy python3 procps openssl curl
@@ -15,7 +21,7 @@ packages=(
 
 usage() {
     cat <<'TEXT'
-Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--help]
+Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--valkey] [--help]
 
 Prepares a Debian machine (root, or sudo) to build and test colock: installs the packages that are missing,
 and where the system has no Boost >= 1.90 takes the headers from Debian's testing suite and unpacks them into
@@ -25,6 +31,8 @@ installed by it leaves no service running or enabled.
   --check         only say what is missing (exit code 1 if something is)
   --print-prefix  prepare, then print only the folder to give to CMAKE_PREFIX_PATH (an empty line: the system's Boost)
   --interop       also what test/interop meets: node with npm, and redis-py
+  --valkey        also Valkey >= 9, for the tests that need it: taken from Debian's testing suite and unpacked, with the
+                  libraries it needs, into build/valkey/; elsewhere the valkey-server that is installed, if there is one
   --help          this text
 
 Environment:
@@ -162,22 +170,26 @@ read_system_lists() {
     as_root apt-get update -q -o DPkg::Lock::Timeout=600 >&2
 }
 
-private_apt() { apt-get -c "$boost_tree/apt/apt.conf" "$@"; }
+readonly private=$root/build/apt
+private_is_ready=false
+private_apt() { apt-get -c "$private/apt.conf" "$@"; }
 
-# An apt of our own that knows Debian's testing suite and nothing else, and writes nowhere but under build/boost/apt.
+# An apt of our own that knows Debian's testing suite and nothing else, and writes nowhere but under build/apt.
 prepare_private_apt() {
     local archive address keyring signed=
+    if $private_is_ready; then return 0; fi
     archive=$(debian_archive || { read_system_lists >&2 && debian_archive; } || debian_archive any) ||
-        die "this system's apt configuration names no Debian archive to take Boost from"
+        die "this system's apt configuration names no Debian archive to take packages of testing from"
     address=${archive%|*} keyring=${archive##*|}
     if [[ -r $keyring ]]; then signed="[signed-by=$keyring] "; fi
-    mkdir -p "$boost_tree/apt/lists/partial" "$boost_tree/apt/cache/archives/partial"
-    printf 'deb %s%s testing main\n' "$signed" "$address" >"$boost_tree/apt/sources.list"
-    cat >"$boost_tree/apt/apt.conf" <<TEXT
-Dir::Etc::sourcelist "$boost_tree/apt/sources.list";
+    rm -rf "$private"
+    mkdir -p "$private/lists/partial" "$private/cache/archives/partial"
+    printf 'deb %s%s testing main\n' "$signed" "$address" >"$private/sources.list"
+    cat >"$private/apt.conf" <<TEXT
+Dir::Etc::sourcelist "$private/sources.list";
 Dir::Etc::sourceparts "-";
-Dir::State::lists "$boost_tree/apt/lists";
-Dir::Cache "$boost_tree/apt/cache";
+Dir::State::lists "$private/lists";
+Dir::Cache "$private/cache";
 APT::Sandbox::User "root";
 APT::Default-Release "";
 Acquire::Languages "none";
@@ -187,13 +199,14 @@ Acquire::Languages "none";
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 TEXT
+    private_is_ready=true
     private_apt update -qq || die "could not read the package lists of Debian's testing suite"
 }
 
 # The versions testing offers with both packages, oldest first.
 offered_boosts() {
     local names name version
-    names=$(apt-cache -c "$boost_tree/apt/apt.conf" pkgnames libboost | sort -V)
+    names=$(apt-cache -c "$private/apt.conf" pkgnames libboost | sort -V)
     while read -r name; do
         [[ $name =~ ^libboost1\.([0-9]+)-dev$ ]] || continue
         version=1.${BASH_REMATCH[1]}
@@ -229,7 +242,6 @@ fetch_boost() {
         version=${wanted:-$preferred_boost}
         if ! grep -qx "$version" <<<"$offered"; then
             if [[ -n $wanted ]]; then
-                rm -rf "$boost_tree/apt"
                 printf 'bootstrap: Debian testing no longer offers Boost %s; it has: %s\n' "$wanted" "${offered//$'\n'/ }" >&2
                 exit 3
             fi
@@ -238,10 +250,45 @@ fetch_boost() {
         fi
         work=$(mktemp -d "$boost_tree/.unpack.XXXXXX")
         if [[ ! -e $boost_tree/$version/.complete ]]; then unpack_boost "$version"; fi
-        rm -rf "$work" "$boost_tree/apt"
+        rm -rf "$work"
         work=
     fi
     if [[ -z $wanted ]]; then printf '%s\n' "$version" >"$boost_tree/default"; fi
+}
+
+# --- Valkey -----------------------------------------------------------------------------------------------------------
+
+# Whether nothing is to be done for it: it is not wanted, or there.
+has_valkey() {
+    ! $want_valkey || [[ -x $valkey_tree/valkey-server ]]
+}
+
+# It needs a newer C library than the system's, so it is started through the one that came with it.
+fetch_valkey() {
+    local package
+    say "no Valkey here; taking it from Debian's testing suite"
+    prepare_private_apt
+    mkdir -p "$valkey_tree"
+    work=$(mktemp -d "$valkey_tree/.unpack.XXXXXX")
+    (cd "$work" && private_apt download -q "${valkey_packages[@]}") || die "could not download Valkey"
+    say "unpacking it into build/valkey"
+    for package in "$work"/*.deb; do
+        dpkg -x "$package" "$work/tree"
+        rm "$package"
+    done
+    cat >"$work/tree/valkey-server" <<'TEXT'
+#!/bin/sh
+# Valkey with its own C library.
+here=$(dirname "$(readlink -f "$0")")
+libraries=$(echo "$here"/usr/lib/*-linux-gnu*)
+exec "$libraries"/ld-linux*.so.* --library-path "$libraries" "$here/usr/bin/valkey-server" "$@"
+TEXT
+    chmod +x "$work/tree/valkey-server"
+    "$work/tree/valkey-server" --version >/dev/null || die "Valkey of Debian's testing suite does not run here"
+    find "$valkey_tree" -mindepth 1 -maxdepth 1 ! -path "$work" -exec rm -rf {} +
+    mv "$work/tree"/* "$valkey_tree/"
+    rm -rf "$work"
+    work=
 }
 
 # --- Elsewhere --------------------------------------------------------------------------------------------------------
@@ -272,6 +319,7 @@ work=
 cleanup() {
     allow_service_changes || true
     if [[ -n $work ]]; then rm -rf "$work"; fi
+    if $private_is_ready; then rm -rf "$private"; fi
 }
 
 is_debian() {
@@ -287,7 +335,7 @@ prepare() {
         return 0
     fi
     mapfile -t missing < <(missing_packages)
-    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing ]]; then
+    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing ]] && has_valkey; then
         say "nothing is missing"
         return 0
     fi
@@ -303,6 +351,8 @@ prepare() {
     mapfile -t missing < <(missing_packages)   # again: the other run may have done it
     if ((${#missing[@]} > 0)); then install_packages "${missing[@]}"; fi
     if [[ $(chosen_boost) == missing ]]; then fetch_boost; fi
+    if ! has_valkey; then fetch_valkey; fi
+    if $private_is_ready; then rm -rf "$private"; fi
     exec 9>&-
     say "ready"
 }
@@ -312,6 +362,7 @@ check() {
     if ! is_debian; then require_on_other_systems; return 0; fi
     mapfile -t missing < <(missing_packages)
     if [[ $(chosen_boost) == missing ]]; then missing+=("Boost ${COLOCK_BOOST_VERSION:->= 1.$oldest_minor}"); fi
+    if ! has_valkey; then missing+=("Valkey"); fi
     if ((${#missing[@]} > 0)); then
         say "missing: ${missing[*]}"
         exit 1
@@ -321,12 +372,14 @@ check() {
 
 mode=prepare
 interop_tools=()
+want_valkey=false
 for argument in "$@"; do
     case $argument in
         --help | -h) usage; exit 0 ;;
         --check) mode=check ;;
         --print-prefix) mode=print_prefix ;;
         --interop) add_interop_packages; interop_tools=(node npm) ;;
+        --valkey) want_valkey=true ;;
         *) printf 'bootstrap: unknown option %s (see --help)\n' "$argument" >&2; exit 2 ;;
     esac
 done

@@ -45,8 +45,9 @@ option_value() {
 
 # --- Bootstrap and build ----------------------------------------------------------------------------------------------
 
+# colock_bootstrap [OPTION...]: of cmake/bootstrap.sh.
 colock_bootstrap() {
-    "$colock_root/cmake/bootstrap.sh" || exit $?
+    "$colock_root/cmake/bootstrap.sh" "$@" || exit $?
 }
 
 # colock_build PRESET [TARGET...]: configures and builds build/PRESET; without targets, everything.

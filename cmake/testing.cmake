@@ -1,4 +1,5 @@
-# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...] [SERIAL])
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...] [SERIAL]
+#             [VALKEY_TOO | VALKEY_ONLY])
 #
 # One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
 # besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
@@ -7,7 +8,8 @@
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
 # (consumers), `interop` (other libraries), `chaos` (random faults), and `long` for what takes more than a minute. SERIAL:
 # measures time, so nothing runs beside it (integration tests always run so). FAULTS: instead of one test for all of it,
-# one for each of these names of the form fault_NN_what, which runs the cases that begin with fault_NN_.
+# one for each of these names of the form fault_NN_what, which runs the cases that begin with fault_NN_. VALKEY_TOO: if
+# there is a Valkey >= 9, also as NAME_on_valkey, with that in place of redis-server; VALKEY_ONLY: only so.
 
 include_guard(GLOBAL)
 
@@ -25,6 +27,23 @@ foreach(label IN ITEMS unit integration conformance)
     add_custom_target(${label}_tests)
 endforeach()
 
+# The Valkey that cmake/bootstrap.sh --valkey has unpacked, or the system's.
+set(COLOCK_VALKEY_SERVER "")
+find_program(colock_valkey_candidate valkey-server PATHS "${PROJECT_SOURCE_DIR}/build/valkey" NO_CACHE)
+if(colock_valkey_candidate)
+    execute_process(
+        COMMAND "${colock_valkey_candidate}" --version
+        OUTPUT_VARIABLE colock_valkey_version
+        ERROR_QUIET
+    )
+    if(colock_valkey_version MATCHES "v=([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 9)
+        set(COLOCK_VALKEY_SERVER "${colock_valkey_candidate}")
+    endif()
+endif()
+if(NOT COLOCK_VALKEY_SERVER)
+    message(STATUS "No Valkey >= 9 (cmake/bootstrap.sh --valkey): the tests on it are left out")
+endif()
+
 # What every executable of ours that looks inside the library needs: tests, their support library, benchmarks.
 function(colock_use_internals target)
     target_include_directories(
@@ -39,7 +58,7 @@ function(colock_use_internals target)
 endfunction()
 
 function(colock_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;VALKEY_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "colock_test(${name}): no SOURCES")
     endif()
@@ -80,6 +99,11 @@ function(colock_test name)
     set(tests ${name})
     if(arg_FAULTS)
         set(tests ${arg_FAULTS})
+    elseif(arg_VALKEY_ONLY)
+        set(tests)
+    endif()
+    if(COLOCK_VALKEY_SERVER AND (arg_VALKEY_TOO OR arg_VALKEY_ONLY))
+        list(APPEND tests ${name}_on_valkey)
     endif()
     foreach(test IN LISTS tests)
         set(cases)
@@ -90,6 +114,9 @@ function(colock_test name)
         set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
         if(arg_SERIAL OR "integration" IN_LIST arg_LABELS)
             set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+        endif()
+        if(test MATCHES "_on_valkey$")
+            set_tests_properties(${test} PROPERTIES ENVIRONMENT "COLOCK_REDIS_SERVER=${COLOCK_VALKEY_SERVER}")
         endif()
     endforeach()
 endfunction()

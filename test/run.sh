@@ -64,7 +64,7 @@ while (($# > 0)); do
     shift
 done
 
-colock_bootstrap
+colock_bootstrap --valkey
 case $mode in
     coverage) measure_coverage ;;
     *)

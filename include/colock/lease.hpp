@@ -20,10 +20,11 @@ namespace colock {
 enum class release_result {
     /// A quorum of instances deleted our key; or the client passed the lease on to the next in line.
     released,
-    /// The lease had run out: the keys were gone when the release came.
+    /// The lease had run out: the keys were gone when the release came. (Or somebody else's: a server that
+    /// compares and deletes in one command of its own, as Valkey 9 does, does not tell one from the other.)
     expired,
     /// The keys were gone or somebody else's although the lease should still have been valid, or
-    /// somebody else held the lock by then. What was done under the lease may have been overlapped.
+    /// somebody else was seen to hold the lock by then. What was done under the lease may have been overlapped.
     lost,
 };
 

@@ -52,6 +52,18 @@ release::action release::resume(const event& e, time_point now) {
     return advance(now);
 }
 
+release::progress release::denied_by(core::holder whose) noexcept {
+    switch (whose) {
+        case holder::nobody:
+            return progress::nobody;
+        case holder::another:
+            return progress::another;
+        case holder::unknown:
+            break;
+    }
+    return progress::not_ours;
+}
+
 void release::on_vote(std::size_t index, const vote& v, time_point now) {
     if (instances_[index] != progress::sent) {
         return;
@@ -66,7 +78,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
                 set(index, progress::to_send);
                 break;
             }
-            set(index, v.holder == holder::nobody ? progress::nobody : progress::another);
+            set(index, denied_by(v.holder));
             break;
         case vote_kind::failed:
             set(index, progress::to_retry);
@@ -106,7 +118,7 @@ release::action release::advance(time_point now) {
 bool release::resolve(time_point now) {
     const std::size_t quorum = quorum_of(settings_.instances);
     const std::size_t another = count(progress::another);
-    const std::size_t gone = another + count(progress::nobody);
+    const std::size_t gone = another + count(progress::nobody) + count(progress::not_ours);
     const std::size_t unconcerned = count(progress::unconcerned);
 
     if (count(progress::deleted) >= quorum) {
@@ -146,6 +158,9 @@ round release::votes() const {
                 break;
             case progress::another:
                 result.record(i, vote::denied(holder::another));
+                break;
+            case progress::not_ours:
+                result.record(i, vote::denied(holder::unknown));
                 break;
             case progress::to_send:
             case progress::sent:

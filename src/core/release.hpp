@@ -16,7 +16,7 @@ namespace colock::core {
 
 enum class release_outcome : std::uint8_t {
     released,   ///< it was ours to the end
-    expired,    ///< its time was over, and the keys were gone
+    expired,    ///< its time was over, and the keys were gone, or not known to be somebody else's
     lost,       ///< keys were gone or somebody else's before the time was over
     no_quorum,  ///< too few answered to tell
 };
@@ -135,14 +135,23 @@ private:
         deleted,
         nobody,  // had no such key
         another,
+        not_ours,  // one of these two
     };
-    static constexpr std::size_t progress_values = 7;
+    static constexpr std::size_t progress_values = 8;
 
     /// Whether instance `index` is thought not to have the token.
     [[nodiscard]] bool thinks_without(std::size_t index) const {
-        return instances_[index] == progress::nobody || instances_[index] == progress::another ||
-               instances_[index] == progress::unconcerned;
+        switch (instances_[index]) {
+            case progress::unconcerned:
+            case progress::nobody:
+            case progress::another:
+            case progress::not_ours:
+                return true;
+            default:
+                return false;
+        }
     }
+    static progress denied_by(core::holder whose) noexcept;
     void on_vote(std::size_t index, const vote& v, time_point now);
     action advance(time_point now);
     [[nodiscard]] bool resolve(time_point now);

@@ -20,6 +20,7 @@ enum class vote_kind : std::uint8_t {
 enum class holder : std::uint8_t {
     nobody,   ///< there was no key
     another,  ///< it held another token, or was no lock at all
+    unknown,  ///< one of these: the instance tells only that the key was not as wanted
 };
 
 /// Why a vote failed.

@@ -53,6 +53,18 @@ std::string_view words_for(core::failure reason) noexcept {
     return "failed";
 }
 
+std::string words_for(core::holder whose) {
+    switch (whose) {
+        case core::holder::nobody:
+            return "denied, no such key";
+        case core::holder::another:
+            return "denied, held by another";
+        case core::holder::unknown:
+            break;
+    }
+    return "denied, not held by us";
+}
+
 std::string words_for(const std::optional<core::vote>& vote) {
     if (!vote) {
         return "not answered yet";
@@ -61,8 +73,7 @@ std::string words_for(const std::optional<core::vote>& vote) {
         case core::vote_kind::granted:
             return "granted";
         case core::vote_kind::denied:
-            return vote->holder == core::holder::nobody ? "denied, no such key"
-                                                        : "denied, held by another";
+            return words_for(vote->holder);
         case core::vote_kind::failed:
             break;
     }

@@ -7,13 +7,16 @@
 
 namespace colock::test {
 
-/// "granted", "denied: another", "denied: nobody", "failed: overloaded". Without remaining time.
+/// "granted", "denied: another", "denied: nobody", "denied: not ours", "failed: overloaded". Without remaining
+/// time.
 inline std::string to_text(const core::vote& v) {
     switch (v.kind) {
         case core::vote_kind::granted:
             return "granted";
         case core::vote_kind::denied:
-            return v.holder == core::holder::nobody ? "denied: nobody" : "denied: another";
+            return v.holder == core::holder::nobody    ? "denied: nobody"
+                   : v.holder == core::holder::another ? "denied: another"
+                                                       : "denied: not ours";
         case core::vote_kind::failed:
             break;
     }

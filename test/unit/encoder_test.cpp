@@ -97,6 +97,36 @@ BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
                command({"PTTL", "key"}));
 }
 
+BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
+    const commands them{make(verb::acquire, "key", "token", 1ms),
+                        make(verb::extend, "key", "token"), make(verb::release, "key", "token")};
+    const std::string rest = fresh_payload_of({them[0]}) + fresh_payload_of({them[1]});
+    server_facts valkey = facts;
+    valkey.dialect.native_delete = native_delete::delifeq;
+    BOOST_TEST(fresh_payload_of(them, script_form::shortest, valkey) ==
+               rest + command({"DELIFEQ", "key", "token"}));
+    server_facts redis = facts;
+    redis.dialect.native_delete = native_delete::delex;
+    BOOST_TEST(fresh_payload_of(them, script_form::shortest, redis) ==
+               rest + command({"DELEX", "key", "IFEQ", "token"}));
+    // Unless told otherwise, or the server has none.
+    for (const auto form : {script_form::digest, script_form::in_full}) {
+        BOOST_TEST(fresh_payload_of(them, form, valkey) == fresh_payload_of(them, form));
+        BOOST_TEST(fresh_payload_of(them, form, redis) == fresh_payload_of(them, form));
+    }
+    BOOST_TEST(fresh_payload_of(them, script_form::shortest) ==
+               fresh_payload_of(them, script_form::digest));
+    // What one is written for is not sent to another.
+    encoder shared;
+    const auto turn = batch_of(them);
+    const std::string by_script = fresh_payload_of(them);
+    for (const server_facts& server : {facts, valkey, redis, facts}) {
+        BOOST_TEST(checked_payload(*shared.encode_shared(turn, server), 3) ==
+                   fresh_payload_of(them, script_form::shortest, server));
+    }
+    BOOST_TEST(checked_payload(*shared.encode_shared(turn, facts), 3) == by_script);
+}
+
 BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
     server_facts telling = facts;
     telling.dialect.tells_changes = true;

@@ -242,10 +242,17 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
     const submission* const soon = sent.soon();
     sent.prelude_answered = false;
     ++sent.answered;
-    if (sent.scripts == script_form::digest && is_unknown_script(root)) {
+    const core::verb verb = answered->command.verb;
+    if (is_native(verb, facts_.dialect, sent.form)) {
+        if (is_error(root)) {
+            owner_->on_refused(*answered, is_refused_for_good(root));
+        } else {
+            owner_->on_vote(*answered, decode_native_delete(root), soon);
+        }
+    } else if (sent.form != script_form::in_full && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered);
     } else {
-        owner_->on_vote(*answered, decode(answered->command.verb, root), soon);
+        owner_->on_vote(*answered, decode(verb, root), soon);
     }
 }
 

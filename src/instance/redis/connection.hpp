@@ -42,6 +42,9 @@ public:
     /// Something has happened to a key; to any of them.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
+    /// The server has answered a command of its own with an error, so that a script has to do it; `for_good`
+    /// if it will do so again.
+    virtual void on_refused(const submission& command, bool for_good) = 0;
     /// The server has forgotten the script of a command that was sent by digest.
     virtual void on_unknown_script(const submission& command) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes

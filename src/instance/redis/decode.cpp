@@ -115,6 +115,22 @@ core::vote decode(core::verb verb, const node_view& root) {
     return decode_remaining(root);
 }
 
+core::vote decode_native_delete(const node_view& root) {
+    if (root.data_type != type::number) {
+        return unexpected(root);
+    }
+    if (is(root.value, "1")) {
+        return vote::granted();
+    }
+    return is(root.value, "0") ? vote::denied(holder::unknown) : unexpected(root);
+}
+
+bool is_refused_for_good(const node_view& root) noexcept {
+    const bool forbidden = root.value.starts_with("NOPERM") &&  // the command, not this key
+                           root.value.find("command") != std::string_view::npos;
+    return is_error(root) && (forbidden || root.value.starts_with("ERR unknown command"));
+}
+
 bool is_unknown_script(const node_view& root) noexcept {
     return is_error(root) && root.value.starts_with("NOSCRIPT");
 }

@@ -12,6 +12,12 @@ namespace colock::instance::redis {
 /// others is no answer to any of our commands.
 core::vote decode(core::verb verb, const boost::redis::resp3::node_view& root);
 
+/// The same, for a release by a command of the server's own.
+core::vote decode_native_delete(const boost::redis::resp3::node_view& root);
+
+/// Whether the error reply says that this connection may not, or cannot, use a command at all.
+bool is_refused_for_good(const boost::redis::resp3::node_view& root) noexcept;
+
 /// Whether the reply says that the server does not know the script: to be sent again in full.
 bool is_unknown_script(const boost::redis::resp3::node_view& root) noexcept;
 

@@ -102,6 +102,14 @@ boost::redis::request::config request_settings() {
     return settings;
 }
 
+void write_native_delete(const core::command& command, const dialect& words, command_writer& to) {
+    if (words.native_delete == native_delete::delifeq) {
+        to.write({"DELIFEQ", command.key, command.token});
+    } else {
+        to.write({"DELEX", command.key, "IFEQ", command.token});
+    }
+}
+
 void write(const core::command& command, const dialect& words, script_form form,
            command_writer& to) {
     const bool full = form == script_form::in_full;
@@ -117,6 +125,10 @@ void write(const core::command& command, const dialect& words, script_form form,
             break;
         }
         case core::verb::release: {
+            if (is_native(command.verb, words, form)) {
+                write_native_delete(command, words, to);
+                break;
+            }
             const std::string_view script = full ? scripts::release : words.release_digest;
             to.write({run, script, "1", command.key, command.token});
             break;
@@ -181,7 +193,7 @@ void encoder::expect_more(boost::redis::request& of, std::size_t replies) {
 encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,
                                                 const server_facts& facts) {
     if (last_ != commands || last_dialect_ != facts.dialect) {
-        last_request_ = encode(*commands, facts, script_form::digest);
+        last_request_ = encode(*commands, facts, script_form::shortest);
         last_ = commands;
         last_dialect_ = facts.dialect;
     }

@@ -15,8 +15,18 @@
 
 namespace colock::instance::redis {
 
-/// How a script is named to the server.
-enum class script_form : std::uint8_t { digest, in_full };
+/// How the server is told to do what no command that all servers know does.
+enum class script_form : std::uint8_t {
+    shortest,  ///< by a command of its own where it has one, else by a script's digest
+    digest,    ///< by a script's digest
+    in_full,   ///< by a script
+};
+
+/// Whether a command goes to the server as one of its own.
+constexpr bool is_native(core::verb verb, const dialect& words, script_form form) noexcept {
+    return verb == core::verb::release && form == script_form::shortest &&
+           words.native_delete != native_delete::none;
+}
 
 /// Whether a command comes behind another one, which has a reply of its own: that the server is to tell
 /// what happens to the key from then on. (https://redis.io/docs/latest/commands/client-caching/)
@@ -37,7 +47,7 @@ public:
     /// the server.
     request_pointer encode(const batch& commands, const server_facts& facts, script_form form);
 
-    /// As `encode`, and remembered for the next call.
+    /// As `encode` in the shortest form, and remembered for the next call.
     request_pointer encode_shared(const std::shared_ptr<const batch>& commands,
                                   const server_facts& facts);
 

@@ -58,15 +58,18 @@ probe::probe(const address& to) : request_(request_settings()) {
     if (to.database != 0) {
         add("SELECT " + std::to_string(to.database), expected::success, "SELECT", to.database);
     }
-    info_ = add("INFO", expected::success_or_error, "INFO", "server");
+    info_ = add("INFO", expected::anything, "INFO", "server");
     // A server, or a proxy, that refuses it tells nothing of changes: then who waits polls.
-    tracking_ = add("CLIENT TRACKING", expected::success_or_error, "CLIENT", "TRACKING", "ON",
-                    "OPTIN", "NOLOOP");
+    tracking_ =
+        add("CLIENT TRACKING", expected::anything, "CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP");
     extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
     release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
     fence_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::fence);
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, "EVALSHA", no_script, 0);
+    // Without arguments they do nothing, and who knows them says that these are missing.
+    delifeq_ = add("DELIFEQ", expected::anything, "DELIFEQ");
+    delex_ = add("DELEX", expected::anything, "DELEX");
 }
 
 void probe::on_node(const boost::redis::resp3::node_view& node) {
@@ -83,7 +86,7 @@ bool probe::step::passed() const {
     switch (answer) {
         case expected::success:
             return !refused;
-        case expected::success_or_error:
+        case expected::anything:
             return true;
         case expected::unknown_script:
             break;
@@ -117,8 +120,17 @@ server_facts probe::facts() const {
         }
     }
     result.dialect = {steps_[extend_].text, steps_[release_].text, steps_[fence_].text,
-                      !steps_[tracking_].refused};
+                      !steps_[tracking_].refused, native_delete()};
     return result;
+}
+
+native_delete probe::native_delete() const {
+    const auto known = [](const step& call) {
+        return call.refused && call.text.find("wrong number of arguments") != std::string::npos;
+    };
+    return known(steps_[delifeq_]) ? native_delete::delifeq
+           : known(steps_[delex_]) ? native_delete::delex
+                                   : native_delete::none;
 }
 
 }  // namespace colock::instance::redis

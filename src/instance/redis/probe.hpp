@@ -8,11 +8,20 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace colock::instance::redis {
+
+/// A command with which a server deletes a key if it holds a given value: half of what a script costs it.
+/// (https://valkey.io/commands/delifeq/, https://redis.io/docs/latest/commands/delex/)
+enum class native_delete : std::uint8_t {
+    none,
+    delifeq,  ///< Valkey 9.0
+    delex,    ///< Redis 8.4
+};
 
 /// In which words a server is to be spoken to.
 struct dialect {
@@ -20,6 +29,7 @@ struct dialect {
     std::string release_digest;
     std::string fence_digest;
     bool tells_changes = false;  ///< of keys that we have asked for
+    redis::native_delete native_delete = native_delete::none;
 
     friend bool operator==(const dialect& a, const dialect& b) = default;
 };
@@ -51,7 +61,7 @@ public:
     [[nodiscard]] server_facts facts() const;
 
 private:
-    enum class expected { success, success_or_error, unknown_script };
+    enum class expected { success, anything, unknown_script };
 
     struct step {
         std::string name;
@@ -62,6 +72,8 @@ private:
 
         [[nodiscard]] bool passed() const;
     };
+
+    [[nodiscard]] redis::native_delete native_delete() const;
 
     template <typename... Arguments>
     std::size_t add(std::string name, expected answer, const char* command,
@@ -75,6 +87,8 @@ private:
     std::size_t extend_ = 0;
     std::size_t release_ = 0;
     std::size_t fence_ = 0;
+    std::size_t delifeq_ = 0;
+    std::size_t delex_ = 0;
 };
 
 }  // namespace colock::instance::redis

@@ -58,8 +58,10 @@ public:
         }
         backoff_timer_.cancel();
         quarantine_timer_.cancel();
-        for (const submission& one : std::exchange(resends_, {})) {
-            vote_on(one, core::vote::failed(core::failure::down, why_down_));
+        for (auto* const list : {&refused_, &forgotten_}) {
+            for (const submission& one : std::exchange(*list, {})) {
+                vote_on(one, core::vote::failed(core::failure::down, why_down_));
+            }
         }
     }
 
@@ -68,24 +70,29 @@ public:
         stopped_ = true;
         serving_ = ready_ = false;
         observer_ = nullptr;
-        resends_.clear();
+        refused_.clear();
+        forgotten_.clear();
         connection_.reset();
     }
 
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) {
-        if (!resends_.empty()) {
-            send_some(std::exchange(resends_, {}), script_form::in_full, now);
+        if (!refused_.empty()) {
+            send_some(std::exchange(refused_, {}), script_form::digest, now);
+        }
+        if (!forgotten_.empty()) {
+            send_some(std::exchange(forgotten_, {}), script_form::in_full, now);
         }
         if (commands->unquestioned(now) && ready_ && !stalled(now) &&
             sent_ + commands->size() <= settings_.max_in_flight) {
             if (!commands->empty()) {
                 count_in_flight(commands->size());
                 sent_ += commands->size();
-                connection_->execute({commands, settings_.encoder->encode_shared(commands, facts_)},
-                                     now);
+                connection_->execute(
+                    {commands, settings_.encoder->encode_shared(commands, facts_), usual_form()},
+                    now);
             }
         } else {
-            send_some(for_us(*commands), script_form::digest, now);
+            send_some(for_us(*commands), usual_form(), now);
         }
     }
 
@@ -109,8 +116,12 @@ private:
         return result;
     }
 
+    [[nodiscard]] script_form usual_form() const noexcept {
+        return native_refused_ ? script_form::digest : script_form::shortest;
+    }
+
     /// Sends those for which there is no reason not to.
-    void send_some(const std::vector<submission>& commands, script_form scripts,
+    void send_some(const std::vector<submission>& commands, script_form form,
                    core::time_point now) {
         const auto admitted = std::make_shared<batch>();
         for (const submission& one : commands) {
@@ -123,8 +134,8 @@ private:
             }
         }
         if (!admitted->empty()) {
-            const auto request = settings_.encoder->encode(*admitted, facts_, scripts);
-            connection_->execute({admitted, request, scripts}, now);
+            const auto request = settings_.encoder->encode(*admitted, facts_, form);
+            connection_->execute({admitted, request, form}, now);
         }
     }
 
@@ -189,6 +200,7 @@ private:
             return;
         }
         facts_ = facts;
+        native_refused_ = false;
         tries_ = 0;
         {
             const std::lock_guard lock(status_mutex_);
@@ -242,12 +254,23 @@ private:
         vote_on(command, vote);
     }
 
-    void on_unknown_script(const submission& command) override {
+    void on_refused(const submission& command, bool for_good) override {
+        if (for_good) {
+            native_refused_ = true;
+            facts_.dialect.native_delete = native_delete::none;
+        }
+        send_again(command, refused_);
+    }
+
+    void on_unknown_script(const submission& command) override { send_again(command, forgotten_); }
+
+    /// In the next turn, with the others of that list.
+    void send_again(const submission& command, std::vector<submission>& list) {
         --sent_;
-        if (resends_.empty() && observer_ != nullptr) {
+        if (list.empty() && observer_ != nullptr) {
             observer_->on_pending(index_);
         }
-        resends_.push_back(command);
+        list.push_back(command);
     }
 
     void on_key_changed(std::string_view key) override {
@@ -362,7 +385,9 @@ private:
         std::make_shared<const std::string>("not connected yet");
     std::shared_ptr<const std::string> why_quarantined_;
 
-    std::vector<submission> resends_;        // whose script the server has forgotten
+    bool native_refused_ = false;            // since it was last ready
+    std::vector<submission> refused_;        // which a command of the server's own did not do
+    std::vector<submission> forgotten_;      // whose script the server has forgotten
     std::size_t sent_ = 0;                   // of the commands in flight, those at the server
     std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
 

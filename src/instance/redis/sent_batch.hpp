@@ -14,7 +14,7 @@ namespace colock::instance::redis {
 struct sent_batch {
     std::shared_ptr<const batch> commands;
     encoder::request_pointer request;
-    script_form scripts = script_form::digest;
+    script_form form = script_form::shortest;
     std::size_t answered = 0;
     bool prelude_answered = false;  ///< of the next command, if it has one
 

@@ -160,6 +160,14 @@ BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
         {5, 5, expired, "GGNNN", "expired"},
         {5, 5, expired, "GG.", "expired"},  // after 1012: the rest is gone by itself
         {5, 5, expired, "NND", "lost"},
+        // Not ours, and not known whose.
+        {1, 1, in_time, "U", "lost"},
+        {1, 1, expired, "U", "expired"},
+        {5, 5, in_time, "UUU", "lost"},
+        {5, 5, in_time, "UUGGG", "released"},
+        {5, 5, in_time, "GUFFG", "released"},
+        {5, 5, expired, "UNU", "expired"},
+        {5, 5, expired, "UUD", "lost"},
         // Of those that are known not to have it, nothing is asked; they are no votes for it.
         {5, 3, in_time, "GGG", "released"},
         {5, 3, in_time, "N", "lost"},
@@ -285,8 +293,8 @@ BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
 
 BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
     release_settings settings = five();
-    settings.instances = 7;
-    sized_release machine = giving_back(6, settings);
+    settings.instances = 8;
+    sized_release machine = giving_back(7, settings);
     say(machine, start(), 0ms);
     say(machine, deleted(0), 1ms);
     say(machine, nothing(1), 1ms);
@@ -296,6 +304,7 @@ BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
             3, vote::failed(failure::down, std::make_shared<const std::string>("why not"))),
         1ms);
     say(machine, failed(4), 1ms);
+    say(machine, voted('U', 6), 1ms);
     const round votes = machine.votes();
     BOOST_TEST(votes.granted() == 1U);
     BOOST_TEST((votes.vote_of(1)->holder == holder::nobody));
@@ -304,7 +313,8 @@ BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
     BOOST_TEST(*votes.vote_of(3)->detail == "why not");
     BOOST_TEST((votes.vote_of(4)->kind == vote_kind::failed));
     BOOST_TEST((votes.vote_of(5)->reason == failure::timeout));  // silent
-    BOOST_TEST((votes.vote_of(6)->holder == holder::nobody));    // never had it
+    BOOST_TEST((votes.vote_of(6)->holder == holder::unknown));
+    BOOST_TEST((votes.vote_of(7)->holder == holder::nobody));  // never had it
 
     // Of several answers the last counts.
     say(machine, timer(), 1ms + pause(1));

@@ -213,7 +213,8 @@ void play(Machine& machine, const script<Machine>& steps) {
     play_some(machine, steps, steps.size());
 }
 
-/// A vote from a letter: Granted, Denied (by another), None (denied: there is no key), Failed.
+/// A vote from a letter: Granted, Denied (by another), None (denied: there is no key), Unknown (denied: one of
+/// these), Failed.
 inline vote vote_from(char letter) {
     switch (letter) {
         case 'G':
@@ -222,6 +223,8 @@ inline vote vote_from(char letter) {
             return vote::denied(holder::another);
         case 'N':
             return vote::denied(holder::nobody);
+        case 'U':
+            return vote::denied(holder::unknown);
         default:
             return vote::failed(failure::down);
     }

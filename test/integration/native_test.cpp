@@ -1,0 +1,203 @@
+// Servers that compare and delete in one command of their own.
+
+#include "instance_group.hpp"
+#include "instance_rig.hpp"
+#include "locks.hpp"
+#include "support/redis_server.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace colock::test;
+using namespace std::chrono_literals;
+using colock::core::verb;
+using strings = std::vector<std::string>;
+
+namespace {
+
+/// How often the server has executed a command since the last `CONFIG RESETSTAT`.
+long calls_of(const redis_server& server, const std::string& command) {
+    const std::string statistics = server.command({"INFO", "commandstats"}).value_or("");
+    const std::string name = "cmdstat_" + command + ":calls=";
+    const auto position = statistics.find(name);
+    return position == std::string::npos ? 0 : std::stol(statistics.substr(position + name.size()));
+}
+
+std::string uri_of_ann(const redis_server& server) {
+    return "redis://ann:x@127.0.0.1:" + std::to_string(server.port());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(native)
+
+BOOST_AUTO_TEST_CASE(releases_run_no_script) {
+    const redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "bob") == "denied: not ours");
+    BOOST_TEST(server.has("k"));
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(!server.has("k"));
+    BOOST_TEST(rig.release("k", "ann") == "denied: not ours");
+    BOOST_TEST(calls_of(server, "delifeq") == 3);
+    BOOST_TEST(calls_of(server, "evalsha") == 0);
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");  // there is no such command for this
+    BOOST_TEST(calls_of(server, "evalsha") == 1);
+}
+
+// An error may come of the command, and not of what is asked for: the script tells.
+BOOST_AUTO_TEST_CASE(a_script_answers_what_the_command_cannot) {
+    const redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"RPUSH", "list", "ann"});
+    BOOST_TEST(rig.release("list", "ann") == "denied: another");
+    server.command({"SCRIPT", "FLUSH"});
+    BOOST_TEST(rig.release("list", "ann") == "denied: another");
+    BOOST_TEST(server.has("list"));
+    rig.acquire("k", "ann");
+    server.command({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(rig.release("k", "ann") == "granted");  // the next one is as fast as ever
+    BOOST_TEST(calls_of(server, "delifeq") == 1);
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_CASE(many_at_once_that_the_command_cannot_answer) {
+    constexpr int keys = 200;
+    const redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    strings expected;
+    for (int i = 0; i != keys; ++i) {
+        if (i % 3 == 0) {
+            server.command({"RPUSH", std::to_string(i), "ann"});
+        }
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(verb::release, std::to_string(i), "ann");
+        const std::string vote = i % 3 == 0 ? "denied: another" : "granted";
+        expected.insert(expected.end(), {vote, vote});
+    }
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_fails_when_the_instance_stops) {
+    const redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"RPUSH", "list", "ann"});
+    const auto list = rig.submit(verb::release, "list", "ann");
+    const auto last = rig.submit(verb::acquire, "k", "ann");
+    rig.after_vote = [&](colock::instance::command_tag tag) {
+        if (tag == last) {  // by then the other one waits to be sent again
+            rig.subject().stop();
+        }
+    };
+    rig.run_until_voted();
+    BOOST_TEST(to_text(rig.vote_on(last)) == "granted");
+    BOOST_TEST(to_text(rig.vote_on(list)) == "failed: down");
+}
+
+BOOST_AUTO_TEST_CASE(who_may_not_use_the_command_uses_the_script) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-delifeq"});
+    instance_rig rig(uri_of_ann(server));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    server.command({"CONFIG", "RESETSTAT"});
+    for (int i = 0; i != 5; ++i) {  // and does not try again
+        BOOST_TEST(rig.acquire("k", "ann") == "granted");
+        BOOST_TEST(rig.release("k", "bob") == "denied: another");
+        BOOST_TEST(rig.release("k", "ann") == "granted");
+    }
+    BOOST_TEST(calls_of(server, "delifeq") == 0);
+    BOOST_TEST(calls_of(server, "evalsha") == 10);
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_CASE(forbidden_while_it_is_used) {
+    constexpr int keys = 100;
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all"});
+    instance_rig rig(uri_of_ann(server));
+    rig.run_until_ready();
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    rig.votes();
+    BOOST_TEST(rig.release("0", "ann") == "granted");
+    server.command({"ACL", "SETUSER", "ann", "-delifeq"});
+    for (int i = 1; i != keys; ++i) {
+        rig.submit(verb::release, std::to_string(i), "ann");
+        if (i % 7 == 0) {
+            rig.flush();  // some are refused when others have not been sent yet
+        }
+    }
+    BOOST_TEST(rig.votes() == strings(keys - 1, "granted"), boost::test_tools::per_element());
+    BOOST_TEST(server.keys().empty());
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_touch_does_not_forbid_the_command) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
+    instance_rig rig(uri_of_ann(server));
+    rig.run_until_ready();
+    const auto vote = rig.ask(verb::release, "yours:k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(vote.detail->starts_with("NOPERM"), *vote.detail);
+    rig.acquire("mine:k", "ann");
+    server.command({"CONFIG", "RESETSTAT"});
+    BOOST_TEST(rig.release("mine:k", "ann") == "granted");
+    BOOST_TEST(calls_of(server, "delifeq") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_the_command_beside_others_with_it) {
+    const redis_server with;
+    const redis_server without({"--rename-command", "DELIFEQ", ""});
+    instance_group all({with.uri(), without.uri(), with.uri() + "/1"});
+    all.run_until_ready();
+    with.command({"CONFIG", "RESETSTAT"});
+    without.command({"CONFIG", "RESETSTAT"});
+    const auto as_one = [](const std::string& vote) { return vote + ", " + vote + ", " + vote; };
+    for (int i = 0; i != 5; ++i) {
+        all.submit(verb::acquire, "k", "ann");
+        all.submit(verb::release, "k", "bob");
+        all.submit(verb::release, "k", "ann");
+        const strings expected{as_one("granted"),
+                               "denied: not ours, denied: another, denied: not ours",
+                               as_one("granted")};
+        BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+    }
+    BOOST_TEST(calls_of(with, "evalsha") == 0);
+    BOOST_TEST(calls_of(without, "evalsha") == 10);
+}
+
+// A server is replaced by an older one, and no user hears of it.
+BOOST_AUTO_TEST_CASE(a_server_that_is_replaced_by_an_older_one) {
+    const char* const newer = std::getenv("COLOCK_REDIS_SERVER");
+    BOOST_TEST_REQUIRE(newer != nullptr);
+    const std::string valkey = newer;
+    redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (const char* const program : {"redis-server", valkey.c_str()}) {
+        ::setenv("COLOCK_REDIS_SERVER", program, 1);
+        server.restart();
+        rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+        const bool older = std::string_view(program) == "redis-server";
+        BOOST_TEST(rig.release("k", "bob") == (older ? "denied: another" : "denied: not ours"));
+        BOOST_TEST(rig.release("k", "ann") == "granted");
+        BOOST_TEST(calls_of(server, "delifeq") == (older ? 0 : 2));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

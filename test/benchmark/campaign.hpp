@@ -1,53 +1,56 @@
 #ifndef COLOCK_BENCHMARK_CAMPAIGN_HPP
 #define COLOCK_BENCHMARK_CAMPAIGN_HPP
 
-#include "benchmark/measurement.hpp"
+#include "benchmark/report.hpp"
+#include "benchmark/row.hpp"
 #include "support/servers.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace colock::benchmark {
 
-/// What is measured: each of `instances` with each of `concurrency`; and a hot key on the most instances,
-/// with each of `handoff_limits`.
 struct campaign_options {
-    bool uncontended = true;
-    bool hot_key_local = true;
     std::vector<std::size_t> instances{1, 5};
-    std::vector<std::size_t> concurrency{1, 64, 1000};
-    std::vector<std::size_t> handoff_limits{64, 100'000};
+    std::vector<std::size_t> tasks{1, 64, 1000};
     int repetitions = 5;
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
+    std::chrono::milliseconds hold_duration{10'000};  ///< of `hot_key_hold`
 };
 
-/// One run of "raw" or "colock".
-struct row {
-    std::string workload;
-    std::string client;
-    std::size_t handoff_limit = 0;  ///< of a hot key
-    std::size_t instances = 0;
-    std::size_t concurrency = 0;
-    int repetition = 0;
-    measured figures;
-    double server_cpu_us_per_cycle = 0;  ///< of all servers together
-    double commands_per_cycle = 0;       ///< as the servers have counted them
+/// Who is measured: `run` gives the figures of one run.
+struct contestant {
+    std::string name;
+    std::function<nlohmann::json()> run;
 };
 
-/// Runs `name` ("raw" or "colock") in this process.
-measured run_client(const std::string& name, const workload& work);
+/// What is being measured, and what has been.
+class campaign {
+public:
+    explicit campaign(campaign_options options);
 
-/// Runs it in a child process on the servers that the workload names, which are the first of these and
-/// are emptied before.
-row run_once(test::servers& servers, const std::string& client, const workload& work);
+    [[nodiscard]] const campaign_options& options() const noexcept { return options_; }
 
-/// Runs everything, raw and colock in alternation, and prints while it goes.
-std::vector<row> run_campaign(test::servers& servers, const campaign_options& options);
+    /// The most that any configuration asks for, running.
+    [[nodiscard]] test::servers& servers() noexcept { return servers_; }
+
+    /// Runs them in alternation, as often as the options say, and prints their lines of the table.
+    void measure(const table& t, const nlohmann::json& parameters,
+                 const std::vector<contestant>& contestants);
+
+    [[nodiscard]] const std::vector<row>& rows() const noexcept { return rows_; }
+
+private:
+    campaign_options options_;
+    test::servers servers_;
+    std::vector<row> rows_;
+};
 
 }  // namespace colock::benchmark
 

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace colock::benchmark {
 namespace {
@@ -55,34 +56,68 @@ std::string read_all(int file) {
 
 }  // namespace
 
-nlohmann::json in_child_process(const std::function<nlohmann::json()>& work) {
+namespace {
+
+struct child {
+    pid_t id = 0;
+    int output = -1;
+};
+
+child start(const std::function<nlohmann::json()>& work) {
     std::array<int, 2> ends{};
     if (::pipe(ends.data()) != 0) {
         throw std::system_error(errno, std::generic_category(), "pipe");
     }
-    const pid_t child = ::fork();
-    if (child < 0) {
+    const pid_t id = ::fork();
+    if (id < 0) {
         throw std::system_error(errno, std::generic_category(), "fork");
     }
-    if (child == 0) {
+    if (id == 0) {
         ::close(ends[0]);
         run_child(work, ends[1]);
     }
     ::close(ends[1]);
-    const auto text = read_all(ends[0]);
-    ::close(ends[0]);
+    return {id, ends[0]};
+}
+
+/// What it has said, or why it did not.
+nlohmann::json finish(const child& c) {
+    const auto text = read_all(c.output);
+    ::close(c.output);
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (::waitpid(c.id, &status, 0) < 0 && errno == EINTR) {
     }
-    const auto answer = nlohmann::json::parse(text, nullptr, false);
+    auto answer = nlohmann::json::parse(text, nullptr, false);
     if (answer.is_discarded()) {
-        throw std::runtime_error("the client's process ended with status " +
-                                 std::to_string(status));
+        return {{"error", "the client's process ended with status " + std::to_string(status)}};
     }
-    if (answer.contains("error")) {
-        throw std::runtime_error(answer["error"].get<std::string>());
+    return answer;
+}
+
+}  // namespace
+
+nlohmann::json in_child_process(const std::function<nlohmann::json()>& work) {
+    return in_child_processes({work}).front();
+}
+
+std::vector<nlohmann::json> in_child_processes(
+    const std::vector<std::function<nlohmann::json()>>& works) {
+    std::vector<child> children;
+    for (const auto& work : works) {
+        children.push_back(start(work));
     }
-    return answer["result"];
+    std::vector<nlohmann::json> answers;
+    for (const child& each : children) {
+        answers.push_back(finish(each));
+    }
+    std::vector<nlohmann::json> results;
+    for (nlohmann::json& answer : answers) {
+        if (answer.contains("error")) {
+            throw std::runtime_error(answer["error"].get<std::string>());
+        }
+        results.push_back(std::move(answer["result"]));
+    }
+    return results;
 }
 
 }  // namespace colock::benchmark

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <vector>
 
 namespace colock::benchmark {
 
@@ -11,6 +12,10 @@ namespace colock::benchmark {
 /// start fresh for each run, and returns what it returns. Throws what it throws, as
 /// `std::runtime_error`. Call it while the program has one thread.
 nlohmann::json in_child_process(const std::function<nlohmann::json()>& work);
+
+/// The same with several processes at once. All of them end before it throws or returns.
+std::vector<nlohmann::json> in_child_processes(
+    const std::vector<std::function<nlohmann::json()>>& works);
 
 }  // namespace colock::benchmark
 

@@ -24,7 +24,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-mutex lock_of(client& locks, std::size_t number, const workload& work) {
+mutex lock_of(client& locks, std::size_t number, const orders& work) {
     lock_options options;
     options.ttl = lock_ttl;
     options.handoff_limit = work.handoff_limit;
@@ -40,19 +40,6 @@ asio::awaitable<void> take_and_release(mutex lock, measurement& meter) {
         }
         started = meter.cycle_since(started);
     }
-}
-
-bool all_ready(const client& locks) {
-    return std::ranges::all_of(locks.instances(), [](const instance_info& instance) {
-        return instance.state == instance_state::ready;
-    });
-}
-
-/// Its servers have only just been started.
-config configuration_of(const workload& work) {
-    config result = config::from_uris(work.instances);
-    result.restart_quarantine = std::chrono::milliseconds(0);
-    return result;
 }
 
 /// What each of many who wait for one lock takes of the heap, whose handlers take next to nothing.
@@ -73,8 +60,10 @@ asio::awaitable<double> bytes_per_waiter(mutex lock) {
 /// One run: the first failure of a task ends it.
 class run {
 public:
-    explicit run(const workload& work)
-        : work_(work), meter_(context_, work), locks_(context_, configuration_of(work)) {}
+    explicit run(const orders& work)
+        : work_(work),
+          meter_(context_, work),
+          locks_(context_, configuration_for(work.instances)) {}
 
     measured operator()() {
         asio::co_spawn(context_, run_tasks(),
@@ -116,7 +105,7 @@ private:
         }
     }
 
-    workload work_;
+    orders work_;
     asio::io_context context_{1};
     measurement meter_;
     client locks_;
@@ -128,7 +117,19 @@ private:
 
 }  // namespace
 
-measured run_colock(const workload& work) {
+config configuration_for(const std::vector<std::string>& instances) {
+    config result = config::from_uris(instances);
+    result.restart_quarantine = std::chrono::milliseconds(0);
+    return result;
+}
+
+bool all_ready(const client& locks) {
+    return std::ranges::all_of(locks.instances(), [](const instance_info& instance) {
+        return instance.state == instance_state::ready;
+    });
+}
+
+measured run_colock(const orders& work) {
     return run(work)();
 }
 

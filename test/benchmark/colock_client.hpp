@@ -3,10 +3,21 @@
 
 #include "benchmark/measurement.hpp"
 
+#include <colock/client.hpp>
+#include <colock/config.hpp>
+
+#include <string>
+#include <vector>
+
 namespace colock::benchmark {
 
+/// Its servers have only just been started: without quarantine.
+config configuration_for(const std::vector<std::string>& instances);
+
+bool all_ready(const client& locks);
+
 /// colock as a program uses it: a coroutine per task, `acquire` and `release`, all defaults.
-measured run_colock(const workload& work);
+measured run_colock(const orders& work);
 
 }  // namespace colock::benchmark
 

@@ -1,16 +1,19 @@
 #include "benchmark/campaign.hpp"
+#include "benchmark/colock_client.hpp"
 #include "benchmark/machine.hpp"
+#include "benchmark/raw_client.hpp"
 #include "benchmark/report.hpp"
+#include "benchmark/workloads.hpp"
 #include "support/servers.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -40,6 +43,14 @@ std::chrono::milliseconds milliseconds(double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+std::vector<std::string> workload_names() {
+    std::vector<std::string> names;
+    for (const workload_entry& each : workloads()) {
+        names.push_back(each.name);
+    }
+    return names;
+}
+
 void add_run(CLI::App& app, run_options& options) {
     auto& run = *app.add_subcommand("run", "start servers, measure raw and colock, compare");
     auto& campaign = options.campaign;
@@ -49,11 +60,11 @@ void add_run(CLI::App& app, run_options& options) {
     run.add_option("--instances", campaign.instances, "numbers of servers")
         ->delimiter(',')
         ->check(CLI::Range(1, 64));
-    run.add_option("--concurrency", campaign.concurrency, "numbers of tasks")
+    run.add_option("--concurrency", campaign.tasks, "numbers of tasks")
         ->delimiter(',')
         ->check(CLI::Range(1, 100000));
     run.add_option("--workload", options.workload, "only this one")
-        ->check(CLI::IsMember({"uncontended", "hot_key_local"}));
+        ->check(CLI::IsMember(workload_names()));
     run.add_option("--repetitions", campaign.repetitions)->check(CLI::Range(1, 1000));
     run.add_option("--seconds", options.seconds, "of each run")->check(CLI::Range(0.1, 3600.0));
     run.callback([&run, &options] {
@@ -66,10 +77,9 @@ void add_run(CLI::App& app, run_options& options) {
             if (run.count("--seconds") == 0)
                 options.seconds = 1;
             quick.warm_up = std::chrono::milliseconds(300);
+            quick.hold_duration = std::chrono::seconds(3);
         }
         options.campaign.duration = milliseconds(options.seconds);
-        options.campaign.uncontended = options.workload != "hot_key_local";
-        options.campaign.hot_key_local = options.workload != "uncontended";
     });
 }
 
@@ -96,24 +106,28 @@ void write_json(const std::string& path, const nlohmann::json& report) {
 }
 
 int run(const run_options& options) {
-    colock::test::servers servers(std::ranges::max(options.campaign.instances));
-    const auto rows = run_campaign(servers, options.campaign);
-    const bool met = print_bounds(rows);
+    campaign all(options.campaign);
+    for (const workload_entry& each : workloads()) {
+        if (options.workload.empty() ? each.in_all : each.name == options.workload) {
+            each.run(all);
+        }
+    }
+    const bool met = print_bounds(all.rows());
     if (!options.json.empty()) {
-        write_json(options.json, to_json(rows, describe_machine(servers[0])));
+        write_json(options.json, to_json(all.rows(), describe_machine(all.servers()[0])));
     }
     return options.check && !met ? 1 : 0;
 }
 
 int run_client(const client_options& options) {
     const colock::test::servers own(options.uris.empty() ? options.instances : 0);
-    workload work;
+    orders work;
     work.instances = options.uris.empty() ? own.uris() : options.uris;
     work.concurrency = options.concurrency;
     work.duration = milliseconds(options.seconds);
     work.hot_key = options.hot_key;
     work.handoff_limit = options.handoff_limit;
-    const auto result = run_client(options.name, work);
+    const auto result = options.name == "raw" ? run_raw(work) : run_colock(work);
     if (options.json) {
         std::printf("%s\n", to_json(result).dump().c_str());
     } else {

@@ -12,29 +12,40 @@ std::chrono::microseconds duration_of(const timeval& time) {
     return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-/// User and kernel time of this process; the servers' is not in it.
+}  // namespace
+
 std::chrono::microseconds cpu_time() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
     return duration_of(usage.ru_utime) + duration_of(usage.ru_stime);
 }
 
-double percentile_us(std::vector<std::uint32_t>& latencies, double fraction) {
+double percentile(std::vector<double>& values, double fraction) {
     const auto index =
-        static_cast<std::ptrdiff_t>(fraction * static_cast<double>(latencies.size() - 1));
-    const auto position = latencies.begin() + index;
-    std::nth_element(latencies.begin(), position, latencies.end());
-    return static_cast<double>(*position) / 1000.0;
+        static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
+    const auto position = values.begin() + index;
+    std::nth_element(values.begin(), position, values.end());
+    return *position;
 }
 
-}  // namespace
+nlohmann::json to_json(const measured& m) {
+    nlohmann::json object{{"cycles_per_second", m.cycles_per_second},
+                          {"p50_us", m.p50_us},
+                          {"p99_us", m.p99_us},
+                          {"client_cpu_us_per_cycle", m.client_cpu_us_per_cycle},
+                          {"cycles_with_warm_up", m.cycles_with_warm_up}};
+    if (m.bytes_per_waiter != 0) {
+        object["bytes_per_waiter"] = m.bytes_per_waiter;
+    }
+    return object;
+}
 
 std::string lock_name(std::size_t task) {
     const auto digits = std::to_string(task);
     return "benchmark:" + std::string(6 - std::min<std::size_t>(6, digits.size()), '0') + digits;
 }
 
-measurement::measurement(boost::asio::io_context& context, const workload& work)
+measurement::measurement(boost::asio::io_context& context, const orders& work)
     : timer_(context), work_(work) {
     constexpr std::size_t most_cycles_per_millisecond = 400;
     latencies_.reserve(static_cast<std::size_t>(work.duration.count()) *
@@ -62,7 +73,6 @@ void measurement::end_measuring() {
 
 measured measurement::result() {
     measured result;
-    result.cycles = latencies_.size();
     result.cycles_with_warm_up = cycles_with_warm_up_;
     if (latencies_.empty()) {
         return result;
@@ -70,8 +80,9 @@ measured measurement::result() {
     const auto cycles = static_cast<double>(latencies_.size());
     result.cycles_per_second = cycles / std::chrono::duration<double>(elapsed_).count();
     result.client_cpu_us_per_cycle = static_cast<double>(cpu_.count()) / cycles;
-    result.p50_us = percentile_us(latencies_, 0.50);
-    result.p99_us = percentile_us(latencies_, 0.99);
+    std::vector<double> microseconds(latencies_.begin(), latencies_.end());
+    result.p50_us = percentile(microseconds, 0.50) / 1000;
+    result.p99_us = percentile(microseconds, 0.99) / 1000;
     return result;
 }
 

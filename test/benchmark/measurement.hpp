@@ -4,6 +4,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +16,7 @@ namespace colock::benchmark {
 
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
 /// With `hot_key` all want the same, and a lease is passed on `handoff_limit` times.
-struct workload {
+struct orders {
     std::vector<std::string> instances;
     bool hot_key = false;
     std::size_t handoff_limit = 64;
@@ -34,10 +36,17 @@ struct measured {
     double p50_us = 0;  ///< of a whole cycle
     double p99_us = 0;
     double client_cpu_us_per_cycle = 0;  ///< user and kernel time of the client's process
-    std::uint64_t cycles = 0;
     std::uint64_t cycles_with_warm_up = 0;
     double bytes_per_waiter = 0;  ///< of colock on a hot key, without the waiting coroutine itself
 };
+
+nlohmann::json to_json(const measured& figures);
+
+/// User and kernel time of this process; the servers' is not in it.
+std::chrono::microseconds cpu_time();
+
+/// The value at a fraction of the sorted values; there is at least one.
+double percentile(std::vector<double>& values, double fraction);
 
 /// Stands beside a running client: starts measuring after the warm-up, tells when to end.
 ///
@@ -46,7 +55,7 @@ class measurement {
 public:
     using clock = std::chrono::steady_clock;
 
-    measurement(boost::asio::io_context& context, const workload& work);
+    measurement(boost::asio::io_context& context, const orders& work);
 
     /// Connections stand: the warm-up begins now.
     void start();
@@ -74,7 +83,7 @@ private:
     void end_measuring();
 
     boost::asio::steady_timer timer_;
-    workload work_;
+    orders work_;
     phase phase_ = phase::warming_up;
     clock::time_point started_;
     std::chrono::microseconds cpu_at_start_{};

@@ -149,7 +149,7 @@ struct task {
 
 class raw_client {
 public:
-    explicit raw_client(const workload& work)
+    explicit raw_client(const orders& work)
         : measurement_(context_, work), quorum_(work.instances.size() / 2 + 1) {
         std::string script_sha;
         for (const auto& uri : work.instances) {
@@ -339,7 +339,7 @@ private:
 
 }  // namespace
 
-measured run_raw(const workload& work) {
+measured run_raw(const orders& work) {
     return raw_client(work).run();
 }
 

@@ -7,7 +7,7 @@ namespace colock::benchmark {
 
 /// The physical limit: a hand-written RESP loop that sends what colock sends and does nothing else.
 /// No timeouts, no renewal, no reconnection, no cancellation, no error but the end of the program.
-measured run_raw(const workload& work);
+measured run_raw(const orders& work);
 
 }  // namespace colock::benchmark
 

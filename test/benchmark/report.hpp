@@ -1,40 +1,47 @@
 #ifndef COLOCK_BENCHMARK_REPORT_HPP
 #define COLOCK_BENCHMARK_REPORT_HPP
 
-#include "benchmark/campaign.hpp"
+#include "benchmark/row.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace colock::benchmark {
 
-nlohmann::json to_json(const measured& figures);
-measured figures_from_json(const nlohmann::json& object);
+/// A column of a table: one of the figures.
+struct column {
+    std::string figure;
+    std::string heading;
+    int width = 7;
+    int digits = 0;
+};
 
-void print_heading();
+/// How the runs of a workload are printed: a line for each client and its parameters, with medians and spread.
+struct table {
+    std::string workload;
+    std::string description;
+    std::vector<std::string> parameters;
+    std::vector<column> columns;
+    /// The client that the others are compared with, below each group of lines; empty: none.
+    std::string base;
+};
+
+void print_heading(const table& t);
 
 /// What runs now, on a terminal only: the next line overwrites it.
-void print_progress(const std::string& client, const workload& work, int repetition,
-                    int repetitions);
+void print_progress(const table& t, const nlohmann::json& parameters, const std::string& client,
+                    int repetition, int repetitions);
 
-void print_hot_key_heading();
+/// Those of the rows that are of this workload and have these parameters.
+void print_group(const table& t, const std::vector<row>& rows, const nlohmann::json& parameters);
 
-/// Medians and spread of a hot key's runs.
-void print_hot_key(const std::vector<row>& rows, std::size_t handoff_limit,
-                   std::size_t concurrency);
-
-/// Medians and spread of both clients in one configuration, and their ratios.
-void print_configuration(const std::vector<row>& rows, std::size_t instances,
-                         std::size_t concurrency);
-
-/// The bounds that colock has set itself, each with what was measured. Returns whether all that
-/// were measured are met.
+/// The bounds that colock has set itself, each with what was measured; nothing of what was not. Returns whether
+/// all are met.
 bool print_bounds(const std::vector<row>& rows);
 
-/// `{machine, rows[], ratios[]}`.
+/// `{machine, rows[], medians[], bounds[]}`.
 nlohmann::json to_json(const std::vector<row>& rows, const nlohmann::json& machine);
 
 }  // namespace colock::benchmark

@@ -7,13 +7,16 @@ usage() {
     cat <<'TEXT'
 Usage: test/benchmark/run.sh [--quick] [--workload NAME] [--json FILE] [--check] [--repetitions N] [--seconds S] [--help]
 
-Prepares the machine (cmake/bootstrap.sh), builds the release with interprocedural optimization, starts redis-servers on free loopback ports, and runs in
-alternation `raw`, a hand-written RESP loop that does nothing but what a lock must, and `colock`: 1 and 5 servers, 1, 64
-and 1000 tasks, each with a lock of its own (workload `uncontended`); then `colock` alone with all tasks on one lock, as it is
-passed on 64 times (the default) and as often as there is time (workload `hot_key_local`). Prints tables of medians, and
-the bounds that colock has set itself.
+Prepares the machine (cmake/bootstrap.sh), builds the release with interprocedural optimization, starts redis-servers on free
+loopback ports, measures, and prints tables of medians, and the bounds that colock has set itself. The workloads:
 
-  --quick          5 servers only, 3 repetitions of 1 s: a minute instead of four
+  uncontended     `raw`, a hand-written RESP loop that does nothing but what a lock must, and `colock`, in alternation: 1 and
+                  5 servers, 1, 64 and 1000 tasks, each with a lock of its own
+  hot_key_local   all tasks of one client on one lock, as it is passed on 64 times (the default), or as often as there is time
+  hot_key_hold    16 tasks of one process, two processes, 16 processes on one lock, which each holds for a while
+  native_release  on Valkey, releases by a command of its own and by a script; only when it is named
+
+  --quick          5 servers only, 3 repetitions of 1 s (hot_key_hold: 3 s): two minutes instead of seven
   --workload NAME  only this one
   --json FILE      write all figures to FILE
   --check          exit code 1 when a bound is not met
@@ -27,16 +30,25 @@ TEXT
 }
 
 options=()
+bootstrap_options=()
 while (($# > 0)); do
     case $1 in
         --quick | --check) options+=("$1") ;;
-        --workload | --json | --repetitions | --seconds) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --workload | --json | --repetitions | --seconds)
+            option_value "$@"
+            options+=("$1" "$2")
+            if [[ $2 == native_release ]]; then bootstrap_options=(--valkey); fi
+            shift
+            ;;
         *) common_option "$1" ;;
     esac
     shift
 done
 
-colock_bootstrap
+colock_bootstrap "${bootstrap_options[@]}"
+if ((${#bootstrap_options[@]} > 0)) && [[ -z ${COLOCK_REDIS_SERVER:-} && -x $colock_root/build/valkey/valkey-server ]]; then
+    export COLOCK_REDIS_SERVER=$colock_root/build/valkey/valkey-server
+fi
 colock_build benchmark colock_benchmark
 say "measuring"
 run_with_servers "$colock_root/build/benchmark/test/benchmark/colock_benchmark" run "${options[@]}"

@@ -1,0 +1,63 @@
+#include "benchmark/server_account.hpp"
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace colock::benchmark {
+namespace {
+
+/// The value after `name` in what INFO says.
+double info_value(const std::string& info, const std::string& name) {
+    const auto position = info.find(name);
+    return position == std::string::npos ? 0 : std::stod(info.substr(position + name.size()));
+}
+
+double cpu_seconds(const test::redis_server& server) {
+    const auto info = server.command({"INFO", "cpu"}).value_or("");
+    return info_value(info, "used_cpu_user:") + info_value(info, "used_cpu_sys:");
+}
+
+/// All commands executed since CONFIG RESETSTAT, but for our own questions. Commands that a script
+/// calls are counted once more by the server, under their own name: EVALSHA's own are `get` and
+/// `del`, which no client sends otherwise.
+double commands(const test::redis_server& server) {
+    std::istringstream lines(server.command({"INFO", "commandstats"}).value_or(""));
+    double count = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const bool ours = line.starts_with("cmdstat_info:") || line.starts_with("cmdstat_config");
+        const bool in_script = line.starts_with("cmdstat_get:") || line.starts_with("cmdstat_del:");
+        if (line.starts_with("cmdstat_") && !ours && !in_script) {
+            count += info_value(line, "calls=");
+        }
+    }
+    return count;
+}
+
+}  // namespace
+
+server_account::server_account(test::servers& servers, std::size_t count)
+    : servers_(servers), count_(count) {
+    for (std::size_t i = 0; i != count; ++i) {
+        servers[i].flush();
+        servers[i].command({"CONFIG", "RESETSTAT"});
+        cpu_seconds_before_ += cpu_seconds(servers[i]);
+    }
+}
+
+void server_account::add_to(nlohmann::json& figures) const {
+    double cpu = -cpu_seconds_before_;
+    double total = 0;
+    for (std::size_t i = 0; i != count_; ++i) {
+        cpu += cpu_seconds(servers_[i]);
+        total += commands(servers_[i]);
+        if (servers_[i].command({"DBSIZE"}) != "0") {
+            throw std::runtime_error("the client left keys behind");
+        }
+    }
+    const auto cycles = figures.at("cycles_with_warm_up").get<double>();
+    figures["server_cpu_us_per_cycle"] = cpu * 1e6 / cycles;
+    figures["commands_per_cycle"] = total / cycles;
+}
+
+}  // namespace colock::benchmark

@@ -39,7 +39,7 @@ lock_queue& lock_queues::open(acquire_operation& first) {
 }
 
 void lock_queues::close(lock_queue& queue) noexcept {
-    queues_.erase(hashed_key{queue.spec().key, queue.spec().key_hash});
+    queues_.erase(identity{&queue, queue.spec().key_hash});
 }
 
 }  // namespace colock::runtime

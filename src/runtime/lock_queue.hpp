@@ -115,6 +115,12 @@ private:
         }
     };
 
+    /// To find a queue without comparing keys.
+    struct identity {
+        const lock_queue* queue;
+        std::size_t hash;
+    };
+
     static hashed_key key_of(const hashed_key& key) noexcept { return key; }
     static hashed_key key_of(const queue_pointer& queue) noexcept {
         return {queue->spec().key, queue->spec().key_hash};
@@ -125,10 +131,17 @@ private:
         bool operator()(const auto& a, const auto& b) const noexcept {
             return key_of(a) == key_of(b);
         }
+        bool operator()(const identity& a, const queue_pointer& b) const noexcept {
+            return a.queue == b.get();
+        }
+        bool operator()(const queue_pointer& a, const identity& b) const noexcept {
+            return a.get() == b.queue;
+        }
     };
     struct hasher {
         using is_transparent = void;
         std::size_t operator()(const auto& a) const noexcept { return key_of(a).hash; }
+        std::size_t operator()(const identity& a) const noexcept { return a.hash; }
     };
 
     [[nodiscard]] lock_queue* find(const hashed_key& key) const noexcept;

@@ -190,6 +190,9 @@ Dir::Etc::sourcelist "$private/sources.list";
 Dir::Etc::sourceparts "-";
 Dir::State::lists "$private/lists";
 Dir::Cache "$private/cache";
+Dir::State::status "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
 APT::Sandbox::User "root";
 APT::Default-Release "";
 Acquire::Languages "none";
@@ -260,7 +263,13 @@ fetch_boost() {
 
 # Whether nothing is to be done for it: it is not wanted, or there.
 has_valkey() {
-    ! $want_valkey || [[ -x $valkey_tree/valkey-server ]]
+    ! $want_valkey || [[ -x $valkey_tree/valkey-server ]] || system_has_valkey
+}
+
+system_has_valkey() {
+    local version
+    version=$(valkey-server --version 2>/dev/null) || return 1
+    [[ $version =~ \ v=([0-9]+) ]] && ((BASH_REMATCH[1] >= 9))
 }
 
 # It needs a newer C library than the system's, so it is started through the one that came with it.
@@ -281,11 +290,11 @@ fetch_valkey() {
 # Valkey with its own C library.
 here=$(dirname "$(readlink -f "$0")")
 libraries=$(echo "$here"/usr/lib/*-linux-gnu*)
-exec "$libraries"/ld-linux*.so.* --library-path "$libraries" "$here/usr/bin/valkey-server" "$@"
+exec "$libraries"/ld*.so.[0-9]* --library-path "$libraries" "$here/usr/bin/valkey-server" "$@"
 TEXT
     chmod +x "$work/tree/valkey-server"
     "$work/tree/valkey-server" --version >/dev/null || die "Valkey of Debian's testing suite does not run here"
-    find "$valkey_tree" -mindepth 1 -maxdepth 1 ! -path "$work" -exec rm -rf {} +
+    find "$valkey_tree" -mindepth 1 -maxdepth 1 ! -name "${work##*/}" -exec rm -rf {} +
     mv "$work/tree"/* "$valkey_tree/"
     rm -rf "$work"
     work=
@@ -353,6 +362,7 @@ prepare() {
     if [[ $(chosen_boost) == missing ]]; then fetch_boost; fi
     if ! has_valkey; then fetch_valkey; fi
     if $private_is_ready; then rm -rf "$private"; fi
+    private_is_ready=false
     exec 9>&-
     say "ready"
 }

@@ -62,7 +62,7 @@ colock_build() {
         cat "$log" >&2
         die "cmake could not configure $preset"
     fi
-    grep -- '^-- Boost ' "$log" || true
+    grep -E -- '^-- (Boost|No Valkey) ' "$log" || true
     (cd "$colock_root" && cmake --build --preset "$preset" ${1:+--target "$@"}) || die "the build of $preset failed"
 }
 

@@ -29,7 +29,7 @@ endforeach()
 
 # The Valkey that cmake/bootstrap.sh --valkey has unpacked, or the system's.
 set(COLOCK_VALKEY_SERVER "")
-find_program(colock_valkey_candidate valkey-server PATHS "${PROJECT_SOURCE_DIR}/build/valkey" NO_CACHE)
+find_program(colock_valkey_candidate valkey-server HINTS "${PROJECT_SOURCE_DIR}/build/valkey" NO_CACHE)
 if(colock_valkey_candidate)
     execute_process(
         COMMAND "${colock_valkey_candidate}" --version

@@ -3,6 +3,7 @@
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
+#include "locks.hpp"
 #include "support/redis_server.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
@@ -16,7 +17,6 @@
 #include <ostream>
 #include <random>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace data = boost::unit_test::data;
@@ -74,22 +74,10 @@ std::ostream& operator<<(std::ostream& out, team t) {
     return t == team::mixed ? out << "mixed" : out << static_cast<kind>(t);
 }
 
-/// Whether the server has a command of its own for releases.
-bool deletes_natively() {
-    static const bool result = [] {
-        try {
-            shared_server().command({"DELIFEQ"});
-        } catch (const redis_error& answer) {
-            return std::string_view(answer.what()).find("wrong number") != std::string_view::npos;
-        }
-        return false;
-    }();
-    return result;
-}
-
 /// The vote on a release of what is not the sender's. A command of the server's own does not tell whose it is.
 std::string refusal(kind k, const std::string& vote) {
-    return k != kind::memory && deletes_natively() ? "denied: not ours" : vote;
+    static const bool natively = deletes_natively(shared_server());
+    return k != kind::memory && natively ? "denied: not ours" : vote;
 }
 
 /// That of instance number `index` of a team.

@@ -70,7 +70,8 @@ BOOST_AUTO_TEST_CASE(costs_no_second_round_trip_when_the_counters_agree) {
         std::uint64_t last = co_await next_fence(lock);
         co_await async_wait_until([&] { return idle(locks); });
         const auto commands = [&] {  // a server may have one of its own to let go
-            return executed(instances, "evalsha") + executed(instances, "delifeq");
+            return executed(instances, "evalsha") + executed(instances, "delifeq") +
+                   executed(instances, "delex");
         };
         const std::size_t before = commands();
         constexpr std::size_t cycles = 200;

@@ -30,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 // What the tests of locks on real servers have in common.
@@ -172,6 +173,20 @@ struct pending_acquire {
         }));
     }
 };
+
+/// Whether a server has a command of its own to release locks, with which the library spares itself a script.
+inline bool deletes_natively(const redis_server& server) {
+    for (const char* const command : {"DELIFEQ", "DELEX"}) {
+        try {
+            server.command({command});
+        } catch (const redis_error& answer) {
+            if (std::string_view(answer.what()).find("wrong number") != std::string_view::npos) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
 
 /// How many commands of this kind a server has executed.
 inline std::size_t executed(const redis_server& server, const std::string& command) {

@@ -5,14 +5,25 @@
 
 namespace colock::benchmark {
 
+orders make_orders(const campaign_options& options, const test::servers& servers,
+                   std::size_t instances, std::size_t tasks) {
+    orders work;
+    work.instances = servers.uris();
+    work.instances.resize(instances);
+    work.concurrency = tasks;
+    work.warm_up = options.warm_up;
+    work.duration = options.duration;
+    return work;
+}
+
 campaign::campaign(campaign_options options)
     : options_(std::move(options)), servers_(std::ranges::max(options_.instances)) {}
 
 void campaign::measure(const table& t, const nlohmann::json& parameters,
-                       const std::vector<contestant>& contestants) {
-    for (int repetition = 1; repetition <= options_.repetitions; ++repetition) {
+                       const std::vector<contestant>& contestants, int repetitions) {
+    for (int repetition = 1; repetition <= repetitions; ++repetition) {
         for (const contestant& each : contestants) {
-            print_progress(t, parameters, each.name, repetition, options_.repetitions);
+            print_progress(t, parameters, each.name, repetition, repetitions);
             rows_.push_back({t.workload, each.name, parameters, repetition, each.run()});
         }
     }

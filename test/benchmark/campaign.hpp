@@ -1,6 +1,8 @@
 #ifndef COLOCK_BENCHMARK_CAMPAIGN_HPP
 #define COLOCK_BENCHMARK_CAMPAIGN_HPP
 
+#include "benchmark/measurement.hpp"
+#include "benchmark/peers.hpp"
 #include "benchmark/report.hpp"
 #include "benchmark/row.hpp"
 #include "support/servers.hpp"
@@ -22,7 +24,15 @@ struct campaign_options {
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
     std::chrono::milliseconds hold_duration{10'000};  ///< of `hot_key_hold`
+    std::chrono::milliseconds watchdog_duration{
+        60'000};                   ///< of `watchdog`, which has no repetitions
+    std::size_t leases = 100'000;  ///< of `watchdog`
+    std::vector<peer> peers;       ///< to be measured too
 };
+
+/// For a client on the first so many of these servers.
+orders make_orders(const campaign_options& options, const test::servers& servers,
+                   std::size_t instances, std::size_t tasks);
 
 /// Who is measured: `run` gives the figures of one run.
 struct contestant {
@@ -42,7 +52,11 @@ public:
 
     /// Runs them in alternation, as often as the options say, and prints their lines of the table.
     void measure(const table& t, const nlohmann::json& parameters,
-                 const std::vector<contestant>& contestants);
+                 const std::vector<contestant>& contestants) {
+        measure(t, parameters, contestants, options_.repetitions);
+    }
+    void measure(const table& t, const nlohmann::json& parameters,
+                 const std::vector<contestant>& contestants, int repetitions);
 
     [[nodiscard]] const std::vector<row>& rows() const noexcept { return rows_; }
 

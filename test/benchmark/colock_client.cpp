@@ -83,6 +83,7 @@ private:
         if (work_.hot_key) {
             bytes_per_waiter_ = co_await bytes_per_waiter(lock_of(locks_, 0, work_));
         }
+        work_.when_connected();
         meter_.start();
         running_ = work_.concurrency;
         for (std::size_t i = 0; i != work_.concurrency; ++i) {
@@ -95,7 +96,8 @@ private:
                            });
         }
         co_await all_done_.async_wait(asio::as_tuple(asio::use_awaitable));
-        co_await locks_.close();
+        // Servers that do not answer cannot say that their locks are released; who has others looks for them.
+        co_await locks_.close(asio::as_tuple(asio::use_awaitable));
     }
 
     void end_on(std::exception_ptr failure) {

@@ -152,7 +152,21 @@ nlohmann::json figures_of(std::vector<tenure>& all, double cpu_us, const contest
             {"client_cpu_s_per_10000", cpu_us / 1e6 / static_cast<double>(all.size()) * 10'000}};
 }
 
-nlohmann::json run_once(test::servers& servers, const contest& rules, milliseconds duration) {
+/// Of what the processes have answered.
+nlohmann::json judge(const std::vector<nlohmann::json>& answers, const contest& rules) {
+    std::vector<tenure> all;
+    double cpu_us = 0;
+    for (const nlohmann::json& each : answers) {
+        cpu_us += each.at("cpu_us").get<double>();
+        for (const nlohmann::json& times : each.at("tenures")) {
+            all.push_back({times.at(0), times.at(1), times.at(2)});
+        }
+    }
+    return figures_of(all, cpu_us, rules);
+}
+
+nlohmann::json run_colock_once(test::servers& servers, const contest& rules,
+                               milliseconds duration) {
     servers.flush();
     const auto start = clock::now() + std::chrono::seconds(1);  // by then all are connected
     std::vector<std::function<nlohmann::json()>> works;
@@ -160,15 +174,14 @@ nlohmann::json run_once(test::servers& servers, const contest& rules, millisecon
         works.emplace_back(
             [&] { return contender(rules, servers.uris(), start, start + duration)(); });
     }
-    std::vector<tenure> all;
-    double cpu_us = 0;
-    for (const nlohmann::json& each : in_child_processes(works)) {
-        cpu_us += each.at("cpu_us").get<double>();
-        for (const nlohmann::json& times : each.at("tenures")) {
-            all.push_back({times.at(0), times.at(1), times.at(2)});
-        }
-    }
-    return figures_of(all, cpu_us, rules);
+    return judge(in_child_processes(works), rules);
+}
+
+nlohmann::json run_peer_once(const peer& who, const contest& rules, campaign& all) {
+    all.servers().flush();
+    orders work = make_orders(all.options(), all.servers(), all.servers().size(), rules.tasks);
+    work.duration = all.options().hold_duration;
+    return judge({run_peer_on_hot_key(who, work, rules.hold)}, rules);
 }
 
 }  // namespace
@@ -191,13 +204,19 @@ void run_hot_key_hold(campaign& all) {
     for (const contest& rules :
          {contest{1, 16, milliseconds(5), 64}, contest{2, 1, milliseconds(0), 1},
           contest{16, 1, milliseconds(5), 64}}) {
+        std::vector<contestant> contestants{
+            {"colock",
+             [&] { return run_colock_once(all.servers(), rules, all.options().hold_duration); }}};
+        for (const peer& each : all.options().peers) {
+            if (rules.processes == 1 && !each.needs_one_instance) {
+                contestants.push_back({each.name, [&] { return run_peer_once(each, rules, all); }});
+            }
+        }
         all.measure(t,
                     {{"processes", rules.processes},
                      {"tasks", rules.tasks},
                      {"hold_ms", rules.hold.count()}},
-                    {{"colock", [&] {
-                          return run_once(all.servers(), rules, all.options().hold_duration);
-                      }}});
+                    contestants);
     }
 }
 

@@ -1,8 +1,11 @@
 #include "benchmark/campaign.hpp"
+#include "benchmark/chart.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/machine.hpp"
+#include "benchmark/peers.hpp"
 #include "benchmark/raw_client.hpp"
 #include "benchmark/report.hpp"
+#include "benchmark/slow_minority.hpp"
 #include "benchmark/workloads.hpp"
 #include "support/servers.hpp"
 
@@ -23,7 +26,11 @@ struct run_options {
     campaign_options campaign;
     double seconds = 2;
     std::string json;
-    std::string workload;  // empty: all
+    std::string chart;
+    std::string section;
+    std::string workload;               // empty: all
+    std::string redlock;                // the script of a peer
+    std::vector<std::string> redis_py;  // of another, behind what runs it
     bool quick = false;
     bool check = false;
 };
@@ -39,6 +46,11 @@ struct client_options {
     bool json = false;
 };
 
+struct delay_options {
+    std::uint16_t port = 0;
+    int milliseconds = 0;
+};
+
 std::chrono::milliseconds milliseconds(double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
@@ -51,11 +63,26 @@ std::vector<std::string> workload_names() {
     return names;
 }
 
+std::vector<peer> peers_of(const run_options& options) {
+    std::vector<peer> peers;
+    if (!options.redlock.empty()) {
+        const std::vector<std::string> command{"node", options.redlock};
+        peers.push_back({"redlock", command, false, false});
+        peers.push_back({"redlock+", command, true, false});
+    }
+    if (!options.redis_py.empty()) {
+        peers.push_back({"redis-py", options.redis_py, false, true});
+    }
+    return peers;
+}
+
 void add_run(CLI::App& app, run_options& options) {
     auto& run = *app.add_subcommand("run", "start servers, measure raw and colock, compare");
     auto& campaign = options.campaign;
     run.add_flag("--quick", options.quick, "5 instances only, 3 repetitions of 1 s");
     run.add_option("--json", options.json, "write all figures to this file");
+    run.add_option("--chart", options.chart, "draw the throughput, as SVG");
+    run.add_option("--section", options.section, "write README's section of figures");
     run.add_flag("--check", options.check, "exit with 1 when a bound is not met");
     run.add_option("--instances", campaign.instances, "numbers of servers")
         ->delimiter(',')
@@ -63,8 +90,13 @@ void add_run(CLI::App& app, run_options& options) {
     run.add_option("--concurrency", campaign.tasks, "numbers of tasks")
         ->delimiter(',')
         ->check(CLI::Range(1, 100000));
+    run.add_option("--leases", campaign.leases, "of the workload watchdog")
+        ->check(CLI::Range(1, 10'000'000));
     run.add_option("--workload", options.workload, "only this one")
         ->check(CLI::IsMember(workload_names()));
+    run.add_option("--redlock", options.redlock, "also node-redlock, by this script");
+    run.add_option("--redis-py", options.redis_py, "also redis-py, by this Python and script")
+        ->expected(2);
     run.add_option("--repetitions", campaign.repetitions)->check(CLI::Range(1, 1000));
     run.add_option("--seconds", options.seconds, "of each run")->check(CLI::Range(0.1, 3600.0));
     run.callback([&run, &options] {
@@ -78,8 +110,10 @@ void add_run(CLI::App& app, run_options& options) {
                 options.seconds = 1;
             quick.warm_up = std::chrono::milliseconds(300);
             quick.hold_duration = std::chrono::seconds(3);
+            quick.watchdog_duration = std::chrono::seconds(15);
         }
         options.campaign.duration = milliseconds(options.seconds);
+        options.campaign.peers = peers_of(options);
     });
 }
 
@@ -96,9 +130,18 @@ void add_client(CLI::App& app, client_options& options) {
     client.add_flag("--json", options.json, "print the figures as JSON");
 }
 
-void write_json(const std::string& path, const nlohmann::json& report) {
+void add_delay(CLI::App& app, delay_options& options) {
+    auto& delay = *app.add_subcommand("delay", "a server seen from afar; for slow_minority");
+    delay.add_option("--port", options.port)->required();
+    delay.add_option("--by", options.milliseconds)->required();
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    if (path.empty()) {
+        return;
+    }
     std::ofstream file(path);
-    file << report.dump(2) << '\n';
+    file << text;
     if (!file.flush()) {
         throw std::runtime_error("cannot write " + path);
     }
@@ -113,8 +156,13 @@ int run(const run_options& options) {
         }
     }
     const bool met = print_bounds(all.rows());
-    if (!options.json.empty()) {
-        write_json(options.json, to_json(all.rows(), describe_machine(all.servers()[0])));
+    const auto report = to_json(all.rows(), describe_machine(all.servers()[0]));
+    write_file(options.json, report.dump(2) + "\n");
+    if (!options.chart.empty()) {
+        write_file(options.chart, chart_of(report));
+    }
+    if (!options.section.empty()) {
+        write_file(options.section, section_of(report));
     }
     return options.check && !met ? 1 : 0;
 }
@@ -143,12 +191,18 @@ int run_client(const client_options& options) {
 int main(int argc, char** argv) {
     run_options run_with;
     client_options client_with;
+    delay_options delay_with;
     CLI::App app("colock against the physical limit: a hand-written RESP loop");
     app.require_subcommand(1);
     add_run(app, run_with);
     add_client(app, client_with);
+    add_delay(app, delay_with);
     CLI11_PARSE(app, argc, argv);
     try {
+        if (app.got_subcommand("delay")) {
+            run_delay(delay_with.port, std::chrono::milliseconds(delay_with.milliseconds));
+            return 0;
+        }
         return app.got_subcommand("run") ? run(run_with) : run_client(client_with);
     } catch (const std::exception& failure) {
         std::fprintf(stderr, "colock_benchmark: %s\n", failure.what());

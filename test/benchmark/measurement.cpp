@@ -1,5 +1,7 @@
 #include "benchmark/measurement.hpp"
 
+#include "benchmark/allocations.hpp"
+
 #include <sys/resource.h>
 #include <sys/time.h>
 
@@ -10,6 +12,14 @@ namespace {
 
 std::chrono::microseconds duration_of(const timeval& time) {
     return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+/// Of this process, up to now.
+double greatest_size_mib() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    constexpr double kib_per_mib = 1024;
+    return static_cast<double>(usage.ru_maxrss) / kib_per_mib;
 }
 
 }  // namespace
@@ -33,6 +43,8 @@ nlohmann::json to_json(const measured& m) {
                           {"p50_us", m.p50_us},
                           {"p99_us", m.p99_us},
                           {"client_cpu_us_per_cycle", m.client_cpu_us_per_cycle},
+                          {"allocations_per_cycle", m.allocations_per_cycle},
+                          {"growth_mib", m.growth_mib},
                           {"cycles_with_warm_up", m.cycles_with_warm_up}};
     if (m.bytes_per_waiter != 0) {
         object["bytes_per_waiter"] = m.bytes_per_waiter;
@@ -63,10 +75,14 @@ void measurement::begin_measuring() {
     phase_ = phase::measuring;
     started_ = clock::now();
     cpu_at_start_ = cpu_time();
+    allocations_ = allocations();
+    greatest_size_mib_ = greatest_size_mib();
 }
 
 void measurement::end_measuring() {
     cpu_ = cpu_time() - cpu_at_start_;
+    allocations_ = allocations() - allocations_;
+    greatest_size_mib_ = greatest_size_mib() - greatest_size_mib_;
     elapsed_ = clock::now() - started_;
     phase_ = phase::over;
 }
@@ -80,6 +96,8 @@ measured measurement::result() {
     const auto cycles = static_cast<double>(latencies_.size());
     result.cycles_per_second = cycles / std::chrono::duration<double>(elapsed_).count();
     result.client_cpu_us_per_cycle = static_cast<double>(cpu_.count()) / cycles;
+    result.allocations_per_cycle = static_cast<double>(allocations_) / cycles;
+    result.growth_mib = greatest_size_mib_;
     std::vector<double> microseconds(latencies_.begin(), latencies_.end());
     result.p50_us = percentile(microseconds, 0.50) / 1000;
     result.p99_us = percentile(microseconds, 0.99) / 1000;

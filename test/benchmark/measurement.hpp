@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct orders {
     std::size_t concurrency = 1;
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
+    std::function<void()> when_connected = [] {};  ///< called before the warm-up (by colock only)
 };
 
 constexpr std::chrono::milliseconds lock_ttl{10000};
@@ -36,6 +38,9 @@ struct measured {
     double p50_us = 0;  ///< of a whole cycle
     double p99_us = 0;
     double client_cpu_us_per_cycle = 0;  ///< user and kernel time of the client's process
+    double allocations_per_cycle = 0;    ///< of the client's process: calls of operator new
+    double growth_mib =
+        0;  ///< of the client's process: its memory's greatest size, since the warm-up
     std::uint64_t cycles_with_warm_up = 0;
     double bytes_per_waiter = 0;  ///< of colock on a hot key, without the waiting coroutine itself
 };
@@ -87,6 +92,8 @@ private:
     phase phase_ = phase::warming_up;
     clock::time_point started_;
     std::chrono::microseconds cpu_at_start_{};
+    std::uint64_t allocations_ = 0;
+    double greatest_size_mib_ = 0;
     clock::duration elapsed_{};
     std::chrono::microseconds cpu_{};
     std::vector<std::uint32_t> latencies_;  // in ns: up to 4 s

@@ -50,7 +50,7 @@ std::optional<double> ratio(const std::vector<row>& rows, std::string_view workl
                             const std::string& figure) {
     const auto numerator = summarize(rows, workload, client, parameters, figure);
     const auto denominator = summarize(rows, workload, base, parameters, figure);
-    if (!numerator || !denominator || denominator->median == 0) {
+    if (!numerator || !denominator || denominator->median < 0.01) {
         return std::nullopt;
     }
     return numerator->median / denominator->median;
@@ -102,6 +102,7 @@ const std::vector<bound>& bounds() {
         {"instances", 5}, {"tasks", 1000}, {"handoff_limit", 100'000}};
     static const json tasks_16{{"processes", 1}, {"tasks", 16}, {"hold_ms", 5}};
     static const json processes_16{{"processes", 16}, {"tasks", 1}, {"hold_ms", 5}};
+    static const json many_leases{{"leases", 100'000}};
     static const std::vector<bound> all{
         {"throughput at 1000 tasks, colock / raw", "uncontended", five_1000, "colock", "raw",
          "cycles_per_second", true, 0.90},
@@ -129,6 +130,21 @@ const std::vector<bound>& bounds() {
          "longest_wait_of_fair_share", false, 10},
         {"client CPU s per 10,000, 16 processes", "hot_key_hold", processes_16, "colock", nullptr,
          "client_cpu_s_per_10000", false, 4},
+        {"CPU of a watchdog over 100,000 leases, share of a core", "watchdog", many_leases,
+         "colock", nullptr, "client_cpu_share", false, 0.10},
+        {"bytes per lease", "watchdog", many_leases, "colock", nullptr, "bytes_per_lease", false,
+         1024},
+        {"renewals within 100 ms / mean", "watchdog", many_leases, "colock", nullptr, "burst",
+         false, 3},
+        {"leases lost", "watchdog", many_leases, "colock", nullptr, "lost", false, 0},
+        {"throughput, two of five stopped / healthy", "slow_minority", five_64, "stopped",
+         "healthy", "cycles_per_second", true, 0.9},
+        {"p99, two of five stopped / healthy", "slow_minority", five_64, "stopped", "healthy",
+         "p99_us", false, 1.2},
+        {"throughput, two of five 200 ms away / healthy", "slow_minority", five_64, "delayed",
+         "healthy", "cycles_per_second", true, 0.9},
+        {"p99, two of five 200 ms away / healthy", "slow_minority", five_64, "delayed", "healthy",
+         "p99_us", false, 1.2},
         {"servers' CPU per cycle, native / script", "native_release", five_1000, "native", "script",
          "server_cpu_us_per_cycle", false, 0.70},
     };
@@ -240,7 +256,11 @@ void print_group(const table& t, const std::vector<row>& rows, const json& param
                     client_width, "ratio");
         for (const column& c : t.columns) {
             const auto value = ratio(rows, t.workload, client, t.base, parameters, c.figure);
-            std::printf(" %*.2f %*s", c.width, value.value_or(0), 2 * c.width + 3, "");
+            char text[32] = "-";
+            if (value) {
+                std::snprintf(text, sizeof text, "%.2f", *value);
+            }
+            std::printf(" %*s %*s", c.width, text, 2 * c.width + 3, "");
         }
         std::printf("\n");
     }

@@ -2,10 +2,14 @@
 # Measures colock against a hand-written RESP loop, on servers of its own.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+# shellcheck source-path=SCRIPTDIR source=../interop/others.sh
+source "$colock_root/test/interop/others.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/benchmark/run.sh [--quick] [--workload NAME] [--json FILE] [--check] [--repetitions N] [--seconds S] [--help]
+Usage: test/benchmark/run.sh [--micro]
+       test/benchmark/run.sh [--quick] [--workload NAME] [--peers] [--json FILE] [--chart FILE.svg] [--section FILE.md] [--check]
+                             [--repetitions N] [--seconds S] [--help]
 
 Prepares the machine (cmake/bootstrap.sh), builds the release with interprocedural optimization, starts redis-servers on free
 loopback ports, measures, and prints tables of medians, and the bounds that colock has set itself. The workloads:
@@ -14,12 +18,19 @@ loopback ports, measures, and prints tables of medians, and the bounds that colo
                   5 servers, 1, 64 and 1000 tasks, each with a lock of its own
   hot_key_local   all tasks of one client on one lock, as it is passed on 64 times (the default), or as often as there is time
   hot_key_hold    16 tasks of one process, two processes, 16 processes on one lock, which each holds for a while
+  watchdog        one client holds 100,000 leases for a minute, and renews them
+  slow_minority   64 tasks with a lock each, and two of five servers stopped, or 200 ms away
   native_release  on Valkey, releases by a command of its own and by a script; only when it is named
 
-  --quick          5 servers only, 3 repetitions of 1 s (hot_key_hold: 3 s): two minutes instead of seven
+  --quick          5 servers only, 3 repetitions of 1 s (hot_key_hold: 3 s; watchdog: once 15 s): two minutes instead of nine
   --workload NAME  only this one
+  --peers          also node-redlock (`redlock`, and `redlock+` with the settings that make it fastest), and on one server
+                   redis-py's asyncio Lock; in `uncontended` and in `hot_key_hold` inside one process
   --json FILE      write all figures to FILE
+  --chart FILE     draw the throughput of `uncontended` with its spread, as SVG
+  --section FILE   write tables of the figures and bounds, as Markdown
   --check          exit code 1 when a bound is not met
+  --micro          instead of all that: the state machines, the wire format and the timers by themselves (Google Benchmark)
   --repetitions N  of each run (default 5)
   --seconds S      of each run (default 2)
   --help           this text
@@ -31,10 +42,14 @@ TEXT
 
 options=()
 bootstrap_options=()
+peers=false
+micro=false
 while (($# > 0)); do
     case $1 in
         --quick | --check) options+=("$1") ;;
-        --workload | --json | --repetitions | --seconds)
+        --peers) peers=true ;;
+        --micro) micro=true ;;
+        --workload | --json | --chart | --section | --repetitions | --seconds)
             option_value "$@"
             options+=("$1" "$2")
             if [[ $2 == native_release ]]; then bootstrap_options=(--valkey); fi
@@ -49,6 +64,19 @@ colock_bootstrap "${bootstrap_options[@]}"
 if ((${#bootstrap_options[@]} > 0)) && [[ -z ${COLOCK_REDIS_SERVER:-} && -x $colock_root/build/valkey/valkey-server ]]; then
     export COLOCK_REDIS_SERVER=$colock_root/build/valkey/valkey-server
 fi
+if $micro; then
+    ((${#options[@]} == 0)) || refuse "--micro takes no other options"
+    colock_build benchmark colock_micro_benchmark
+    exec "$colock_root/build/benchmark/test/benchmark/colock_micro_benchmark"
+fi
 colock_build benchmark colock_benchmark
+if $peers; then
+    if ! has_node || [[ -z $(python_with_redis) ]]; then install_others; fi
+    has_node || cannot_be_had "there is no node or npm"
+    python=$(python_with_redis) || cannot_be_had "no Python here has redis-py"
+    fetch_redlock "$colock_root/build/benchmark/peers" "$colock_root/test/benchmark/peers/node_redlock.mjs"
+    options+=(--redlock "$colock_root/build/benchmark/peers/node_redlock.mjs")
+    options+=(--redis-py "$python" "$colock_root/test/benchmark/peers/redis_py.py")
+fi
 say "measuring"
 run_with_servers "$colock_root/build/benchmark/test/benchmark/colock_benchmark" run "${options[@]}"

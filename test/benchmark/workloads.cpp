@@ -5,9 +5,15 @@
 #include "benchmark/hold.hpp"
 #include "benchmark/raw_client.hpp"
 #include "benchmark/server_account.hpp"
+#include "benchmark/slow_minority.hpp"
+#include "benchmark/watchdog.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace colock::benchmark {
 namespace {
@@ -17,25 +23,15 @@ const column p50{"p50_us", "p50 us"};
 const column p99{"p99_us", "p99 us"};
 const column client_cpu{"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2};
 const column server_cpu{"server_cpu_us_per_cycle", "servers' CPU us/cycle", 6, 2};
+const column allocations{"allocations_per_cycle", "allocations/cycle", 5, 2};
 const column bytes_per_waiter{"bytes_per_waiter", "bytes per waiter", 6, 0};
 
-orders make_orders(const campaign_options& options, test::servers& servers, std::size_t instances,
-                   std::size_t tasks) {
-    orders work;
-    work.instances = servers.uris();
-    work.instances.resize(instances);
-    work.concurrency = tasks;
-    work.warm_up = options.warm_up;
-    work.duration = options.duration;
-    return work;
-}
-
-/// A client that runs in a process of its own.
-contestant contestant_on(test::servers& servers, std::string name, measured (*run)(const orders&),
-                         const orders& work) {
-    return {std::move(name), [&servers, run, work] {
-                const server_account account(servers, work.instances.size());
-                auto figures = in_child_process([&] { return to_json(run(work)); });
+/// Runs on the servers of these orders, emptied before; adds what the servers did.
+contestant contestant_on(test::servers& servers, std::string name, const orders& work,
+                         std::function<nlohmann::json()> run) {
+    return {std::move(name), [&servers, run = std::move(run), count = work.instances.size()] {
+                const server_account account(servers, count);
+                auto figures = run();
                 if (figures.at("cycles_with_warm_up") == 0) {
                     throw std::runtime_error("the client finished no cycle");
                 }
@@ -44,19 +40,35 @@ contestant contestant_on(test::servers& servers, std::string name, measured (*ru
             }};
 }
 
+/// The same of a client of ours, in a process of its own.
+contestant contestant_on(test::servers& servers, std::string name, const orders& work,
+                         measured (*run)(const orders&)) {
+    return contestant_on(servers, std::move(name), work, [run, work] {
+        return in_child_process([&] { return to_json(run(work)); });
+    });
+}
+
 void run_uncontended(campaign& all) {
     const table t{"uncontended",
                   "each task takes and releases a lock of its own.",
                   {"instances", "tasks"},
-                  {cycles_per_second, p50, p99, client_cpu, server_cpu},
+                  {cycles_per_second, p50, p99, client_cpu, allocations, server_cpu},
                   "raw"};
     print_heading(t);
     for (const auto instances : all.options().instances) {
         for (const auto tasks : all.options().tasks) {
             const orders work = make_orders(all.options(), all.servers(), instances, tasks);
-            all.measure(t, {{"instances", instances}, {"tasks", tasks}},
-                        {contestant_on(all.servers(), "raw", run_raw, work),
-                         contestant_on(all.servers(), "colock", run_colock, work)});
+            std::vector<contestant> contestants{
+                contestant_on(all.servers(), "raw", work, run_raw),
+                contestant_on(all.servers(), "colock", work, run_colock)};
+            for (const peer& each : all.options().peers) {
+                if (instances == 1 || !each.needs_one_instance) {
+                    contestants.push_back(
+                        contestant_on(all.servers(), each.name, work,
+                                      [&each, work] { return run_peer(each, work); }));
+                }
+            }
+            all.measure(t, {{"instances", instances}, {"tasks", tasks}}, contestants);
         }
     }
 }
@@ -77,7 +89,7 @@ void run_hot_key_local(campaign& all) {
             work.hot_key = true;
             work.handoff_limit = limit;
             all.measure(t, {{"instances", instances}, {"tasks", tasks}, {"handoff_limit", limit}},
-                        {contestant_on(all.servers(), "colock", run_colock, work)});
+                        {contestant_on(all.servers(), "colock", work, run_colock)});
         }
     }
 }
@@ -93,11 +105,13 @@ void run_native_release(campaign& all) {
     test::servers without(instances, {"--rename-command", "DELIFEQ", ""});
     print_heading(t);
     for (const auto tasks : all.options().tasks) {
-        all.measure(t, {{"instances", instances}, {"tasks", tasks}},
-                    {contestant_on(without, "script", run_colock,
-                                   make_orders(all.options(), without, instances, tasks)),
-                     contestant_on(all.servers(), "native", run_colock,
-                                   make_orders(all.options(), all.servers(), instances, tasks))});
+        all.measure(
+            t, {{"instances", instances}, {"tasks", tasks}},
+            {contestant_on(without, "script", make_orders(all.options(), without, instances, tasks),
+                           run_colock),
+             contestant_on(all.servers(), "native",
+                           make_orders(all.options(), all.servers(), instances, tasks),
+                           run_colock)});
     }
 }
 
@@ -108,6 +122,8 @@ const std::vector<workload_entry>& workloads() {
         {"uncontended", true, run_uncontended},
         {"hot_key_local", true, run_hot_key_local},
         {"hot_key_hold", true, run_hot_key_hold},
+        {"watchdog", true, run_watchdog},
+        {"slow_minority", true, run_slow_minority},
         {"native_release", false, run_native_release},  // needs servers that have the command
     };
     return all;

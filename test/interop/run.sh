@@ -2,6 +2,8 @@
 # colock and other libraries on the same locks: node-redlock on five servers and on one, redis-py's Lock on one.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+# shellcheck source-path=SCRIPTDIR source=others.sh
+source "$colock_root/test/interop/others.sh"
 
 usage() {
     cat <<'TEXT'
@@ -49,40 +51,7 @@ while (($# > 0)); do
     shift
 done
 
-# What nobody can help who has no network: not a failure of ours.
-cannot_be_had() { printf '%s: skipped, %s\n' "$colock_script" "$*" >&2; exit 3; }
-
 wanted() { [[ -z $only || $only == "$1"_* ]]; }
-
-has_node() { command -v node >/dev/null && command -v npm >/dev/null; }
-
-# The first Python that has redis-py; Debian's package is for Debian's own.
-python_with_redis() {
-    local python
-    for python in /usr/bin/python3 python3; do
-        if "$python" -c 'import redis.lock' 2>/dev/null; then printf '%s' "$python"; return 0; fi
-    done
-    return 1
-}
-
-# fetch_redlock FOLDER: node-redlock and its worker, which looks for it in its own folder. Quick, and without the
-# network, when it was done before.
-fetch_redlock() {
-    local folder=$1 source=$colock_root/test/interop
-    mkdir -p "$folder"
-    exec 9>"$folder/.lock"
-    flock 9
-    cp "$source/redlock_worker.mjs" "$folder/"
-    if [[ ! -e $folder/.complete ]] || ! cmp -s "$source/package-lock.json" "$folder/package-lock.json"; then
-        say "fetching node-redlock"
-        rm -f "$folder/.complete"
-        cp "$source/package.json" "$source/package-lock.json" "$folder/"
-        run_interruptible timeout 300 npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error \
-            --fetch-retries=1 --fetch-timeout=60000 || cannot_be_had "npm could not install node-redlock (see above)"
-        touch "$folder/.complete"
-    fi
-    exec 9>&-
-}
 
 programs=${COLOCK_INTEROP_PROGRAMS:-}
 if [[ -z $programs ]]; then
@@ -92,12 +61,12 @@ if [[ -z $programs ]]; then
 fi
 python=$(python_with_redis || true)
 if { wanted redlock && ! has_node; } || { wanted redis_py && [[ -z $python ]]; }; then
-    "$colock_root/cmake/bootstrap.sh" --interop || say "not all could be installed"
+    install_others
     python=$(python_with_redis || true)
 fi
 if wanted redlock; then
     has_node || cannot_be_had "there is no node or npm"
-    fetch_redlock "$programs/node"
+    fetch_redlock "$programs/node" "$colock_root/test/interop/redlock_worker.mjs"
     options+=(--redlock node "$programs/node/redlock_worker.mjs")
 fi
 if wanted redis_py; then

@@ -1,0 +1,13 @@
+#ifndef COLOCK_BENCHMARK_ALLOCATIONS_HPP
+#define COLOCK_BENCHMARK_ALLOCATIONS_HPP
+
+#include <cstdint>
+
+namespace colock::benchmark {
+
+/// How often this program has called `operator new`. Counted for one thread.
+std::uint64_t allocations() noexcept;
+
+}  // namespace colock::benchmark
+
+#endif

@@ -1,0 +1,143 @@
+// What a lock costs its client, piece by piece: the state machines, what goes over the wire, timers.
+
+#include "core/acquire.hpp"
+#include "core/release.hpp"
+#include "instance/batch.hpp"
+#include "instance/redis/decode.hpp"
+#include "instance/redis/encoder.hpp"
+#include "runtime/timer_queue.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <boost/redis/resp3/node.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+namespace {
+
+using namespace colock;
+using namespace std::chrono_literals;
+using core::verb;
+
+constexpr std::size_t instances = 5;
+constexpr core::time_point now{1s};
+
+/// From the attempt to the lease, all five votes included.
+void acquire_machine(benchmark::State& state) {
+    core::acquire_settings settings;
+    settings.instances = instances;
+    settings.ttl = 10s;
+    settings.instance_timeout = 50ms;
+    const core::vote granted = core::vote::granted();
+    for (auto _ : state) {
+        core::acquire machine(settings, 1);
+        machine.resume(core::acquire::event::start(), now);
+        machine.resume(core::acquire::event::done(), now);
+        for (std::size_t i = 0; i != instances; ++i) {
+            if (!machine.note(i, granted)) {
+                benchmark::DoNotOptimize(
+                    machine.resume(core::acquire::event::voted(i, granted), now));
+            }
+        }
+    }
+}
+BENCHMARK(acquire_machine);
+
+/// From letting go to the last vote.
+void release_machine(benchmark::State& state) {
+    core::release_settings settings;
+    settings.instances = instances;
+    settings.instance_timeout = 50ms;
+    settings.valid_until = now + 9s;
+    const core::vote granted = core::vote::granted();
+    for (auto _ : state) {
+        core::release machine(settings, 1);
+        for (std::size_t i = 0; i != instances; ++i) {
+            machine.concern(i);
+        }
+        machine.resume(core::release::event::start(), now);
+        machine.resume(core::release::event::done(), now);
+        for (std::size_t i = 0; i != instances; ++i) {
+            if (!machine.note(i, granted)) {
+                benchmark::DoNotOptimize(
+                    machine.resume(core::release::event::voted(i, granted), now));
+            }
+        }
+    }
+}
+BENCHMARK(release_machine);
+
+/// A batch of so many commands, half of them to acquire and half to release, as RESP.
+void encode(benchmark::State& state, instance::redis::native_delete releases) {
+    const auto commands = static_cast<std::size_t>(state.range(0));
+    instance::redis::server_facts facts;
+    facts.dialect.release_digest = std::string(40, 'a');
+    facts.dialect.native_delete = releases;
+    const std::string token(22, 't');
+    std::deque<std::string> keys;
+    const auto batch = std::make_shared<instance::batch>();
+    for (std::size_t i = 0; i != commands; ++i) {
+        core::command one;
+        one.verb = i % 2 == 0 ? verb::acquire : verb::release;
+        one.key = keys.emplace_back("benchmark:" + std::to_string(100'000 + i));
+        one.token = token;
+        one.ttl = 10s;
+        batch->submit({nullptr, 0, core::every_instance, one});
+    }
+    instance::redis::encoder encoder;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(
+            encoder.encode(*batch, facts, instance::redis::script_form::shortest));
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK_CAPTURE(encode, by_script, instance::redis::native_delete::none)->Arg(1)->Arg(1000);
+BENCHMARK_CAPTURE(encode, by_delifeq, instance::redis::native_delete::delifeq)->Arg(1000);
+
+/// The reply to an acquire, and to a release.
+void decode(benchmark::State& state) {
+    using boost::redis::resp3::node_view;
+    using boost::redis::resp3::type;
+    const node_view ok{type::simple_string, 1, 0, "OK"};
+    const node_view one{type::number, 1, 0, "1"};
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(instance::redis::decode(verb::acquire, ok));
+        benchmark::DoNotOptimize(instance::redis::decode(verb::release, one));
+    }
+    state.SetItemsProcessed(2 * state.iterations());
+}
+BENCHMARK(decode);
+
+struct alarm final : runtime::timed {
+    void on_time(core::time_point /*now*/) override {}
+};
+
+/// To set a time and to clear it, beside so many others.
+void timer(benchmark::State& state) {
+    const auto others = static_cast<std::size_t>(state.range(0));
+    runtime::timer_queue queue;
+    queue.run(now);
+    std::deque<alarm> alarms(others + 1);
+    core::duration after = 1ms;
+    for (std::size_t i = 0; i != others; ++i) {
+        after = after * 5 % 30s + 1ms;
+        queue.set(alarms[i], now + after);
+    }
+    for (auto _ : state) {
+        queue.set(alarms.back(), now + 3s);
+        queue.clear(alarms.back());
+    }
+    for (alarm& each : alarms) {
+        queue.clear(each);
+    }
+}
+BENCHMARK(timer)->Arg(0)->Arg(100'000);
+
+}  // namespace
+
+BENCHMARK_MAIN();

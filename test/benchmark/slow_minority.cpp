@@ -1,0 +1,103 @@
+#include "benchmark/slow_minority.hpp"
+
+#include "benchmark/child_process.hpp"
+#include "benchmark/colock_client.hpp"
+#include "support/child_process.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <signal.h>
+
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace colock::benchmark {
+namespace {
+
+constexpr std::size_t instances = 5;
+constexpr std::size_t slow = 2;  // the last ones
+constexpr std::chrono::milliseconds delay{200};
+
+nlohmann::json run_healthy(const orders& work) {
+    return in_child_process([&] { return to_json(run_colock(work)); });
+}
+
+/// Which the client does itself, when it is connected to all.
+nlohmann::json run_stopped(test::servers& servers, orders work) {
+    std::vector<pid_t> victims;
+    for (std::size_t i = instances - slow; i != instances; ++i) {
+        victims.push_back(servers[i].pid());
+    }
+    work.when_connected = [&] {
+        for (const pid_t victim : victims) {
+            ::kill(victim, SIGSTOP);
+        }
+    };
+    const auto wake_all = [&] {
+        for (const pid_t victim : victims) {
+            ::kill(victim, SIGCONT);
+        }
+    };
+    nlohmann::json figures;
+    try {
+        figures = run_healthy(work);
+    } catch (...) {
+        wake_all();
+        throw;
+    }
+    wake_all();
+    return figures;
+}
+
+nlohmann::json run_delayed(test::servers& servers, orders work) {
+    std::vector<test::child_process> delays;
+    for (std::size_t i = instances - slow; i != instances; ++i) {
+        delays.emplace_back("delay",
+                            std::vector<std::string>{"/proc/self/exe", "delay", "--port",
+                                                     std::to_string(servers[i].port()), "--by",
+                                                     std::to_string(delay.count())});
+        work.instances[i] = "redis://127.0.0.1:" + delays.back().wait_for_line();
+    }
+    return run_healthy(work);
+}
+
+}  // namespace
+
+void run_slow_minority(campaign& all) {
+    const table t{"slow_minority",
+                  "each of 64 tasks takes and releases a lock of its own; two of five servers are "
+                  "stopped, or 200 ms away.",
+                  {"instances", "tasks"},
+                  {{"cycles_per_second", "cycles per second"},
+                   {"p50_us", "p50 us"},
+                   {"p99_us", "p99 us"},
+                   {"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2},
+                   {"growth_mib", "client's growth MiB", 6, 1}},
+                  "healthy"};
+    print_heading(t);
+    constexpr std::size_t tasks = 64;
+    test::servers servers(instances);
+    const orders work = make_orders(all.options(), servers, instances, tasks);
+    const auto on_empty = [&](auto run) {
+        return [&servers, run] {
+            servers.flush();
+            return run();
+        };
+    };
+    all.measure(t, {{"instances", instances}, {"tasks", tasks}},
+                {{"healthy", on_empty([&] { return run_healthy(work); })},
+                 {"stopped", on_empty([&] { return run_stopped(servers, work); })},
+                 {"delayed", on_empty([&] { return run_delayed(servers, work); })}});
+}
+
+void run_delay(std::uint16_t port, std::chrono::milliseconds by) {
+    test::tcp_proxy proxy(port);
+    proxy.delay(by / 2);  // each way
+    std::printf("%u\n", static_cast<unsigned>(proxy.port()));
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line);) {
+    }
+}
+
+}  // namespace colock::benchmark

@@ -54,10 +54,6 @@ std::string read_all(int file) {
     ::_exit(0);
 }
 
-}  // namespace
-
-namespace {
-
 struct child {
     pid_t id = 0;
     int output = -1;

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <exception>
 #include <stdexcept>
+#include <string>
 
 namespace colock::benchmark {
 namespace {
@@ -96,8 +97,10 @@ private:
                            });
         }
         co_await all_done_.async_wait(asio::as_tuple(asio::use_awaitable));
-        // Servers that do not answer cannot say that their locks are released; who has others looks for them.
-        co_await locks_.close(asio::as_tuple(asio::use_awaitable));
+        const auto [unreleased] = co_await locks_.close(asio::as_tuple(asio::use_awaitable));
+        if (unreleased.code() && work_.all_answer) {
+            throw std::runtime_error("colock: " + unreleased.message());
+        }
     }
 
     void end_on(std::exception_ptr failure) {

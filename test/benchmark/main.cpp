@@ -137,9 +137,6 @@ void add_delay(CLI::App& app, delay_options& options) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-    if (path.empty()) {
-        return;
-    }
     std::ofstream file(path);
     file << text;
     if (!file.flush()) {
@@ -157,7 +154,9 @@ int run(const run_options& options) {
     }
     const bool met = print_bounds(all.rows());
     const auto report = to_json(all.rows(), describe_machine(all.servers()[0]));
-    write_file(options.json, report.dump(2) + "\n");
+    if (!options.json.empty()) {
+        write_file(options.json, report.dump(2) + "\n");
+    }
     if (!options.chart.empty()) {
         write_file(options.chart, chart_of(report));
     }

@@ -24,6 +24,7 @@ struct orders {
     std::size_t concurrency = 1;
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
+    bool all_answer = true;  ///< else locks that cannot be released at the end are no failure
     std::function<void()> when_connected = [] {};  ///< called before the warm-up (by colock only)
 };
 

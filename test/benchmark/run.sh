@@ -61,8 +61,10 @@ while (($# > 0)); do
 done
 
 colock_bootstrap "${bootstrap_options[@]}"
-if ((${#bootstrap_options[@]} > 0)) && [[ -z ${COLOCK_REDIS_SERVER:-} && -x $colock_root/build/valkey/valkey-server ]]; then
-    export COLOCK_REDIS_SERVER=$colock_root/build/valkey/valkey-server
+if ((${#bootstrap_options[@]} > 0)) && [[ -z ${COLOCK_REDIS_SERVER:-} ]]; then
+    # The one that was unpacked, or else the system's.
+    COLOCK_REDIS_SERVER=$(PATH=$colock_root/build/valkey:$PATH command -v valkey-server) || die "there is no Valkey here"
+    export COLOCK_REDIS_SERVER
 fi
 if $micro; then
     ((${#options[@]} == 0)) || refuse "--micro takes no other options"

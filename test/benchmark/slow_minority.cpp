@@ -29,6 +29,7 @@ nlohmann::json run_stopped(test::servers& servers, orders work) {
     for (std::size_t i = instances - slow; i != instances; ++i) {
         victims.push_back(servers[i].pid());
     }
+    work.all_answer = false;
     work.when_connected = [&] {
         for (const pid_t victim : victims) {
             ::kill(victim, SIGSTOP);

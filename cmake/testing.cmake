@@ -21,6 +21,7 @@ file(
 add_library(colock_test_main OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/test_main.cpp")
 target_compile_features(colock_test_main PUBLIC cxx_std_20)
 target_link_libraries(colock_test_main PUBLIC Boost::headers)
+target_compile_options(colock_test_main PRIVATE -O0)  # optimizing it takes longer than all that it does
 
 # For building one kind without the others: unit_tests, integration_tests, conformance_tests.
 foreach(label IN ITEMS unit integration conformance)
@@ -57,6 +58,14 @@ function(colock_use_internals target)
     colock_warnings(${target})
 endfunction()
 
+# To optimize instrumented tests takes longer than to run them as they are, and a quarter of the rest is for the texts of
+# what they will never report: undefined behaviour in a test's own code only ends it. The library is not compiled so.
+function(colock_unoptimized_if_sanitized target)
+    if(COLOCK_SANITIZED)
+        target_compile_options(${target} PRIVATE -O0 -fsanitize-undefined-trap-on-error)
+    endif()
+endfunction()
+
 function(colock_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;VALKEY_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
     if(NOT arg_SOURCES)
@@ -72,10 +81,7 @@ function(colock_test name)
     add_executable(${name} ${arg_SOURCES})
     colock_use_internals(${name})
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
-    if(COLOCK_SANITIZED AND "integration" IN_LIST arg_LABELS)
-        # Optimizing instrumented coroutines takes longer than running them.
-        target_compile_options(${name} PRIVATE -O0)
-    endif()
+    colock_unoptimized_if_sanitized(${name})
     foreach(label IN ITEMS unit integration conformance)
         if(label IN_LIST arg_LABELS)
             add_dependencies(${label}_tests ${name})

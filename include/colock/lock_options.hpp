@@ -15,7 +15,8 @@ struct retry_options {
     /// The longest wait. Allowed: `initial` to 1 minute.
     std::chrono::milliseconds maximum{250};
     /// Give up with `errc::contended` after so many attempts; 0 = never. Who has others of this client
-    /// before it gives up when it might have made so many attempts meanwhile.
+    /// before it gives up when it might have made so many attempts meanwhile. Who counts its attempts
+    /// stands in no line with other clients.
     std::size_t attempts = 0;
 };
 
@@ -36,7 +37,9 @@ struct lock_options {
     std::chrono::milliseconds max_hold{0};
 
     /// How a waiting `acquire` polls, when nobody of this client is before it, and no server tells it that the
-    /// name may be free.
+    /// name may be free. Where servers tell, clients that wait for a name stand in line at one of them, and
+    /// `maximum` (but 1 s at most) is how often they make sure of their places; who dies there is gone past
+    /// after as long.
     retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
@@ -45,9 +48,9 @@ struct lock_options {
 
     /// Those of one client who wait for the same name stand in line, and a lease that is let go is
     /// passed on to the first of them without asking a server: so many times, and within so much
-    /// time after the servers granted it. Then it is really released, and the client leaves the name
-    /// to others for a moment (two round trips, or a sixteenth of the time for which it had it; 10 ms
-    /// at most) before the next in line asks for it.
+    /// time after the servers granted it. Then it is really released, and the next in line asks for
+    /// it behind the other clients that wait; if none is known of, after a moment (two round trips, or a
+    /// sixteenth of the time for which the client had it; 10 ms at most).
     ///
     /// A lease is not passed on to a lock with other options, nor if it was extended to another ttl,
     /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left. With fencing

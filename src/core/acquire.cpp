@@ -6,18 +6,6 @@
 #include <vector>
 
 namespace colock::core {
-namespace {
-
-/// When a key with so much of its ttl left has run out; never, if that is unknown or very long.
-time_point run_out(milliseconds remaining, time_point now) {
-    if (remaining == unknown_remaining || remaining >= std::chrono::hours(1)) {
-        return never;
-    }
-    constexpr milliseconds rounding{1};  // a server tells whole milliseconds, rounded down
-    return now + remaining + rounding;
-}
-
-}  // namespace
 
 acquire::acquire(const acquire_settings& settings, std::uint64_t seed)
     : votes_(settings.instances), settings_(settings), random_(seed) {}
@@ -58,33 +46,59 @@ acquire::action acquire::resume(const event& e, time_point now) {
             return fail(outcome_);
 
         case state::backing_off:
-            if (e.kind == kind::cancel) {
-                return fail(acquire_outcome::cancelled);
-            }
-            if (e.kind == kind::remaining) {
-                // Who is told that a key is gone already still takes a step aside, or all that were
-                // told would be back at the same moment.
-                expect_free_at(e.index,
-                               e.vote.kind == vote_kind::denied && e.vote.holder == holder::nobody
-                                   ? now + step_aside()
-                                   : run_out(e.vote.remaining, now));
-            } else if (e.kind == kind::changed) {
-                // It may be free. So it may be for others who wait: after a split vote, one of us has
-                // to be the first.
-                expect_free_at(e.index, votes_.granted() == 0 ? now : now + step_aside());
-            }
-            if (now >= settings_.deadline) {
-                return fail(outcome_);
-            }
-            if (now >= backoff_end_ || e.kind == kind::wake) {
-                return begin_attempt(now);
-            }
-            return action::wait(std::min(backoff_end_, settings_.deadline));
+            return on_backoff(e, now);
+
+        case state::parked:
+            return on_parked(e, now);
 
         case state::ended:
             break;
     }
     return action::wait(never);
+}
+
+acquire::action acquire::on_backoff(const event& e, time_point now) {
+    using kind = event::kind_type;
+    if (e.kind == kind::cancel) {
+        return fail(acquire_outcome::cancelled);
+    }
+    if (e.kind == kind::parked) {
+        state_ = state::parked;
+        return on_parked(e, now);
+    }
+    if (e.kind == kind::remaining) {
+        // Who is told that a key is gone already still takes a step aside, or all that were
+        // told would be back at the same moment.
+        expect_free_at(e.index, e.vote.kind == vote_kind::denied && e.vote.holder == holder::nobody
+                                    ? now + step_aside()
+                                    : run_out(e.vote.remaining, now));
+    } else if (e.kind == kind::changed) {
+        // It may be free. So it may be for others who wait: after a split vote, one of us has
+        // to be the first.
+        expect_free_at(e.index, votes_.granted() == 0 ? now : now + step_aside());
+    }
+    if (now >= settings_.deadline) {
+        return fail(outcome_);
+    }
+    if (now >= backoff_end_ || e.kind == kind::wake) {
+        return begin_attempt(now);
+    }
+    return action::wait(std::min(backoff_end_, settings_.deadline));
+}
+
+/// Without looking at the time until the next attempt.
+acquire::action acquire::on_parked(const event& e, time_point now) {
+    using kind = event::kind_type;
+    if (e.kind == kind::cancel) {
+        return fail(acquire_outcome::cancelled);
+    }
+    if (now >= settings_.deadline) {
+        return fail(outcome_);
+    }
+    if (e.kind == kind::wake) {
+        return begin_attempt(now);
+    }
+    return e.kind == kind::unparked ? back_off(now) : action::wait(settings_.deadline);
 }
 
 acquire::action acquire::begin_attempt(time_point now) {

@@ -76,6 +76,8 @@ public:
             changed,    ///< at an instance that told, something has happened to the key
             timer,      ///< the time to wait for has come
             wake,       ///< an instance came back, or the lock may be free: do not wait longer
+            parked,  ///< somebody knows better when to try again, and will `wake` it: until then, wait
+            unparked,  ///< nobody does any more
             cancel,
         };
         kind_type kind = kind_type::done;
@@ -96,6 +98,8 @@ public:
         static event changed(std::size_t index) { return {kind_type::changed, index, {}}; }
         static event timer() { return {kind_type::timer, 0, {}}; }
         static event wake() { return {kind_type::wake, 0, {}}; }
+        static event parked() { return {kind_type::parked, 0, {}}; }
+        static event unparked() { return {kind_type::unparked, 0, {}}; }
         static event cancel() { return {kind_type::cancel, 0, {}}; }
     };
 
@@ -155,9 +159,16 @@ public:
     /// After `give_back`: whether another attempt will follow, so that `remaining` is worth asking.
     [[nodiscard]] bool will_retry() const noexcept { return state_ == state::giving_back_to_retry; }
 
-    /// After `give_back`: whether instance `index` is to be asked `remaining`: who has denied, or may yet.
+    /// Whether it waits for the next attempt.
+    [[nodiscard]] bool backing_off() const noexcept {
+        return state_ == state::backing_off || state_ == state::parked;
+    }
+
+    /// Until the next attempt: whether instance `index` is to be asked `remaining`: who has denied, or may
+    /// yet.
     [[nodiscard]] bool asks_remaining(std::size_t index) const {
-        return will_retry() && (votes_.has_denied(index) || votes_.is_silent(index));
+        return (will_retry() || backing_off()) &&
+               (votes_.has_denied(index) || votes_.is_silent(index));
     }
 
 private:
@@ -181,10 +192,13 @@ private:
         giving_back_to_retry,
         giving_back_to_fail,
         backing_off,
+        parked,
         ended,
     };
 
     action begin_attempt(time_point now);
+    action on_backoff(const event& e, time_point now);
+    action on_parked(const event& e, time_point now);
     action consider(time_point now);
     action begin_raise(time_point now);
     action on_round(const event& e, time_point now);

@@ -19,6 +19,10 @@ enum class verb : std::uint8_t {
     /// `fence`, one that is no less.
     acquire_fenced,
     raise_fence,  ///< let the key's fence counter be no less than `fence`, if the key holds the token
+    /// Stand in the line for the key, as number `fence`, for `ttl`: see `core::place`. The vote's fence is
+    /// the number of the one before it, or 0.
+    join_line,
+    leave_line,  ///< and stand there no more; the vote's fence is how many others do
 };
 
 /// Fences are smaller: what a double, and so a script in the server, can count without a gap.
@@ -31,7 +35,7 @@ constexpr bool acquires(verb v) noexcept {
 
 /// Whether it is of no use to one who has stopped to wait for its vote; a release always is.
 constexpr bool hurries(verb v) noexcept {
-    return acquires(v) || v == verb::extend || v == verb::raise_fence;
+    return acquires(v) || v == verb::extend || v == verb::raise_fence || v == verb::join_line;
 }
 
 /// Of a command that is for all instances, where others have the number of one.
@@ -46,9 +50,10 @@ struct command {
     std::uint32_t spare_fences = 0;
     std::string_view key;
     std::string_view token;
-    milliseconds ttl{};           ///< for those that acquire, and extend
+    milliseconds ttl{};           ///< for those that acquire, extend, and join_line
     time_point deadline = never;  ///< not sent after that
-    std::uint64_t fence = 0;      ///< for raise_fence; for acquire_fenced, the least that will do
+    /// For raise_fence; for acquire_fenced, the least that will do; for those of a line, who stands there.
+    std::uint64_t fence = 0;
 };
 
 }  // namespace colock::core

@@ -2,8 +2,10 @@
 #define COLOCK_CORE_VALIDITY_HPP
 
 #include "core/time.hpp"
+#include "core/vote.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace colock::core {
 
@@ -39,6 +41,16 @@ inline time_point quarantine_end(time_point now, duration quarantine, std::chron
                                  const drift_bound& drift) noexcept {
     const duration at_least = std::max(uptime - std::chrono::seconds(1), std::chrono::seconds(0));
     return gone_at(now, quarantine - at_least, drift);
+}
+
+/// When a key with so much of its ttl left, as a server answered, has run out; never, if that is unknown or
+/// very long.
+inline time_point run_out(milliseconds remaining, time_point now) noexcept {
+    if (remaining == unknown_remaining || remaining >= std::chrono::hours(1)) {
+        return never;
+    }
+    constexpr milliseconds rounding{1};  // a server tells whole milliseconds, rounded down
+    return now + remaining + rounding;
 }
 
 /// How long before the end of its validity a lease is announced lost, so that its holder can stop

@@ -3,6 +3,7 @@
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
+#include "runtime/place_in_line.hpp"
 #include "runtime/recycling_allocator.hpp"
 
 #include <algorithm>
@@ -91,11 +92,59 @@ void acquire_operation::begin() {
         if (deadline_ != core::time_point::min()) {
             wait(deadline_);
         }
+    } else if ((queue_->place() != nullptr || engine_.crowds().expected_at(spec_->key_hash)) &&
+               join_line()) {
+        wait_for_turn();
     } else if (queue_->next_attempt() > engine_.recent_time()) {
         stage_ = stage::stepping_aside;
         wait(std::min(queue_->next_attempt(), deadline_));
     } else {
         start_attempts();
+    }
+}
+
+/// Who makes but a few attempts makes them when they are due.
+bool acquire_operation::may_stand_in_line() const noexcept {
+    return spec_->attempts == 0 && deadline_ > engine_.recent_time();
+}
+
+/// So that there is a place in the line of the clients. False if there can be none.
+bool acquire_operation::join_line() {
+    if (!may_stand_in_line()) {
+        queue_->leave_place();
+    } else if (queue_->place() == nullptr) {
+        if (const auto keeper = engine_.keeper_of(spec_->key)) {
+            place_in_line::take(*queue_, engine_, *keeper);
+        }
+    }
+    return queue_->place() != nullptr;
+}
+
+void acquire_operation::wait_for_turn() {
+    stage_ = stage::waiting_for_turn;
+    wait(deadline_);
+    on_place(queue_->place()->news());
+}
+
+void acquire_operation::on_place(core::place::news news) {
+    using core::place;
+    if (stage_ == stage::waiting_for_turn) {
+        if (news == place::news::turn || news == place::news::on_its_own) {
+            start_attempts();
+        } else if (news == place::news::broken) {
+            stage_ = stage::
+                stepping_aside;  // for a random time, or all who waited would be there at once
+            wait(engine_.recent_time() + spec_->retry.delay(0, engine_.next_seed()));
+        }
+    } else if (stage_ == stage::attempting && machine_->backing_off()) {
+        if (news == place::news::wait) {
+            drive(core::acquire::event::parked());
+        } else if (news == place::news::turn) {
+            drive(core::acquire::event::wake());
+        } else if (news != place::news::none) {
+            ask_remaining();
+            drive(core::acquire::event::unparked());
+        }
     }
 }
 
@@ -144,6 +193,8 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
                 start_attempts();
             }
             break;
+        case stage::waiting_for_turn:
+            break;
         case stage::waiting_for_start:
             if (!engine_.starting()) {
                 start_attempts();
@@ -184,10 +235,19 @@ void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) 
     drive(core::acquire::event::remaining(index, vote));
 }
 
-void acquire_operation::on_time(core::time_point /*now*/) {
+void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
         case stage::in_line:
             finish(acquire_result::contended);
+            break;
+        case stage::waiting_for_turn:
+            if (now < deadline_) {
+                wait(deadline_);
+            } else if (queue_->place()->is_first()) {
+                start_attempts();
+            } else {
+                finish(acquire_result::contended);
+            }
             break;
         case stage::stepping_aside:
         case stage::waiting_for_start:
@@ -218,6 +278,7 @@ void acquire_operation::drive(const core::acquire::event& event) {
                 wait(action.time);
                 return;
             case kind::granted:
+                queue_->leave_place();
                 queue_->begin_tenure(machine_->sent(), now);
                 lease_->hold(*queue_, machine_->sent(), action.time, now, machine_->fence());
                 finish(acquire_result::granted);
@@ -242,9 +303,22 @@ void acquire_operation::begin_attempt(core::time_point now) {
 void acquire_operation::give_back() {
     count_failed_attempt();
     lease_->give_back();
-    for (std::size_t i = 0; machine_->will_retry() && i != engine_.instance_count(); ++i) {
+    if (!machine_->will_retry()) {
+        return;
+    }
+    const bool had_place = queue_->place() != nullptr;
+    if (machine_->votes().unreachable() || machine_->votes().won() || !join_line()) {
+        ask_remaining();
+    } else if (had_place) {
+        queue_->place()->on_denied();
+    }
+}
+
+/// Of whom the last attempt has found in the way.
+void acquire_operation::ask_remaining() {
+    for (std::size_t i = 0; i != engine_.instance_count(); ++i) {
         if (machine_->asks_remaining(i)) {
-            lease_->ask_remaining(i);
+            lease_->ask_remaining(lease_, i);
         }
     }
 }
@@ -299,6 +373,9 @@ void acquire_operation::leave_queue(acquire_result result) {
             const core::time_point now = engine_.recent_time();
             while (!queue->empty() && queue->front().fails_with(*this, now)) {
             }
+        }
+        if (queue->empty()) {
+            queue->leave_place();
         }
         engine_.advance(*queue);
     }  // else the lease is at the key

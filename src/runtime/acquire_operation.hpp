@@ -2,6 +2,7 @@
 #define COLOCK_RUNTIME_ACQUIRE_OPERATION_HPP
 
 #include "core/acquire.hpp"
+#include "core/place.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "runtime/lock_queue.hpp"
@@ -59,9 +60,15 @@ public:
     /// Nobody is before it any more.
     void begin();
 
+    /// What becomes of the place that its queue has in the line of the clients.
+    void on_place(core::place::news news);
+
     // From the one who is at the key:
 
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared_spec() const noexcept {
+        return spec_;
+    }
 
     /// It has the lease now.
     void receive(std::shared_ptr<lease_state> lease);
@@ -93,6 +100,7 @@ private:
     enum class stage : std::uint8_t {
         in_line,
         stepping_aside,     ///< first, but it is too early for an attempt
+        waiting_for_turn,   ///< first, but other clients were here before: see `core::place`
         waiting_for_start,  ///< first, but the instances are still connecting for the first time
         attempting,
     };
@@ -101,10 +109,14 @@ private:
     void on_time(core::time_point now) override;
     void stand_in_line();
     void leave_queue(acquire_result result);
+    [[nodiscard]] bool may_stand_in_line() const noexcept;
+    [[nodiscard]] bool join_line();
+    void wait_for_turn();
     void start_attempts();
     void drive(const core::acquire::event& event);
     void begin_attempt(core::time_point now);
     void give_back();
+    void ask_remaining();
     void wait(core::time_point until);
     void count_failed_attempt();
     void explain(acquire_result result);

@@ -1,6 +1,8 @@
 #include "runtime/engine.hpp"
 
+#include "core/backoff.hpp"
 #include "core/quorum.hpp"
+#include "core/stable_hash.hpp"
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
@@ -73,6 +75,7 @@ std::shared_ptr<engine> engine::make(boost::asio::any_io_executor executor,
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<engine_registry>(context).add(result);
     result->instances_ = make_instances(result->executor_, *result);
+    result->keeps_lines_.assign(result->instances_.size(), true);
     for (const auto& one : result->instances_) {
         one->start();
     }
@@ -117,7 +120,8 @@ bool engine::starting() const {
                                        [](const auto& one) { return one->starting(); });
 }
 
-void engine::on_state_change(std::size_t /*index*/) {
+void engine::on_state_change(std::size_t index) {
+    keeps_lines_[index] = true;
     const bool had_quorum = has_quorum_;
     const auto ready = std::count_if(instances_.begin(), instances_.end(),
                                      [](const auto& one) { return one->ready(); });
@@ -127,6 +131,31 @@ void engine::on_state_change(std::size_t /*index*/) {
         acquire_operation& operation = *it++;  // it may unlink itself
         operation.on_instances_changed(is_back);
     }
+    for (auto it = places_.begin(); it != places_.end();) {
+        place_in_line& place = *it++;  // it may unlink itself
+        place.on_instances_changed();
+    }
+}
+
+/// By rendezvous: clients agree, and each server has its share of the keys. (D. G. Thaler, C. V. Ravishankar,
+/// "A Name-Based Mapping Scheme for Rendezvous", 1996.)
+std::optional<std::size_t> engine::keeper_of(std::string_view key) const noexcept {
+    const std::uint64_t key_hash = core::stable_hash(key);
+    std::optional<std::size_t> result;
+    std::uint64_t highest = 0;
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
+        std::uint64_t state = key_hash ^ instances_[i]->keeper_id();
+        const std::uint64_t weight = core::next_random(state);
+        if (can_keep_line(i) && (!result || weight > highest)) {
+            result = i;
+            highest = weight;
+        }
+    }
+    return result;
+}
+
+bool engine::can_keep_line(std::size_t index) const noexcept {
+    return has_quorum_ && keeps_lines_[index] && instances_[index]->keeper_id() != 0;
 }
 
 void engine::on_pending(std::size_t /*index*/) {
@@ -135,13 +164,31 @@ void engine::on_pending(std::size_t /*index*/) {
 }
 
 void engine::on_key_changed(std::size_t index, std::string_view key) {
+    if (const auto ticket = watched_.find(key); ticket != watched_.end()) {
+        ticket->second->on_ticket_changed(index);
+        return;
+    }
     const lock_queue* const queue = queues_.find(key);
     if (queue != nullptr && queue->attempting() != nullptr) {
-        queue->attempting()->on_key_changed(index);
+        tell_of_change(*queue->attempting(), queue->place(), index);
+    }
+}
+
+void engine::tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index) {
+    const auto owned = waiting.self();  // the first to hear of it may end it
+    if (place != nullptr) {
+        place->on_lock_changed(index);
+    }
+    if (waiting.running()) {
+        waiting.on_key_changed(index);
     }
 }
 
 void engine::on_all_keys_changed(std::size_t index) {
+    for (auto it = places_.begin(); it != places_.end();) {
+        place_in_line& place = *it++;  // it may unlink itself
+        place.on_all_keys_changed(index);
+    }
     for (auto it = acquiring_.begin(); it != acquiring_.end();) {
         acquire_operation& operation = *it++;  // it may unlink itself
         operation.on_key_changed(index);
@@ -187,7 +234,7 @@ void engine::turn() {
         schedule_turn();
     }
     send_batch();
-    if (closing_ && !closed_ && statistics_.releasing == 0) {
+    if (closing_ && !closed_ && statistics_.releasing == 0 && places_.empty()) {
         finish_closing(close_operation::outcome_type::closed);
     }
 }
@@ -266,6 +313,12 @@ void engine::release_ended() {
     }
 }
 
+void engine::place_ended() noexcept {
+    if (closing_) {
+        schedule_turn();
+    }
+}
+
 void engine::close() {
     if (closing_ || dead()) {
         return;
@@ -285,7 +338,8 @@ void engine::close() {
 
 void engine::on_time(core::time_point /*now*/) {
     if (!closed_) {
-        finish_closing(close_operation::outcome_type::unanswered);
+        finish_closing(statistics_.releasing == 0 ? close_operation::outcome_type::closed
+                                                  : close_operation::outcome_type::unanswered);
     }
 }
 
@@ -323,6 +377,11 @@ void engine::abandon() noexcept {
         lease_state& lease = leases_.front();
         leases_.pop_front();
         lease.on_abandon();
+    }
+    while (!places_.empty()) {
+        place_in_line& place = places_.front();
+        places_.pop_front();
+        place.on_abandon();
     }
     const auto next = std::exchange(next_, {});
     const auto finished = std::exchange(finished_, {});

@@ -8,9 +8,11 @@
 #include "instance/instance.hpp"
 #include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
+#include "runtime/crowds.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/lock_queue.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/place_in_line.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -24,8 +26,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -196,6 +200,20 @@ public:
 
     void add(acquire_operation& running) { acquiring_.push_back(running); }
     void add(lease_state& lease) { leases_.push_back(lease); }
+    void add(place_in_line& place) { places_.push_back(place); }
+    void place_ended() noexcept;
+
+    [[nodiscard]] runtime::crowds& crowds() noexcept { return crowds_; }
+
+    /// The instance that keeps the line of those who wait for a key; nothing if none can.
+    [[nodiscard]] std::optional<std::size_t> keeper_of(std::string_view key) const noexcept;
+    [[nodiscard]] bool can_keep_line(std::size_t index) const noexcept;
+    /// It has refused to, and is not to be asked again before it is back from where it may go.
+    void keeps_no_lines(std::size_t index) { keeps_lines_[index] = false; }
+
+    /// Tells the place what becomes of that ticket. The name stays where it is until `stop_watching`.
+    void watch(std::string_view ticket, place_in_line& place) { watched_[ticket] = &place; }
+    void stop_watching(std::string_view ticket) noexcept { watched_.erase(ticket); }
     void release_started() noexcept { ++statistics_.releasing; }
     void release_ended();
 
@@ -214,6 +232,7 @@ private:
     void on_all_keys_changed(std::size_t index) override;
     void on_time(core::time_point now) override;
 
+    static void tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index);
     void schedule_turn();
     void turn();
     void deliver_finished();
@@ -257,6 +276,11 @@ private:
                            boost::intrusive::constant_time_size<false>>
         acquiring_;
     boost::intrusive::list<lease_state, boost::intrusive::constant_time_size<false>> leases_;
+
+    runtime::crowds crowds_;
+    std::vector<bool> keeps_lines_;  // per instance
+    boost::intrusive::list<place_in_line, boost::intrusive::constant_time_size<false>> places_;
+    std::unordered_map<std::string_view, place_in_line*> watched_;
 
     bool closing_ = false;
     bool closed_ = false;

@@ -138,7 +138,11 @@ void lease_state::give_back() {
     drive(machine_.give_back(now), now);
 }
 
-void lease_state::ask_remaining(std::size_t index) {
+void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index) {
+    if (!self_) {  // all that there was to give back is
+        self_ = std::move(self);
+        engine_.add(*this);
+    }
     submit(core::lease::ask_remaining(index), engine_.recent_time());
 }
 

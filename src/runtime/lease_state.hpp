@@ -166,7 +166,7 @@ public:
     void give_back();
 
     /// Asks an instance that denied how long it will say no.
-    void ask_remaining(std::size_t index);
+    void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index);
 
     /// The acquire operation does not want to hear of this attempt any more.
     void detach() noexcept;

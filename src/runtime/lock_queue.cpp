@@ -1,6 +1,7 @@
 #include "runtime/lock_queue.hpp"
 
 #include "runtime/acquire_operation.hpp"
+#include "runtime/place_in_line.hpp"
 
 #include <memory>
 
@@ -27,6 +28,12 @@ acquire_operation& lock_queue::next() noexcept {
     spec_ = &result.spec();
     attempting_ = &result;
     return result;
+}
+
+void lock_queue::leave_place() {
+    if (place_ != nullptr) {
+        place_->leave();
+    }
 }
 
 lock_queue* lock_queues::find(const hashed_key& key) const noexcept {

@@ -19,6 +19,7 @@ namespace colock::runtime {
 
 class acquire_operation;
 class lock_queue;
+class place_in_line;
 
 /// What an operation needs to stand in a queue.
 class queued : public boost::intrusive::list_base_hook<boost::intrusive::tag<lock_queue>> {
@@ -53,6 +54,11 @@ public:
     /// The first in line is at it now.
     acquire_operation& next() noexcept;
 
+    /// The place of all of them in the line of the clients that wait for the key; null if they have none.
+    [[nodiscard]] place_in_line* place() const noexcept { return place_; }
+    void set_place(place_in_line* place) noexcept { place_ = place; }
+    void leave_place();
+
     // What is known of the key.
 
     /// The process has it: by a round that was sent at `sent`.
@@ -81,6 +87,7 @@ private:
     const lock_spec* spec_;
     acquire_operation* attempting_;
     boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> line_;
+    place_in_line* place_ = nullptr;
     core::tenure tenure_;
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;

@@ -65,16 +65,17 @@ BOOST_AUTO_TEST_CASE(by_a_delete_by_hand) {
         pending_acquire waiting;
         waiting.start(mutex(s.locks, "x", patient()));
         co_await s.refused();
-        // Two are too few.
+        // Two are too few; but who is told first tries.
         s.instances[0].command({"DEL", "x"});
         s.instances[3].command({"DEL", "x"});
         const stopwatch waited;
         co_await async_wait_until([&] { return waited.elapsed() > 200ms; });
-        BOOST_TEST(s.locks.counters().attempts == 1U);
+        const std::uint64_t in_vain = s.locks.counters().attempts;
+        BOOST_TEST(in_vain <= 2U);
         s.instances[4].command({"DEL", "x"});
         co_await async_wait_until([&] { return waiting.granted.valid(); });
         BOOST_TEST((waited.elapsed() < soon));
-        BOOST_TEST(s.locks.counters().attempts == 2U);
+        BOOST_TEST(s.locks.counters().attempts == in_vain + 1);
     }());
 }
 

@@ -342,9 +342,13 @@ colock_mutant(
     WHAT "goes on trying after the caller's time is up"
     FILE src/core/acquire.cpp
     FIND [[if (now >= settings_.deadline) {
-                return fail(outcome_);]]
+        return fail(outcome_);
+    }
+    if (now >= backoff_end_]]
     WITH [[if (now >= settings_.deadline && !@MUTANT@) {
-                return fail(outcome_);]]
+        return fail(outcome_);
+    }
+    if (now >= backoff_end_]]
 )
 
 # --- Passing a lease on -----------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 #include "instance/redis/encoder.hpp"
 #include "instance/batch.hpp"
-#include "instance/redis/fence_key.hpp"
+#include "instance/companion_key.hpp"
 #include "instance/redis/scripts.hpp"
 #include "instance/shared_pool.hpp"
 
@@ -27,7 +27,8 @@ namespace {
 using core::verb;
 using namespace std::chrono_literals;
 
-const server_facts facts{"7.0", "id", 1s, {"extend-sha", "release-sha", "fence-sha"}};
+const server_facts facts{
+    "7.0", "id", 1s, {"extend-sha", "release-sha", "fence-sha", "join-sha", "leave-sha"}};
 
 core::command make(verb v, std::string_view key, std::string_view token,
                    core::milliseconds ttl = 0ms) {
@@ -157,6 +158,19 @@ BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
                command({"EVAL", scripts::fence, "2", "key", "{key}:fence", "token", "0",
                         "9007199254740991", week, "0"}));
+}
+
+BOOST_AUTO_TEST_CASE(lines_with_their_tickets) {
+    core::command c = make(verb::join_line, "key", "", 1000ms);
+    c.fence = 42;
+    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "join-sha", "2", "{key}:line",
+                                                 "{key}:line:42", "42", "1000", "{key}:line:"}));
+    BOOST_TEST(ticket_key("key", 42) == "{key}:line:42");
+    c.verb = verb::leave_line;
+    BOOST_TEST(fresh_payload_of({c}) ==
+               command({"EVALSHA", "leave-sha", "2", "{key}:line", "{key}:line:42", "42"}));
+    BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
+               command({"EVAL", scripts::leave, "2", "{key}:line", "{key}:line:42", "42"}));
 }
 
 BOOST_AUTO_TEST_CASE(counters_that_are_in_the_slot_of_their_key) {
@@ -343,7 +357,8 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch_even_if_it_says_the_same) {
 
 BOOST_AUTO_TEST_CASE(another_for_other_digests) {
     for (const auto digest :
-         {&dialect::extend_digest, &dialect::release_digest, &dialect::fence_digest}) {
+         {&dialect::extend_digest, &dialect::release_digest, &dialect::fence_digest,
+          &dialect::join_digest, &dialect::leave_digest}) {
         server_facts other = facts;
         other.dialect.*digest = "another-sha";
         encoder e;

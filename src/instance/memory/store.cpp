@@ -55,6 +55,11 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
             }
             return vote::denied(holder::nobody, core::milliseconds(0));
 
+        case verb::join_line:
+        case verb::leave_line:
+            return vote::failed(core::failure::server_error,
+                                std::make_shared<const std::string>("keeps no lines"));
+
         case verb::raise_fence:
             if (ours) {
                 const std::uint64_t fence = count(command, now, wall);

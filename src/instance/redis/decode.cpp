@@ -72,6 +72,17 @@ vote decode_fence(const node_view& root) {
     return decode_compare(root);
 }
 
+/// The scripts of a line: a number that is not negative.
+vote decode_line(const node_view& root) {
+    std::uint64_t number = 0;
+    const char* end = root.value.data() + root.value.size();
+    const auto parsed = std::from_chars(root.value.data(), end, number);
+    if (root.data_type == type::number && parsed.ec == std::errc() && parsed.ptr == end) {
+        return vote::granted(number);
+    }
+    return unexpected(root);
+}
+
 /// PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
 vote decode_remaining(const node_view& root) {
     std::int64_t number = 0;
@@ -109,6 +120,9 @@ core::vote decode(core::verb verb, const node_view& root) {
         case core::verb::acquire_fenced:
         case core::verb::raise_fence:
             return decode_fence(root);
+        case core::verb::join_line:
+        case core::verb::leave_line:
+            return decode_line(root);
         case core::verb::remaining:
             break;
     }

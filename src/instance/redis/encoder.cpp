@@ -1,7 +1,7 @@
 #include "instance/redis/encoder.hpp"
 
+#include "instance/companion_key.hpp"
 #include "instance/fence.hpp"
-#include "instance/redis/fence_key.hpp"
 #include "instance/redis/scripts.hpp"
 
 #include <algorithm>
@@ -142,6 +142,22 @@ void write(const core::command& command, const dialect& words, script_form form,
             const number spare(command.spare_fences);
             to.write({run, script, "2", command.key, fence_key(command.key), command.token,
                       takes ? ttl.text() : "0", fence.text(), idle.text(), spare.text()});
+            break;
+        }
+        case core::verb::join_line:
+        case core::verb::leave_line: {
+            const bool joins = command.verb == core::verb::join_line;
+            const std::string_view script =
+                full ? (joins ? scripts::join : scripts::leave)
+                     : std::string_view(joins ? words.join_digest : words.leave_digest);
+            const std::string line = line_key(command.key);
+            const number own(static_cast<long long>(command.fence));
+            const std::string ticket = ticket_key(command.key, command.fence);
+            if (joins) {
+                to.write({run, script, "2", line, ticket, own.text(), ttl.text(), line + ':'});
+            } else {
+                to.write({run, script, "2", line, ticket, own.text()});
+            }
             break;
         }
         case core::verb::remaining:

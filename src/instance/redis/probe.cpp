@@ -65,6 +65,8 @@ probe::probe(const address& to) : request_(request_settings()) {
     extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
     release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
     fence_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::fence);
+    join_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::join);
+    leave_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::leave);
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, "EVALSHA", no_script, 0);
     // Without arguments they do nothing, and who knows them says that these are missing.
@@ -120,7 +122,8 @@ server_facts probe::facts() const {
         }
     }
     result.dialect = {steps_[extend_].text, steps_[release_].text, steps_[fence_].text,
-                      !steps_[tracking_].refused, native_delete()};
+                      steps_[join_].text,   steps_[leave_].text,   !steps_[tracking_].refused,
+                      native_delete()};
     return result;
 }
 

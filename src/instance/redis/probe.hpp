@@ -28,6 +28,8 @@ struct dialect {
     std::string extend_digest;  ///< by which it knows our script
     std::string release_digest;
     std::string fence_digest;
+    std::string join_digest;
+    std::string leave_digest;
     bool tells_changes = false;  ///< of keys that we have asked for
     redis::native_delete native_delete = native_delete::none;
 
@@ -87,6 +89,8 @@ private:
     std::size_t extend_ = 0;
     std::size_t release_ = 0;
     std::size_t fence_ = 0;
+    std::size_t join_ = 0;
+    std::size_t leave_ = 0;
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
 };

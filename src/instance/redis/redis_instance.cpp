@@ -1,5 +1,6 @@
 #include "instance/redis/redis_instance.hpp"
 
+#include "core/stable_hash.hpp"
 #include "instance/redis/resolve.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -98,6 +99,7 @@ public:
 
     [[nodiscard]] bool ready() const noexcept { return ready_; }
     [[nodiscard]] bool starting() const noexcept { return starting_; }
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept { return ready_ ? keeper_id_ : 0; }
 
     [[nodiscard]] status snapshot() const {
         const std::lock_guard lock(status_mutex_);
@@ -201,6 +203,9 @@ private:
         }
         facts_ = facts;
         native_refused_ = false;
+        keeper_id_ = facts.dialect.tells_changes && !facts.run_id.empty()
+                         ? core::stable_hash(facts.run_id)
+                         : 0;
         tries_ = 0;
         {
             const std::lock_guard lock(status_mutex_);
@@ -381,6 +386,7 @@ private:
     std::size_t tries_ = 0;  // to connect, since it was last ready
     std::shared_ptr<connection> connection_;
     server_facts facts_;
+    std::uint64_t keeper_id_ = 0;
     std::shared_ptr<const std::string> why_down_ =
         std::make_shared<const std::string>("not connected yet");
     std::shared_ptr<const std::string> why_quarantined_;
@@ -409,6 +415,9 @@ public:
     }
     [[nodiscard]] bool ready() const noexcept override { return session_->ready(); }
     [[nodiscard]] bool starting() const noexcept override { return session_->starting(); }
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
+        return session_->keeper_id();
+    }
     [[nodiscard]] status snapshot() const override { return session_->snapshot(); }
 
 private:

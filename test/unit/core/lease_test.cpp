@@ -103,6 +103,10 @@ std::string verb_name(verb v) {
             return "acquire_fenced";
         case verb::raise_fence:
             return "raise_fence";
+        case verb::join_line:
+            return "join_line";
+        case verb::leave_line:
+            return "leave_line";
     }
     return "?";
 }

@@ -1,0 +1,177 @@
+#include "core/place.hpp"
+
+#include "core/validity.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::core {
+
+place::step place::join(time_point now) {
+    return begin(look::no, now);
+}
+
+place::step place::denied(time_point now) {
+    was_denied_ = attempting_;
+    attempting_ = false;
+    if (unanswered_ != 0) {
+        again_ = true;
+        return wait(news::none);
+    }
+    return begin(look::no, now);
+}
+
+place::step place::begin(look at_lock, time_point now) {
+    step what;
+    what.join = true;
+    what.ask_lock = at_lock == look::yes && !attempting_ && !watches_lock_;
+    joined_ = now;
+    again_ = false;
+    return ask(what);
+}
+
+place::step place::ask(const step& what) {
+    before_is_gone_ = lock_is_free_ = false;
+    unanswered_ = unsigned{what.join} + unsigned{what.ask_lock} + unsigned{what.ask_before};
+    step result = what;
+    result.until = joined_ + settings_.refresh;
+    return result;
+}
+
+place::step place::on_joined(const vote& v, time_point now) {
+    if (v.kind == vote_kind::granted) {
+        watches_before_ = watches_before_ && v.fence == before_;
+        before_ = v.fence;
+        is_first_ = before_ == 0;
+        first_since_ = is_first_ ? std::min(first_since_, now) : never;
+    }
+    return answered(v, now);
+}
+
+place::step place::on_before(const vote& v, time_point now) {
+    before_is_gone_ = v.kind == vote_kind::denied && v.holder == holder::nobody;
+    watches_before_ = !before_is_gone_;
+    return answered(v, now);
+}
+
+place::step place::on_lock(const vote& v, time_point now) {
+    lock_is_free_ = v.kind == vote_kind::denied && v.holder == holder::nobody;
+    watches_lock_ = !lock_is_free_;
+    lock_end_ = run_out(v.remaining, now);
+    return answered(v, now);
+}
+
+place::step place::answered(const vote& v, time_point now) {
+    failed_ = failed_ || v.kind == vote_kind::failed;
+    --unanswered_;
+    return unanswered_ == 0 ? settle(now) : wait(news::none);
+}
+
+/// All that was asked is answered.
+place::step place::settle(time_point now) {
+    if (failed_) {
+        return wait(news::broken);
+    }
+    if (attempting_) {
+        return wait(news::none);
+    }
+    if (again_) {
+        return begin(look::yes, now);
+    }
+    const bool looked = std::exchange(looks_, false);
+    const bool is_free = std::exchange(lock_is_free_, false);
+    if (!is_first_) {
+        was_denied_ = false;
+        if (std::exchange(before_is_gone_, false)) {
+            return begin(look::yes, now);
+        }
+        if (looked && is_free) {
+            return give_turn(news::turn);
+        }
+        if (!watches_before_) {
+            step what;
+            what.ask_before = true;
+            return ask(what);
+        }
+        return wait(news::wait);
+    }
+    if (was_denied_) {
+        return give_turn(news::on_its_own);
+    }
+    if (is_free) {
+        return give_turn(news::turn);
+    }
+    if (!watches_lock_) {
+        step what;
+        what.ask_lock = true;
+        return ask(what);
+    }
+    return wait(news::wait);
+}
+
+place::step place::give_turn(news what) {
+    attempting_ = true;
+    was_denied_ = false;
+    return wait(what);
+}
+
+place::step place::wait(news what) {
+    step result;
+    result.news = what;
+    result.until = unanswered_ == 0 ? std::min(joined_ + settings_.refresh, next_look())
+                                    : joined_ + settings_.refresh;
+    return result;
+}
+
+/// When the first does not wait any longer to be told of the lock.
+time_point place::next_look() const noexcept {
+    return is_first_ && !attempting_ ? std::min(first_since_ + settings_.refresh, lock_end_)
+                                     : never;
+}
+
+place::step place::lock_changed(time_point now) {
+    watches_lock_ = false;
+    lock_end_ = never;
+    if (attempting_ || !is_first_) {
+        return wait(news::none);
+    }
+    if (unanswered_ != 0) {
+        return changed(now);
+    }
+    return give_turn(news::turn);
+}
+
+place::step place::before_changed(time_point now) {
+    watches_before_ = false;
+    return changed(now);
+}
+
+place::step place::all_changed(time_point now) {
+    watches_before_ = watches_lock_ = false;
+    lock_end_ = never;
+    return changed(now);
+}
+
+place::step place::changed(time_point now) {
+    if (unanswered_ != 0) {
+        again_ = true;
+        return wait(news::none);
+    }
+    return attempting_ ? wait(news::none) : begin(look::yes, now);
+}
+
+place::step place::on_time(time_point now) {
+    if (unanswered_ != 0) {
+        return wait(now < joined_ + settings_.refresh ? news::none : news::broken);
+    }
+    if (now >= next_look()) {
+        return give_turn(news::turn);
+    }
+    if (now >= joined_ + settings_.refresh) {
+        looks_ = true;
+        return begin(look::yes, now);
+    }
+    return wait(news::none);
+}
+
+}  // namespace colock::core

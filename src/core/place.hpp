@@ -1,0 +1,113 @@
+#ifndef COLOCK_CORE_PLACE_HPP
+#define COLOCK_CORE_PLACE_HPP
+
+#include "core/time.hpp"
+#include "core/vote.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace colock::core {
+
+struct place_settings {
+    /// From one `join` to the next, which keeps the place. An answer may take as long; and the first waits for
+    /// as long to be told that the lock is free, before it tries without that.
+    duration refresh = milliseconds(250);
+
+    /// What a place is joined for: it outlives a few joins that are late.
+    [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
+};
+
+/// A place in the line of the processes that wait for a lock: a list at one instance, the line's keeper,
+/// with a ticket for each of them, a key that ends with its wait or its life. Who joins is told who is
+/// before it, and asks the keeper to be told when that one's ticket changes; the first asks so of the
+/// lock. So a release wakes one process, and not all of them. (As in a queue lock, where everybody spins on
+/// what the one before it will write: J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable
+/// Synchronization on Shared-Memory Multiprocessors", 1991.)
+///
+/// All of it is a hint, of when an attempt makes sense. Mutual exclusion does not depend on it; and if the
+/// keeper forgets, errs or is silent, it only ends in attempts too early or a little late.
+///
+/// It acts by being called: each member that takes `now` returns a step. Carry it out; then call what
+/// comes first, at the latest `on_time` at the time that it said.
+class place {
+public:
+    enum class news : std::uint8_t {
+        none,
+        wait,        ///< an attempt makes no sense before its turn
+        turn,        ///< the lock seems to be free: attempt now
+        on_its_own,  ///< it is the first, and was denied when it was its turn: it has to look for itself
+        broken,  ///< as that, and the place is kept no more
+    };
+
+    struct step {
+        bool join = false;        ///< send `join_line`
+        bool ask_lock = false;    ///< send `remaining` of the lock, to be told of its changes, too
+        bool ask_before = false;  ///< send `remaining` of the ticket of `before()`, likewise
+        place::news news = news::none;
+        time_point until = never;
+    };
+
+    explicit place(const place_settings& settings) noexcept : settings_(settings) {}
+
+    /// Joins the line.
+    step join(time_point now);
+
+    /// An attempt was denied, after its turn or before the place was joined: joins again.
+    step denied(time_point now);
+
+    /// The keeper's votes on what a step said to send; on `join_line` with the number of the one before
+    /// it as the fence.
+    step on_joined(const vote& v, time_point now);
+    step on_lock(const vote& v, time_point now);
+    step on_before(const vote& v, time_point now);
+
+    /// The keeper tells that something has happened to the lock; to the ticket of the one before it; or
+    /// that it may have happened to any key.
+    step lock_changed(time_point now);
+    step before_changed(time_point now);
+    step all_changed(time_point now);
+
+    step on_time(time_point now);
+
+    [[nodiscard]] const place_settings& settings() const noexcept { return settings_; }
+
+    /// Whether nobody was before it when it joined last.
+    [[nodiscard]] bool is_first() const noexcept { return is_first_; }
+
+    /// The number of the one before it when it joined last; 0 if there was none.
+    [[nodiscard]] std::uint64_t before() const noexcept { return before_; }
+
+private:
+    enum class look : bool { no, yes };
+
+    step begin(look at_lock, time_point now);
+    step ask(const step& what);
+    step answered(const vote& v, time_point now);
+    step settle(time_point now);
+    step changed(time_point now);
+    step wait(place::news what);
+    step give_turn(place::news what);
+    [[nodiscard]] time_point next_look() const noexcept;
+
+    place_settings settings_;
+    bool attempting_ = false;      // had its turn, or is on its own: the place is only kept
+    bool is_first_ = false;        // as it joined last
+    bool watches_before_ = false;  // the keeper will tell
+    bool watches_lock_ = false;
+    bool before_is_gone_ = false;  // as was answered last
+    bool lock_is_free_ = false;
+    bool looks_ = false;  // at the lock, even if others are before it: they may have died
+    bool was_denied_ = false;
+    bool failed_ = false;
+    bool again_ = false;       // something has changed since it asked
+    unsigned unanswered_ = 0;  // of what it asked
+    std::uint64_t before_ = 0;
+    time_point joined_{};
+    time_point first_since_ = never;
+    time_point lock_end_ = never;
+};
+
+}  // namespace colock::core
+
+#endif

@@ -1,0 +1,91 @@
+#ifndef COLOCK_RUNTIME_PLACE_IN_LINE_HPP
+#define COLOCK_RUNTIME_PLACE_IN_LINE_HPP
+
+#include "core/command.hpp"
+#include "core/place.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "instance/batch.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/timer_queue.hpp"
+
+#include <boost/intrusive/list_hook.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace colock::runtime {
+
+class engine;
+class lock_queue;
+
+/// Drives a `core::place`: the client's place in the line of those who wait for a key, on behalf of
+/// whoever is at the key in the client. Belongs to the key's queue until it `leave`s; kept alive by itself
+/// until the last vote has come.
+class place_in_line final : public instance::vote_receiver,
+                            public boost::intrusive::list_base_hook<
+                                boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+                            private timed {
+public:
+    /// Takes the place that `queue` then has, in the line that instance number `keeper` keeps.
+    static void take(lock_queue& queue, engine& owner, std::size_t keeper);
+
+    place_in_line(lock_queue& queue, engine& owner, std::size_t keeper);
+    ~place_in_line();
+
+    /// The latest that is known of it.
+    [[nodiscard]] core::place::news news() const noexcept { return news_; }
+
+    /// Whether no other client was before it when it joined last.
+    [[nodiscard]] bool is_first() const noexcept { return machine_.is_first(); }
+
+    /// An attempt was denied.
+    void on_denied();
+
+    /// Nobody of this client waits there any more.
+    void leave();
+
+    // From the engine:
+
+    void on_lock_changed(std::size_t index);
+    /// What `engine::watch` was told of.
+    void on_ticket_changed(std::size_t index);
+    void on_all_keys_changed(std::size_t index);
+    void on_instances_changed();
+    void on_abandon() noexcept;
+
+private:
+    enum class question : instance::command_tag { join, lock, before, leave };
+
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
+    [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
+    void on_time(core::time_point now) override;
+
+    [[nodiscard]] bool concerned_by(std::size_t index) const noexcept {
+        return queue_ != nullptr && index == keeper_;
+    }
+    void carry_out(const core::place::step& step, core::time_point now);
+    void ask(question what, core::verb verb, std::string_view key, core::time_point now);
+    void watch_before();
+    void stop_watching() noexcept;
+    void forget_if_over() noexcept;
+
+    engine& engine_;
+    std::shared_ptr<const lock_spec> spec_;
+    lock_queue* queue_;  // null once it has left
+    std::size_t keeper_;
+    std::uint64_t number_;
+    core::place machine_;
+    core::place::news news_ = core::place::news::none;
+    std::string ticket_;  // of the one before it, or the last that was
+    bool watching_ = false;
+    std::uint32_t pending_votes_ = 0;
+    std::shared_ptr<place_in_line> self_;  // until all is over
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,332 @@
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+// Clients that wait for the same lock stand in line, at one of the servers: see core::place.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+
+/// Would ask again after half a minute at the earliest.
+lock_options patient() {
+    lock_options options = with_ttl(1min);
+    options.retry.initial = options.retry.maximum = 1min;
+    return options;
+}
+
+/// Long before it would poll.
+constexpr auto soon = 5s;
+
+std::size_t length_of_line(servers& instances) {
+    std::size_t length = 0;
+    for (const redis_server& server : instances) {
+        length += std::stoul(server.command({"LLEN", "{x}:line"}).value());
+    }
+    return length;
+}
+
+/// The number of the server that keeps the line.
+std::size_t keeper_of(servers& instances) {
+    std::size_t i = 0;
+    while (!instances[i].has("{x}:line")) {
+        ++i;
+    }
+    return i;
+}
+
+struct scene : shared_servers<5> {
+    asio::any_io_executor executor;
+    client other;
+    lease held;
+
+    explicit scene(asio::any_io_executor e)
+        : executor(std::move(e)), other(executor, instances.config()) {}
+
+    asio::awaitable<void> hold() {
+        co_await all_ready(other);
+        held = co_await mutex(other, "x", patient()).acquire();
+    }
+
+    /// Until so many stand there.
+    asio::awaitable<void> line_is(std::size_t length) {
+        co_await async_wait_until([&] { return length_of_line(instances) == length; });
+    }
+};
+
+/// One that waits, with a client of its own.
+struct waiter {
+    client locks;
+    pending_acquire waiting;
+
+    explicit waiter(scene& s) : locks(s.executor, s.instances.config()) {}
+
+    asio::awaitable<void> start(const lock_options& options = patient()) {
+        co_await all_ready(locks);
+        waiting.start(mutex(locks, "x", options));
+    }
+    /// Until it stands behind `before` others, and nothing is under way.
+    asio::awaitable<void> stand_behind(scene& s, std::size_t before,
+                                       const lock_options& options = patient()) {
+        co_await start(options);
+        co_await s.line_is(before + 1);
+        co_await async_wait_until([this] { return idle(locks); });
+    }
+    [[nodiscard]] bool granted() const { return waiting.granted.valid(); }
+    asio::awaitable<void> give_up() {
+        waiting.signal.emit(asio::cancellation_type::terminal);
+        co_await async_wait_until([this] { return waiting.result.has_value(); });
+    }
+    asio::awaitable<void> release() { co_await waiting.granted.release(); }
+    [[nodiscard]] std::uint64_t attempts() const { return locks.counters().attempts; }
+};
+
+BOOST_AUTO_TEST_SUITE(line_test)
+
+BOOST_AUTO_TEST_CASE(one_by_one_in_the_order_in_which_they_came) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        std::array<waiter, 4> line{waiter(s), waiter(s), waiter(s), waiter(s)};
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await line[i].stand_behind(s, i);
+        }
+        const stopwatch all;
+        co_await s.held.release();
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await async_wait_until([&] { return line[i].granted(); });
+            BOOST_TEST(line[i].attempts() <= 3U);  // the first tries after a second without news
+            for (std::size_t later = i + 1; later != line.size(); ++later) {
+                BOOST_TEST(!line[later].granted());
+                BOOST_TEST(line[later].attempts() == 1U);  // the one before it joined
+            }
+            co_await line[i].release();
+        }
+        BOOST_TEST((all.elapsed() < soon));
+        for (waiter& each : line) {
+            co_await each.locks.close();
+        }
+        BOOST_TEST(s.instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(who_has_met_others_joins_before_it_tries) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        waiter first(s);
+        co_await first.stand_behind(s, 0);
+        waiter second(s);
+        co_await second.stand_behind(s, 1);
+        co_await s.held.release();
+        co_await async_wait_until([&] { return first.granted(); });
+        co_await async_wait_until([&] { return idle(first.locks); });  // and knows of the second
+        const std::uint64_t attempts = first.attempts();
+        co_await first.release();
+        first.waiting.start(mutex(first.locks, "x", patient()));
+        co_await async_wait_until([&] { return second.granted(); });
+        co_await s.line_is(1);
+        BOOST_TEST(first.attempts() == attempts);
+        co_await second.release();
+        co_await async_wait_until([&] { return first.granted(); });
+        BOOST_TEST(first.attempts() == attempts + 1);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await line[i].stand_behind(s, i);
+        }
+        co_await line[1].give_up();
+        co_await s.line_is(2);
+        const stopwatch waited;
+        co_await s.held.release();
+        co_await async_wait_until([&] { return line[0].granted(); });
+        co_await line[0].release();
+        co_await async_wait_until([&] { return line[2].granted(); });
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(whose_time_is_up_leaves) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        waiter first(s);
+        co_await first.stand_behind(s, 0);
+        waiter second(s);
+        co_await all_ready(second.locks);
+        BOOST_TEST(!(co_await mutex(second.locks, "x", patient()).try_acquire_for(300ms)));
+        co_await s.line_is(1);
+        // As one who knows of the others, and has not tried when its time is up.
+        BOOST_TEST(!(co_await mutex(second.locks, "x", patient()).try_acquire_for(300ms)));
+        BOOST_TEST(second.attempts() == 1U);
+        co_await s.line_is(1);
+        co_await first.give_up();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_next_of_a_client_takes_over_its_place) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        waiter first(s);
+        co_await first.stand_behind(s, 0);
+        pending_acquire next;
+        next.start(mutex(first.locks, "x", patient()));
+        waiter second(s);
+        co_await second.stand_behind(s, 1);
+        co_await first.give_up();
+        co_await s.held.release();
+        co_await async_wait_until([&] { return next.granted.valid(); });
+        BOOST_TEST(!second.granted());
+        co_await second.give_up();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_one_is_gone_past) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        {
+            asio::io_context context;
+            client dying(context.get_executor(), s.instances.config());
+            pending_acquire waiting;
+            waiting.start(mutex(dying, "x", with_ttl(10s)));
+            while (length_of_line(s.instances) == 0) {
+                context.run_for(10ms);
+            }
+        }
+        waiter second(s);
+        co_await second.stand_behind(s, 1, with_ttl(10s));
+        const stopwatch waited;
+        co_await s.held.release();
+        co_await async_wait_until([&] { return second.granted(); });
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_keeper_dies) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        std::array<waiter, 2> line{waiter(s), waiter(s)};
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await line[i].stand_behind(s, i, with_ttl(10s));
+        }
+        redis_server& keeper = s.instances[keeper_of(s.instances)];
+        keeper.kill();
+        const stopwatch waited;
+        co_await s.held.release();
+        for (int i = 0; i != 2; ++i) {
+            co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
+            co_await line[line[0].granted() ? 0 : 1].release();
+        }
+        BOOST_TEST((waited.elapsed() < soon));
+        keeper.restart();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        std::array<waiter, 2> line{waiter(s), waiter(s)};
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await line[i].stand_behind(s, i, with_ttl(10s));
+        }
+        redis_server& keeper = s.instances[keeper_of(s.instances)];
+        keeper.pause();
+        const stopwatch waited;
+        co_await s.held.release();
+        for (int i = 0; i != 2; ++i) {
+            co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
+            co_await line[line[0].granted() ? 0 : 1].release();
+        }
+        BOOST_TEST((waited.elapsed() < soon));
+        keeper.resume();
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_keeper_forgets) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        std::array<waiter, 2> line{waiter(s), waiter(s)};
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await line[i].stand_behind(s, i);
+        }
+        const std::size_t keeper = keeper_of(s.instances);
+        s.instances[keeper].command({"FLUSHALL"});
+        co_await s.line_is(2);  // both have joined again
+        const stopwatch waited;
+        co_await s.held.release();
+        for (int i = 0; i != 2; ++i) {
+            co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
+            co_await line[line[0].granted() ? 0 : 1].release();
+        }
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(without_the_right_to_keep_lists_it_polls) {
+    run_test([]() -> asio::awaitable<void> {
+        servers one(1);
+        one[0].command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "&*", "+@all", "-@list"});
+        config other_user = one.config();
+        other_user.instances = {"redis://ann:x@127.0.0.1:" + std::to_string(one[0].port())};
+        const auto executor = co_await asio::this_coro::executor;
+        client other(executor, one.config());
+        client locks(executor, other_user);
+        lease held = co_await mutex(other, "x").acquire();
+        pending_acquire waiting;
+        waiting.start(mutex(locks, "x"));
+        co_await async_wait_until([&] { return locks.counters().contended >= 3; });
+        BOOST_TEST(executed(one[0], "rpush") == 0U);
+        co_await held.release();
+        co_await async_wait_until([&] { return waiting.granted.valid(); });
+    }());
+}
+
+/// Lets go, and takes it again before anybody else can have heard of it.
+asio::awaitable<void> take_again_and_again(client& locks, const bool& enough) {
+    const mutex lock(locks, "x", with_ttl(10s));
+    while (!enough) {
+        const lease held = co_await lock.acquire();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(who_takes_it_again_and_again_lets_others_in) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await all_ready(s.other);
+        bool enough = false;
+        const auto greedy = co_await start(take_again_and_again(s.other, enough));
+        waiter modest(s);
+        co_await all_ready(modest.locks);
+        for (int i = 0; i != 5; ++i) {
+            modest.waiting.start(mutex(modest.locks, "x", patient()));
+            co_await async_wait_until([&] { return modest.granted(); });
+            BOOST_TEST(!greedy->done);
+            co_await modest.release();
+        }
+        enough = true;
+        co_await async_wait_until([&] { return greedy->done; });
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

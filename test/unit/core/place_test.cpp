@@ -1,0 +1,273 @@
+#include "core/place.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace colock::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr time_point start{1000h};
+
+/// A place that is refreshed every 250 ms.
+struct scene {
+    place p{place_settings{}};
+    time_point now = start;
+
+    /// What a step says, as text: "join", "lock", "before" for what to send, and the news; with the time
+    /// until which to wait, in ms from the start.
+    static std::string text_of(const place::step& s) {
+        std::string result;
+        const auto add = [&result](bool wanted, const char* word) {
+            result += wanted ? std::string(result.empty() ? "" : " ") + word : "";
+        };
+        add(s.join, "join");
+        add(s.ask_lock, "lock");
+        add(s.ask_before, "before");
+        add(s.news == place::news::wait, "WAIT");
+        add(s.news == place::news::turn, "TURN");
+        add(s.news == place::news::on_its_own, "ON ITS OWN");
+        add(s.news == place::news::broken, "BROKEN");
+        const auto until = std::chrono::duration_cast<milliseconds>(s.until - start).count();
+        return result + "@" + std::to_string(until);
+    }
+
+    std::string joined(std::uint64_t before) {
+        return text_of(p.on_joined(vote::granted(before), now));
+    }
+    std::string before_there() {
+        return text_of(p.on_before(vote::denied(holder::another, 900ms), now));
+    }
+    std::string before_gone() {
+        return text_of(p.on_before(vote::denied(holder::nobody, 0ms), now));
+    }
+    std::string lock_held(milliseconds remaining = 10s) {
+        return text_of(p.on_lock(vote::denied(holder::another, remaining), now));
+    }
+    std::string lock_free() { return text_of(p.on_lock(vote::denied(holder::nobody, 0ms), now)); }
+    std::string failed() {
+        return text_of(p.on_joined(vote::failed(failure::connection_lost), now));
+    }
+    std::string join() { return text_of(p.join(now)); }
+    std::string denied() { return text_of(p.denied(now)); }
+    std::string lock_changed() { return text_of(p.lock_changed(now)); }
+    std::string before_changed() { return text_of(p.before_changed(now)); }
+    std::string all_changed() { return text_of(p.all_changed(now)); }
+    std::string timer() { return text_of(p.on_time(now)); }
+    void at(milliseconds time) { now = start + time; }
+
+    /// Behind another one, and watching it.
+    void stand_behind() {
+        join();
+        joined(7);
+        BOOST_TEST_REQUIRE(before_there() == "WAIT@250");
+    }
+
+    /// The first, and watching the lock.
+    void stand_first() {
+        join();
+        joined(0);
+        BOOST_TEST_REQUIRE(lock_held() == "WAIT@250");
+    }
+};
+
+BOOST_AUTO_TEST_SUITE(place_test)
+
+BOOST_AUTO_TEST_CASE(from_the_end_of_the_line_to_the_turn) {
+    scene s;
+    BOOST_TEST(s.join() == "join@250");
+    BOOST_TEST(s.joined(7) == "before@250");
+    BOOST_TEST(s.p.before() == 7U);
+    BOOST_TEST(s.before_there() == "WAIT@250");
+    s.at(90ms);
+    BOOST_TEST(s.before_changed() == "join lock@340");
+    BOOST_TEST(s.joined(0) == "@340");
+    BOOST_TEST(s.lock_held() == "WAIT@340");
+    s.at(95ms);
+    BOOST_TEST(s.lock_changed() == "TURN@340");
+}
+
+BOOST_AUTO_TEST_CASE(alone_and_the_lock_is_free) {
+    scene s;
+    s.join();
+    BOOST_TEST(s.joined(0) == "lock@250");
+    BOOST_TEST(s.lock_free() == "TURN@250");
+}
+
+BOOST_AUTO_TEST_CASE(the_one_before_goes_while_it_is_asked_for) {
+    scene s;
+    s.join();
+    s.joined(7);
+    BOOST_TEST(s.before_gone() == "join lock@250");
+    s.joined(0);
+    BOOST_TEST(s.lock_free() == "TURN@250");
+}
+
+BOOST_AUTO_TEST_CASE(another_is_before_it_than_was) {
+    scene s;
+    s.stand_behind();
+    s.before_changed();
+    s.lock_held();
+    BOOST_TEST(s.joined(5) == "before@250");
+    BOOST_TEST(s.p.before() == 5U);
+    BOOST_TEST(s.before_there() == "WAIT@250");
+}
+
+BOOST_AUTO_TEST_CASE(changes_of_the_lock_are_for_the_first) {
+    scene s;
+    s.stand_behind();
+    BOOST_TEST(s.lock_changed() == "@250");
+}
+
+BOOST_AUTO_TEST_CASE(a_change_while_it_asks_is_not_lost) {
+    scene s;
+    s.stand_behind();
+    s.at(250ms);
+    BOOST_TEST(s.timer() == "join lock@500");
+    BOOST_TEST(s.before_changed() == "@500");
+    BOOST_TEST(s.lock_held() == "@500");
+    BOOST_TEST(s.joined(7) == "join@500");  // again; the lock is watched
+    BOOST_TEST(s.joined(0) == "WAIT@500");
+    BOOST_TEST(s.lock_changed() == "TURN@500");
+}
+
+BOOST_AUTO_TEST_CASE(the_lock_changes_while_the_first_asks) {
+    scene s;
+    s.stand_first();
+    BOOST_TEST(s.all_changed() == "join lock@250");
+    BOOST_TEST(s.lock_changed() == "@250");
+    BOOST_TEST(s.joined(0) == "@250");
+    BOOST_TEST(s.lock_held() == "join@250");  // what it says came after the change
+    BOOST_TEST(s.joined(0) == "WAIT@250");
+}
+
+BOOST_AUTO_TEST_CASE(the_first_is_not_told_and_tries) {
+    scene s;
+    s.stand_first();
+    s.at(250ms);
+    BOOST_TEST(s.timer() == "TURN@250");
+    BOOST_TEST(s.timer() == "join@500");  // to keep its place
+}
+
+BOOST_AUTO_TEST_CASE(the_place_is_kept_by_joining_again) {
+    scene s;
+    s.stand_behind();
+    s.at(100ms);
+    BOOST_TEST(s.timer() == "@250");
+    s.at(250ms);
+    BOOST_TEST(s.timer() == "join lock@500");
+    s.joined(7);
+    BOOST_TEST(s.lock_held() == "WAIT@500");
+    s.at(500ms);
+    BOOST_TEST(s.timer() == "join@750");  // the lock is watched since
+    BOOST_TEST(s.joined(7) == "WAIT@750");
+}
+
+BOOST_AUTO_TEST_CASE(whoever_finds_the_lock_free_goes_past_the_dead) {
+    scene s;
+    s.stand_behind();
+    s.at(250ms);
+    s.timer();
+    s.joined(7);
+    BOOST_TEST(s.lock_free() == "TURN@500");
+}
+
+BOOST_AUTO_TEST_CASE(not_so_in_the_moment_between_two_of_the_line) {
+    scene s;
+    s.stand_behind();
+    s.before_changed();
+    s.lock_free();
+    s.joined(5);
+    BOOST_TEST(s.before_there() == "WAIT@250");
+}
+
+BOOST_AUTO_TEST_CASE(the_end_of_the_ttl_needs_no_telling) {
+    scene s;
+    s.join();
+    s.joined(0);
+    BOOST_TEST(s.lock_held(30ms) == "WAIT@31");
+    s.at(31ms);
+    BOOST_TEST(s.timer() == "TURN@250");
+}
+
+BOOST_AUTO_TEST_CASE(denied_before_it_joined) {
+    scene s;
+    BOOST_TEST(s.denied() == "join@250");
+    BOOST_TEST(s.joined(0) == "lock@250");
+    BOOST_TEST(s.lock_held() == "WAIT@250");
+}
+
+BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
+    scene s;
+    s.stand_first();
+    s.lock_changed();
+    BOOST_TEST(s.denied() == "join@250");
+    BOOST_TEST(s.joined(0) == "ON ITS OWN@250");
+    BOOST_TEST(s.lock_changed() == "@250");
+    BOOST_TEST(s.before_changed() == "@250");
+    s.at(250ms);
+    BOOST_TEST(s.timer() == "join@500");  // only to keep the place
+    BOOST_TEST(s.joined(0) == "@500");
+}
+
+BOOST_AUTO_TEST_CASE(denied_at_its_turn_with_others_before_it) {
+    scene s;
+    s.stand_behind();
+    s.at(250ms);
+    s.timer();
+    s.joined(7);
+    s.lock_free();  // its turn
+    BOOST_TEST(s.denied() == "join@500");
+    BOOST_TEST(s.joined(7) == "WAIT@500");
+    s.before_changed();
+    s.lock_held();
+    BOOST_TEST(s.joined(0) == "WAIT@500");  // as if it had never been denied
+}
+
+BOOST_AUTO_TEST_CASE(denied_while_it_keeps_its_place) {
+    scene s;
+    s.stand_first();
+    s.lock_changed();
+    s.at(250ms);
+    s.timer();
+    BOOST_TEST(s.denied() == "@500");
+    BOOST_TEST(s.joined(0) == "join lock@500");
+    s.lock_held();
+    BOOST_TEST(s.joined(0) == "ON ITS OWN@500");
+}
+
+BOOST_AUTO_TEST_CASE(all_keys_may_have_changed) {
+    scene s;
+    s.stand_first();
+    BOOST_TEST(s.all_changed() == "join lock@250");
+    s.joined(0);
+    BOOST_TEST(s.lock_free() == "TURN@250");
+}
+
+BOOST_AUTO_TEST_CASE(a_keeper_that_fails_or_is_silent) {
+    scene s;
+    s.join();
+    BOOST_TEST(s.failed() == "BROKEN@250");
+
+    scene t;
+    t.stand_behind();
+    t.at(250ms);
+    t.timer();
+    t.at(499ms);
+    BOOST_TEST(t.timer() == "@500");
+    t.at(500ms);
+    BOOST_TEST(t.timer() == "BROKEN@500");
+}
+
+BOOST_AUTO_TEST_CASE(a_ticket_outlives_some_joins) {
+    BOOST_TEST((place_settings{}.ttl() >= 3 * place_settings{}.refresh));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::core

@@ -77,6 +77,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtim
     spec->lease.instances = engine.instance_count();
     spec->lease.ttl = options.ttl;
     spec->lease.renew_interval = options.renew_interval();
+    spec->lease.spread_renewals = true;
     spec->lease.max_hold = options.max_hold;
     spec->lease.drift = engine.settings().drift;
     spec->lease.fencing = options.fencing;

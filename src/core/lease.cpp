@@ -30,6 +30,11 @@ lease::action lease::hold(time_point sent, time_point valid_until, time_point no
     settings.instances = settings_->instances;
     settings.ttl = settings_->ttl;
     settings.interval = settings_->renew_interval;
+    if (settings_->spread_renewals) {
+        std::uint64_t random = seed_;
+        settings.first =
+            backoff{settings.interval, settings.interval}.delay(0, next_random(random));
+    }
     settings.drift = settings_->drift;
     settings.instance_timeout = settings_->instance_timeout;
     settings.max_hold = settings_->max_hold;

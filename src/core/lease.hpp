@@ -25,6 +25,9 @@ struct lease_settings {
     duration ttl{};
     /// From one renewal to the next; 0 = never renew.
     duration renew_interval{};
+    /// Whether the first renewal comes at a random moment of the second half of its interval: so that leases
+    /// which were taken together are not renewed together for ever after.
+    bool spread_renewals = false;
     /// From the grant on; 0 = unlimited.
     duration max_hold{};
     drift_bound drift;

@@ -19,7 +19,9 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
       valid_until_(valid_until),
       notice_(loss_notice(settings.ttl)),
       next_renewal_(settings.interval > duration::zero()
-                        ? sent_of(valid_until, settings) + settings.interval
+                        ? sent_of(valid_until, settings) + (settings.first > duration::zero()
+                                                                ? settings.first
+                                                                : settings.interval)
                         : never),
       round_ttl_(settings.ttl) {}
 

@@ -28,6 +28,8 @@ struct renew_settings {
     duration ttl{};
     /// From one renewal to the next; 0 = never renew.
     duration interval{};
+    /// From the grant to the first renewal; 0 = `interval`.
+    duration first{};
     drift_bound drift;
     duration instance_timeout{};
     /// From the grant on; 0 = unlimited.

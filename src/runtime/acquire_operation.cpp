@@ -92,7 +92,8 @@ void acquire_operation::begin() {
         if (deadline_ != core::time_point::min()) {
             wait(deadline_);
         }
-    } else if ((queue_->place() != nullptr || engine_.crowds().expected_at(spec_->key_hash)) &&
+    } else if ((queue_->place() != nullptr ||
+                engine_.crowds().expected_at(spec_->key_hash, engine_.recent_time())) &&
                join_line()) {
         wait_for_turn();
     } else if (queue_->next_attempt() > engine_.recent_time()) {

@@ -1,6 +1,8 @@
 #ifndef COLOCK_RUNTIME_CROWDS_HPP
 #define COLOCK_RUNTIME_CROWDS_HPP
 
+#include "core/time.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,27 +17,35 @@ namespace colock::runtime {
 /// an attempt too early.
 class crowds {
 public:
-    /// The client is about to try for a key that it does not have: whether to look for a line first. Who has
-    /// tried and never met anybody looks now and then as well.
-    [[nodiscard]] bool expected_at(std::size_t key_hash) noexcept {
+    /// The client is about to try for a key that it does not have: whether to look for a line first. Who tries
+    /// time and again and never meets anybody looks now and then as well.
+    [[nodiscard]] bool expected_at(std::size_t key_hash, core::time_point now) noexcept {
         entry& known = entries_[key_hash % entries_.size()];
         if (known.key_hash != key_hash) {
-            known = {key_hash, 0, false};
+            known = {key_hash, now, 0, false};
+        } else if (!known.others && ++known.tries > tries_between_looks &&
+                   now - known.looked > between_looks) {
+            known.looked = now;
+            known.tries = 0;
+            return true;
         }
-        return known.others || ++known.tries % tries_between_looks == 0;
+        return known.others;
     }
 
     /// Others wait for that key, or do not.
-    void note(std::size_t key_hash, bool others) noexcept {
-        entries_[key_hash % entries_.size()] = {key_hash, 0, others};
+    void note(std::size_t key_hash, bool others, core::time_point now) noexcept {
+        entries_[key_hash % entries_.size()] = {key_hash, now, 0, others};
     }
 
 private:
+    // A look is a round trip more; and what looks for others sees none, mostly.
     static constexpr std::uint32_t tries_between_looks = 64;
+    static constexpr core::duration between_looks = core::milliseconds(250);
 
     struct entry {
         std::size_t key_hash = 0;
-        std::uint32_t tries = 0;
+        core::time_point looked{};
+        std::uint32_t tries = 0;  // since then
         bool others = false;
     };
 

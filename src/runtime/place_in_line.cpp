@@ -79,7 +79,7 @@ void place_in_line::carry_out(const core::place::step& step, core::time_point no
     news_ = step.news;
     acquire_operation* const waiting = queue_->attempting();
     if (news_ == core::place::news::wait) {
-        engine_.crowds().note(spec_->key_hash, true);
+        engine_.crowds().note(spec_->key_hash, true, now);
     } else if (news_ == core::place::news::broken) {
         leave();
     }
@@ -93,7 +93,7 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
     const core::time_point now = engine_.recent_time();
     if (what == question::leave) {
         if (vote.kind == core::vote_kind::granted) {
-            engine_.crowds().note(spec_->key_hash, vote.fence != 0);
+            engine_.crowds().note(spec_->key_hash, vote.fence != 0, now);
         }
     } else if (queue_ != nullptr) {
         switch (what) {

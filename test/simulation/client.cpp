@@ -161,6 +161,7 @@ spec client::some_spec(const std::string& key) {
     s.lease.instances = servers_.size();
     s.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
     s.lease.renew_interval = random.chance(0.15) ? duration{} : duration(s.lease.ttl / 3);
+    s.lease.spread_renewals = true;
     s.lease.max_hold =
         random.chance(0.1) ? random.between(s.lease.ttl / 2, s.lease.ttl * 3) : duration{};
     s.lease.drift = world_.profile().drift;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -193,6 +194,24 @@ BOOST_AUTO_TEST_CASE(tags_tell_what_was_sent) {
     BOOST_TEST((lease_tag::from(lease_tag(purpose::heal).value()).purpose() == purpose::heal));
     const auto ask = lease::ask_remaining(2);
     BOOST_TEST((ask.verb == verb::remaining && ask.target == 2));
+}
+
+// Those that were taken together are not renewed together.
+BOOST_AUTO_TEST_CASE(first_renewals_are_spread_over_half_an_interval) {
+    lease_settings spread = settings;
+    spread.spread_renewals = true;
+    std::set<time_point> times;
+    for (std::uint64_t seed = 0; seed != 100; ++seed) {
+        lease machine(spread, seed);
+        machine.start(0);
+        const auto action = machine.hold(at(0ms), at(988ms), at(10ms), 0);
+        BOOST_TEST((action.kind == lease::action::kind_type::wait));
+        BOOST_TEST((action.time >= at(150ms)));
+        BOOST_TEST((action.time <= at(300ms)));
+        times.insert(action.time);
+    }
+    BOOST_TEST(times.size() > 90U);
+    BOOST_TEST((*times.rbegin() - *times.begin() > 100ms));
 }
 
 // An attempt that is given back.

@@ -75,7 +75,6 @@ std::shared_ptr<engine> engine::make(boost::asio::any_io_executor executor,
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<engine_registry>(context).add(result);
     result->instances_ = make_instances(result->executor_, *result);
-    result->keeps_lines_.assign(result->instances_.size(), true);
     for (const auto& one : result->instances_) {
         one->start();
     }
@@ -120,8 +119,7 @@ bool engine::starting() const {
                                        [](const auto& one) { return one->starting(); });
 }
 
-void engine::on_state_change(std::size_t index) {
-    keeps_lines_[index] = true;
+void engine::on_state_change(std::size_t /*index*/) {
     const bool had_quorum = has_quorum_;
     const auto ready = std::count_if(instances_.begin(), instances_.end(),
                                      [](const auto& one) { return one->ready(); });
@@ -155,7 +153,7 @@ std::optional<std::size_t> engine::keeper_of(std::string_view key) const noexcep
 }
 
 bool engine::can_keep_line(std::size_t index) const noexcept {
-    return has_quorum_ && keeps_lines_[index] && instances_[index]->keeper_id() != 0;
+    return has_quorum_ && instances_[index]->keeper_id() != 0;
 }
 
 void engine::on_pending(std::size_t /*index*/) {

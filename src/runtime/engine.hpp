@@ -208,8 +208,6 @@ public:
     /// The instance that keeps the line of those who wait for a key; nothing if none can.
     [[nodiscard]] std::optional<std::size_t> keeper_of(std::string_view key) const noexcept;
     [[nodiscard]] bool can_keep_line(std::size_t index) const noexcept;
-    /// It has refused to, and is not to be asked again before it is back from where it may go.
-    void keeps_no_lines(std::size_t index) { keeps_lines_[index] = false; }
 
     /// Tells the place what becomes of that ticket. The name stays where it is until `stop_watching`.
     void watch(std::string_view ticket, place_in_line& place) { watched_[ticket] = &place; }
@@ -278,7 +276,6 @@ private:
     boost::intrusive::list<lease_state, boost::intrusive::constant_time_size<false>> leases_;
 
     runtime::crowds crowds_;
-    std::vector<bool> keeps_lines_;  // per instance
     boost::intrusive::list<place_in_line, boost::intrusive::constant_time_size<false>> places_;
     std::unordered_map<std::string_view, place_in_line*> watched_;
 

@@ -12,6 +12,9 @@
 namespace colock::runtime {
 namespace {
 
+/// Not the engine's time of its turn: who waits to be told may have slept for long since.
+using clock = std::chrono::steady_clock;
+
 core::place_settings settings_for(const lock_spec& spec) {
     core::place_settings settings;
     settings.refresh = std::clamp<core::duration>(spec.retry.maximum, std::chrono::milliseconds(50),
@@ -31,7 +34,7 @@ void place_in_line::take(lock_queue& queue, engine& owner, std::size_t keeper) {
     made->self_ = made;
     owner.add(*made);
     queue.set_place(made.get());
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = clock::now();
     made->carry_out(made->machine_.join(now), now);
 }
 
@@ -90,7 +93,7 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
                             const core::vote& vote) {
     --pending_votes_;
     const auto what = static_cast<question>(tag);
-    const core::time_point now = engine_.recent_time();
+    const core::time_point now = clock::now();
     if (what == question::leave) {
         if (vote.kind == core::vote_kind::granted) {
             engine_.crowds().note(spec_->key_hash, vote.fence != 0, now);
@@ -98,9 +101,6 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
     } else if (queue_ != nullptr) {
         switch (what) {
             case question::join:
-                if (vote.reason == core::failure::server_error) {
-                    engine_.keeps_no_lines(keeper_);
-                }
                 carry_out(machine_.on_joined(vote, now), now);
                 break;
             case question::lock:
@@ -125,14 +125,14 @@ void place_in_line::on_time(core::time_point now) {
 }
 
 void place_in_line::on_denied() {
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = clock::now();
     news_ = core::place::news::none;
     carry_out(machine_.denied(now), now);
 }
 
 void place_in_line::on_lock_changed(std::size_t index) {
     if (concerned_by(index)) {
-        const core::time_point now = engine_.recent_time();
+        const core::time_point now = clock::now();
         carry_out(machine_.lock_changed(now), now);
     }
 }
@@ -140,7 +140,7 @@ void place_in_line::on_lock_changed(std::size_t index) {
 void place_in_line::on_ticket_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
-        const core::time_point now = engine_.recent_time();
+        const core::time_point now = clock::now();
         carry_out(machine_.before_changed(now), now);
     }
 }
@@ -148,7 +148,7 @@ void place_in_line::on_ticket_changed(std::size_t index) {
 void place_in_line::on_all_keys_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
-        const core::time_point now = engine_.recent_time();
+        const core::time_point now = clock::now();
         carry_out(machine_.all_changed(now), now);
     }
 }
@@ -157,7 +157,7 @@ void place_in_line::on_instances_changed() {
     if (queue_ != nullptr && !engine_.can_keep_line(keeper_)) {
         core::place::step end;
         end.news = core::place::news::broken;
-        carry_out(end, engine_.recent_time());
+        carry_out(end, clock::now());
     }
 }
 
@@ -165,7 +165,7 @@ void place_in_line::leave() {
     std::exchange(queue_, nullptr)->set_place(nullptr);
     stop_watching();
     engine_.stop_waiting(*this);
-    ask(question::leave, core::verb::leave_line, spec_->key, engine_.recent_time());
+    ask(question::leave, core::verb::leave_line, spec_->key, clock::now());
 }
 
 /// Not called before an answer to the last time, so that nobody refers to the old name.

@@ -160,6 +160,27 @@ BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
     }());
 }
 
+// Longer than an answer may take: nothing is too late for that.
+BOOST_AUTO_TEST_CASE(after_a_long_sleep) {
+    run_test([]() -> asio::awaitable<void> {
+        scene s(co_await asio::this_coro::executor);
+        co_await s.hold();
+        std::array<waiter, 2> line{waiter(s), waiter(s)};
+        for (std::size_t i = 0; i != line.size(); ++i) {
+            co_await line[i].stand_behind(s, i);
+        }
+        const stopwatch slept;
+        co_await async_wait_until([&] { return slept.elapsed() > 2 * config().instance_timeout; });
+        const stopwatch waited;
+        co_await s.held.release();
+        for (waiter& each : line) {
+            co_await async_wait_until([&] { return each.granted(); });
+            co_await each.release();
+        }
+        BOOST_TEST((waited.elapsed() < soon));
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(whose_time_is_up_leaves) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);

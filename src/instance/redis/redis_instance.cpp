@@ -125,6 +125,9 @@ private:
     /// Sends those for which there is no reason not to.
     void send_some(const std::vector<submission>& commands, script_form form,
                    core::time_point now) {
+        if (commands.empty()) {
+            return;
+        }
         const auto admitted = std::make_shared<batch>();
         for (const submission& one : commands) {
             const core::failure refusal = refuse(one, now);

@@ -158,7 +158,10 @@ BOOST_AUTO_TEST_CASE(fault_30_half_open_connection_is_noticed_in_time) {
             const auto result = co_await held.release();
             BOOST_TEST((result == release_result::released));
             co_await settled(locks);
-            BOOST_TEST(five.keys() == 0U);
+            // But perhaps a ticket of a line, which that server has set and we could not delete.
+            const stopwatch left;
+            co_await async_wait_until([&] { return five.keys() == 0; });
+            BOOST_TEST((left.elapsed() < 2s));
         }());
     }
 }

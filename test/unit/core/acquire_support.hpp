@@ -54,6 +54,12 @@ inline acquire::event timer() {
 inline acquire::event wake() {
     return acquire::event::wake();
 }
+inline acquire::event parked() {
+    return acquire::event::parked();
+}
+inline acquire::event unparked() {
+    return acquire::event::unparked();
+}
 inline acquire::event cancel() {
     return acquire::event::cancel();
 }

@@ -336,6 +336,54 @@ BOOST_AUTO_TEST_CASE(a_wake_ends_the_wait_and_nothing_else) {
                   });
 }
 
+// Somebody else knows better when to try again.
+
+/// One that has been denied at 2 ms, and parked at 3 ms.
+acquire parked_machine(acquire_settings settings = five()) {
+    settings.instances = 1;
+    acquire machine(settings, acquire_seed);
+    const std::string until = settings.deadline == never ? "never" : in_ms(settings.deadline);
+    play(machine, {
+                      {0ms, start(),
+                       settings.deadline == never ? "attempt; wait 50" : "attempt; wait " + until},
+                      {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
+                      {3ms, parked(), "wait " + until},
+                  });
+    BOOST_TEST(machine.backing_off());
+    BOOST_TEST(machine.asks_remaining(0));
+    return machine;
+}
+
+BOOST_AUTO_TEST_CASE(a_parked_one_waits_to_be_woken) {
+    acquire machine = parked_machine();
+    play(machine, {
+                      {40ms, timer(), "wait never"},
+                      {41ms, rest(0, 10ms), "wait never"},
+                      {42ms, changed(0), "wait never"},
+                      {43ms, wake(), "attempt; wait 93"},
+                      {43ms, parked(), "wait 93"},  // too late for this attempt
+                      {44ms, granted(0), "granted 1031"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_parked_no_more_backs_off) {
+    acquire machine = parked_machine();
+    play(machine, {
+                      {40ms, unparked(), "wait " + in_ms(40ms + pause(2))},
+                      {41ms, unparked(), "wait " + in_ms(40ms + pause(2))},
+                      {41ms, changed(0), "attempt; wait 91"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_parked_one_ends_as_any_other) {
+    acquire cancelled = parked_machine();
+    play(cancelled, {{40ms, cancel(), "failed cancelled"}});
+    acquire_settings settings = five();
+    settings.deadline = at(30ms);
+    acquire late = parked_machine(settings);
+    play(late, {{29ms, timer(), "wait 30"}, {30ms, wake(), "failed contended"}});
+}
+
 // The end of all waiting.
 
 BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {

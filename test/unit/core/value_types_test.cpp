@@ -2,6 +2,7 @@
 #include "core/command.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
+#include "core/stable_hash.hpp"
 #include "core/vote.hpp"
 
 #include "unit/core/script.hpp"
@@ -36,6 +37,10 @@ static_assert(std::is_trivially_copyable_v<acquire::action> && sizeof(acquire::a
 static_assert(std::is_trivially_copyable_v<renew::action> && sizeof(renew::action) <= 40);
 static_assert(std::is_trivially_copyable_v<release::action> && sizeof(release::action) <= 32);
 static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 64);
+
+// Processes agree on it: the published values.
+static_assert(stable_hash("") == 0xcbf29ce484222325U && stable_hash("a") == 0xaf63dc4c8601ec8cU &&
+              stable_hash("foobar") == 0x85944171f73967e8U);
 
 // One vote per command: small. A machine per lock operation: not large.
 static_assert(sizeof(vote) <= 32);

@@ -232,7 +232,7 @@ void engine::turn() {
         schedule_turn();
     }
     send_batch();
-    if (closing_ && !closed_ && statistics_.releasing == 0 && places_.empty()) {
+    if (closing_ && !closed_ && statistics_.releasing == 0) {
         finish_closing(close_operation::outcome_type::closed);
     }
 }
@@ -311,12 +311,6 @@ void engine::release_ended() {
     }
 }
 
-void engine::place_ended() noexcept {
-    if (closing_) {
-        schedule_turn();
-    }
-}
-
 void engine::close() {
     if (closing_ || dead()) {
         return;
@@ -336,8 +330,7 @@ void engine::close() {
 
 void engine::on_time(core::time_point /*now*/) {
     if (!closed_) {
-        finish_closing(statistics_.releasing == 0 ? close_operation::outcome_type::closed
-                                                  : close_operation::outcome_type::unanswered);
+        finish_closing(close_operation::outcome_type::unanswered);
     }
 }
 

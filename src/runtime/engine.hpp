@@ -201,7 +201,6 @@ public:
     void add(acquire_operation& running) { acquiring_.push_back(running); }
     void add(lease_state& lease) { leases_.push_back(lease); }
     void add(place_in_line& place) { places_.push_back(place); }
-    void place_ended() noexcept;
 
     [[nodiscard]] runtime::crowds& crowds() noexcept { return crowds_; }
 

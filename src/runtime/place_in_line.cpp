@@ -95,6 +95,7 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
     const auto what = static_cast<question>(tag);
     const core::time_point now = clock::now();
     if (what == question::leave) {
+        engine_.release_ended();
         if (vote.kind == core::vote_kind::granted) {
             engine_.crowds().note(spec_->key_hash, vote.fence != 0, now);
         }
@@ -165,6 +166,7 @@ void place_in_line::leave() {
     std::exchange(queue_, nullptr)->set_place(nullptr);
     stop_watching();
     engine_.stop_waiting(*this);
+    engine_.release_started();
     ask(question::leave, core::verb::leave_line, spec_->key, clock::now());
 }
 
@@ -185,7 +187,6 @@ void place_in_line::stop_watching() noexcept {
 void place_in_line::forget_if_over() noexcept {
     if (queue_ == nullptr && pending_votes_ == 0) {
         unlink();
-        engine_.place_ended();
         const auto dying = std::move(self_);
     }
 }

@@ -76,8 +76,8 @@ public:
             changed,    ///< at an instance that told, something has happened to the key
             timer,      ///< the time to wait for has come
             wake,       ///< an instance came back, or the lock may be free: do not wait longer
-            parked,  ///< somebody knows better when to try again, and will `wake` it: until then, wait
-            unparked,  ///< nobody does any more
+            parked,     ///< somebody else knows when to try again, and will `wake` it
+            unparked,   ///< nobody does any more
             cancel,
         };
         kind_type kind = kind_type::done;

@@ -133,8 +133,8 @@ void acquire_operation::on_place(core::place::news news) {
         if (news == place::news::turn || news == place::news::on_its_own) {
             start_attempts();
         } else if (news == place::news::broken) {
-            stage_ = stage::
-                stepping_aside;  // for a random time, or all who waited would be there at once
+            // For a random time, or all who waited would be there at once.
+            stage_ = stage::stepping_aside;
             wait(engine_.recent_time() + spec_->retry.delay(0, engine_.next_seed()));
         }
     } else if (stage_ == stage::attempting && machine_->backing_off()) {

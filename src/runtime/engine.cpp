@@ -19,6 +19,15 @@
 namespace colock::runtime {
 namespace {
 
+/// Tells all of a list, each of which may unlink itself when it hears of it.
+template <typename List, typename Function>
+void for_each(List& list, const Function& tell) {
+    for (auto it = list.begin(); it != list.end();) {
+        auto& one = *it++;
+        tell(one);
+    }
+}
+
 /// Knows the engines of an execution context, to take them down while the context is being
 /// destroyed: what they own would otherwise outlive the services that it uses.
 class engine_registry final : public boost::asio::execution_context::service {
@@ -125,14 +134,8 @@ void engine::on_state_change(std::size_t /*index*/) {
                                      [](const auto& one) { return one->ready(); });
     has_quorum_ = static_cast<std::size_t>(ready) >= core::quorum_of(instances_.size());
     const bool is_back = has_quorum_ && !had_quorum;
-    for (auto it = acquiring_.begin(); it != acquiring_.end();) {
-        acquire_operation& operation = *it++;  // it may unlink itself
-        operation.on_instances_changed(is_back);
-    }
-    for (auto it = places_.begin(); it != places_.end();) {
-        place_in_line& place = *it++;  // it may unlink itself
-        place.on_instances_changed();
-    }
+    for_each(acquiring_, [&](acquire_operation& one) { one.on_instances_changed(is_back); });
+    for_each(places_, [](place_in_line& one) { one.on_instances_changed(); });
 }
 
 /// By rendezvous: clients agree, and each server has its share of the keys. (D. G. Thaler, C. V. Ravishankar,
@@ -183,14 +186,8 @@ void engine::tell_of_change(acquire_operation& waiting, place_in_line* place, st
 }
 
 void engine::on_all_keys_changed(std::size_t index) {
-    for (auto it = places_.begin(); it != places_.end();) {
-        place_in_line& place = *it++;  // it may unlink itself
-        place.on_all_keys_changed(index);
-    }
-    for (auto it = acquiring_.begin(); it != acquiring_.end();) {
-        acquire_operation& operation = *it++;  // it may unlink itself
-        operation.on_key_changed(index);
-    }
+    for_each(places_, [index](place_in_line& one) { one.on_all_keys_changed(index); });
+    for_each(acquiring_, [index](acquire_operation& one) { one.on_key_changed(index); });
 }
 
 core::command& engine::submit(instance::vote_receiver& receiver, instance::command_tag tag,
@@ -320,10 +317,7 @@ void engine::close() {
     while (!acquiring_.empty()) {
         acquiring_.front().on_close();
     }
-    for (auto it = leases_.begin(); it != leases_.end();) {
-        lease_state& lease = *it++;
-        lease.on_close();
-    }
+    for_each(leases_, [](lease_state& one) { one.on_close(); });
     wait(*this, std::chrono::steady_clock::now() + settings_.close_timeout);
     schedule_turn();
 }
@@ -341,10 +335,7 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
     for (const auto& one : instances_) {
         one->stop();
     }
-    for (auto it = leases_.begin(); it != leases_.end();) {
-        lease_state& lease = *it++;
-        lease.on_closed();
-    }
+    for_each(leases_, [](lease_state& one) { one.on_closed(); });
     timer_->cancel();
     armed_for_ = core::never;
     for (const auto& waiter : std::exchange(close_waiters_, {})) {

@@ -5,8 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
+#include <span>
 #include <string>
 
 // Clients that wait for the same lock stand in line, at one of the servers: see core::place.
@@ -15,16 +14,6 @@ namespace {
 
 using namespace colock;
 using namespace colock::test;
-
-/// Would ask again after half a minute at the earliest.
-lock_options patient() {
-    lock_options options = with_ttl(1min);
-    options.retry.initial = options.retry.maximum = 1min;
-    return options;
-}
-
-/// Long before it would poll.
-constexpr auto soon = 5s;
 
 std::size_t length_of_line(servers& instances) {
     std::size_t length = 0;
@@ -89,6 +78,22 @@ struct waiter {
     [[nodiscard]] std::uint64_t attempts() const { return locks.counters().attempts; }
 };
 
+/// One behind the other, in their order.
+asio::awaitable<void> stand_in_line(scene& s, std::span<waiter> line,
+                                    const lock_options& options = patient()) {
+    for (std::size_t i = 0; i != line.size(); ++i) {
+        co_await line[i].stand_behind(s, i, options);
+    }
+}
+
+/// In whichever order.
+asio::awaitable<void> both_get_it(std::array<waiter, 2>& line) {
+    for (int i = 0; i != 2; ++i) {
+        co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
+        co_await line[line[0].granted() ? 0 : 1].release();
+    }
+}
+
 BOOST_AUTO_TEST_SUITE(line_test)
 
 BOOST_AUTO_TEST_CASE(one_by_one_in_the_order_in_which_they_came) {
@@ -96,9 +101,7 @@ BOOST_AUTO_TEST_CASE(one_by_one_in_the_order_in_which_they_came) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 4> line{waiter(s), waiter(s), waiter(s), waiter(s)};
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await line[i].stand_behind(s, i);
-        }
+        co_await stand_in_line(s, line);
         const stopwatch all;
         co_await s.held.release();
         for (std::size_t i = 0; i != line.size(); ++i) {
@@ -146,9 +149,7 @@ BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await line[i].stand_behind(s, i);
-        }
+        co_await stand_in_line(s, line);
         co_await line[1].give_up();
         co_await s.line_is(2);
         const stopwatch waited;
@@ -166,9 +167,7 @@ BOOST_AUTO_TEST_CASE(after_a_long_sleep_it_is_still_in_line) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await line[i].stand_behind(s, i);
-        }
+        co_await stand_in_line(s, line);
         const stopwatch slept;
         co_await async_wait_until([&] { return slept.elapsed() > 2 * config().instance_timeout; });
         const std::size_t asked = executed(s.instances, "pttl");
@@ -247,17 +246,12 @@ BOOST_AUTO_TEST_CASE(the_keeper_dies) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await line[i].stand_behind(s, i, with_ttl(10s));
-        }
+        co_await stand_in_line(s, line, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
         keeper.kill();
         const stopwatch waited;
         co_await s.held.release();
-        for (int i = 0; i != 2; ++i) {
-            co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
-            co_await line[line[0].granted() ? 0 : 1].release();
-        }
+        co_await both_get_it(line);
         BOOST_TEST((waited.elapsed() < soon));
         keeper.restart();
     }());
@@ -268,17 +262,12 @@ BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await line[i].stand_behind(s, i, with_ttl(10s));
-        }
+        co_await stand_in_line(s, line, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
         keeper.pause();
         const stopwatch waited;
         co_await s.held.release();
-        for (int i = 0; i != 2; ++i) {
-            co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
-            co_await line[line[0].granted() ? 0 : 1].release();
-        }
+        co_await both_get_it(line);
         BOOST_TEST((waited.elapsed() < soon));
         keeper.resume();
     }());
@@ -289,18 +278,13 @@ BOOST_AUTO_TEST_CASE(the_keeper_forgets) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await line[i].stand_behind(s, i);
-        }
+        co_await stand_in_line(s, line);
         const std::size_t keeper = keeper_of(s.instances);
         s.instances[keeper].command({"FLUSHALL"});
         co_await s.line_is(2);  // both have joined again
         const stopwatch waited;
         co_await s.held.release();
-        for (int i = 0; i != 2; ++i) {
-            co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
-            co_await line[line[0].granted() ? 0 : 1].release();
-        }
+        co_await both_get_it(line);
         BOOST_TEST((waited.elapsed() < soon));
     }());
 }

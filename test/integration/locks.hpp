@@ -81,6 +81,16 @@ inline lock_options renewed_every(milliseconds interval, milliseconds ttl) {
     return options;
 }
 
+/// Would ask again after half a minute at the earliest.
+inline lock_options patient() {
+    lock_options options = with_ttl(1min);
+    options.retry.initial = options.retry.maximum = 1min;
+    return options;
+}
+
+/// Long before that.
+inline constexpr auto soon = 5s;
+
 /// Nobody renews it.
 inline lock_options without_watchdog(milliseconds ttl) {
     return renewed_every(milliseconds(0), ttl);

@@ -13,13 +13,6 @@ namespace {
 using namespace colock;
 using namespace colock::test;
 
-/// Would ask again after half a minute at the earliest.
-lock_options patient() {
-    lock_options options = with_ttl(1min);
-    options.retry.initial = options.retry.maximum = 1min;
-    return options;
-}
-
 struct scene : shared_servers<5> {
     client other;
     client locks;
@@ -33,9 +26,6 @@ struct scene : shared_servers<5> {
             [this, times] { return locks.counters().contended >= times && idle(locks); });
     }
 };
-
-/// Long before it would poll.
-constexpr auto soon = 5s;
 
 BOOST_AUTO_TEST_SUITE(wake_test)
 

@@ -1,5 +1,5 @@
-# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...] [SERIAL]
-#             [VALKEY_TOO | VALKEY_ONLY])
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...]
+#             [SERIAL | WAITS] [VALKEY_TOO | VALKEY_ONLY])
 #
 # One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
 # besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
@@ -7,7 +7,8 @@
 #
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
 # (consumers), `interop` (other libraries), `chaos` (random faults), and `long` for what takes more than a minute. SERIAL:
-# measures time, so nothing runs beside it (integration tests always run so). FAULTS: instead of one test for all of it,
+# measures time, so nothing runs beside it; integration tests run so, too, but those which mostly wait for time to pass:
+# WAITS. FAULTS: instead of one test for all of it,
 # one for each of these names of the form fault_NN_what, which runs the cases that begin with fault_NN_. VALKEY_TOO: if
 # there is a Valkey >= 9, also as NAME_on_valkey, with that in place of redis-server; VALKEY_ONLY: only so.
 
@@ -58,8 +59,9 @@ function(colock_use_internals target)
     colock_warnings(${target})
 endfunction()
 
-# To optimize instrumented tests takes longer than to run them as they are, and a quarter of the rest is for the texts of
-# what they will never report: undefined behaviour in a test's own code only ends it. The library is not compiled so.
+# To optimize tests, and what they share when it is instrumented, takes longer than to run them as they are. A quarter of
+# the rest would be for the texts of what they will never report: undefined behaviour in a test's own code only ends it.
+# The library is not compiled so.
 function(colock_unoptimized_if_sanitized target)
     if(COLOCK_SANITIZED)
         target_compile_options(${target} PRIVATE -O0 -fsanitize-undefined-trap-on-error)
@@ -67,7 +69,7 @@ function(colock_unoptimized_if_sanitized target)
 endfunction()
 
 function(colock_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;VALKEY_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;VALKEY_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "colock_test(${name}): no SOURCES")
     endif()
@@ -82,6 +84,7 @@ function(colock_test name)
     colock_use_internals(${name})
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
     colock_unoptimized_if_sanitized(${name})
+    target_compile_options(${name} PRIVATE -O0)
     foreach(label IN ITEMS unit integration conformance)
         if(label IN_LIST arg_LABELS)
             add_dependencies(${label}_tests ${name})
@@ -118,7 +121,7 @@ function(colock_test name)
         endif()
         add_test(NAME ${test} COMMAND ${name} --color_output=no ${cases})
         set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-        if(arg_SERIAL OR "integration" IN_LIST arg_LABELS)
+        if(arg_SERIAL OR ("integration" IN_LIST arg_LABELS AND NOT arg_WAITS))
             set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
         endif()
         if(test MATCHES "_on_valkey$")

@@ -5,6 +5,7 @@
 #include "call.hpp"
 #include "lease_access.hpp"
 #include "options_check.hpp"
+#include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
 
@@ -43,7 +44,7 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state,
         case runtime::lease_result::done:
             return {};
         case runtime::lease_result::not_held:
-            return {errc::not_held, "'" + state.resource() + "'"};
+            return {errc::not_held, runtime::describe(state.resource())};
         case runtime::lease_result::ended:
             return loss_of(state, holder);
         case runtime::lease_result::no_quorum:
@@ -148,7 +149,7 @@ lease::executor_type lease::get_executor() const noexcept {
 }
 
 std::string_view lease::resource() const noexcept {
-    return held_.state ? std::string_view(held_.state->resource()) : std::string_view();
+    return held_.state ? held_.state->resource() : std::string_view();
 }
 
 std::string_view lease::token() const noexcept {
@@ -161,7 +162,7 @@ std::uint64_t lease::fence() const {
     }
     const std::uint64_t fence = held_.state->fence(held_.holder);
     if (fence == 0) {
-        throw lock_error({errc::not_fenced, "'" + held_.state->resource() + "'"});
+        throw lock_error({errc::not_fenced, runtime::describe(held_.state->resource())});
     }
     return fence;
 }

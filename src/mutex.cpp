@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock {
@@ -65,31 +66,47 @@ public:
     }
 };
 
+runtime::lock_policy policy_of(const lock_options& options, const runtime::engine& engine) {
+    runtime::lock_policy policy;
+    policy.lease.instances = engine.instance_count();
+    policy.lease.ttl = options.ttl;
+    policy.lease.renew_interval = options.renew_interval();
+    policy.lease.spread_renewals = true;
+    policy.lease.max_hold = options.max_hold;
+    policy.lease.drift = engine.settings().drift;
+    policy.lease.fencing = options.fencing;
+    policy.lease.instance_timeout = engine.settings().instance_timeout;
+    policy.retry = {options.retry.initial, options.retry.maximum};
+    policy.attempts = options.retry.attempts;
+    policy.unavailable_timeout = options.unavailable_timeout;
+    policy.handoff = {options.handoff_limit, options.handoff_time};
+    return policy;
+}
+
+/// The latest of this thread, if it is the same: a hundred thousand locks mostly have one in common.
+std::shared_ptr<const runtime::lock_policy> share(const runtime::lock_policy& policy) {
+    thread_local std::shared_ptr<const runtime::lock_policy> latest;
+    if (!latest || *latest != policy) {
+        latest = std::make_shared<const runtime::lock_policy>(policy);
+    }
+    return latest;
+}
+
 std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtime::engine>& owner,
-                                                    std::string resource,
+                                                    std::string_view resource,
                                                     const lock_options& options) {
-    const runtime::engine& engine = *owner;
+    const std::string& prefix = owner->settings().key_prefix;
     auto spec = std::make_shared<runtime::lock_spec>();
     spec->owner = owner;
-    spec->key = engine.settings().key_prefix + resource;
+    spec->policy = share(policy_of(options, *owner));
+    spec->key.reserve(prefix.size() + resource.size());
+    spec->key.append(prefix).append(resource);
     spec->key_hash = runtime::hash_of_key(spec->key);
-    spec->resource = std::move(resource);
-    spec->lease.instances = engine.instance_count();
-    spec->lease.ttl = options.ttl;
-    spec->lease.renew_interval = options.renew_interval();
-    spec->lease.spread_renewals = true;
-    spec->lease.max_hold = options.max_hold;
-    spec->lease.drift = engine.settings().drift;
-    spec->lease.fencing = options.fencing;
-    spec->lease.instance_timeout = engine.settings().instance_timeout;
-    spec->retry = {options.retry.initial, options.retry.maximum};
-    spec->attempts = options.retry.attempts;
-    spec->unavailable_timeout = options.unavailable_timeout;
-    spec->handoff = {options.handoff_limit, options.handoff_time};
+    spec->prefix_size = prefix.size();
     return spec;
 }
 
-void check_resource(const std::string& resource) {
+void check_resource(std::string_view resource) {
     if (resource.empty() || resource.size() > longest_resource) {
         throw config_error("resource", "a name of " + std::to_string(resource.size()) + " bytes",
                            "1 to " + std::to_string(longest_resource) + " bytes");
@@ -98,18 +115,18 @@ void check_resource(const std::string& resource) {
 
 }  // namespace
 
-mutex::mutex(client& client, std::string resource, lock_options options) : options_(options) {
+mutex::mutex(client& client, std::string_view resource, lock_options options) : options_(options) {
     check_resource(resource);
     options.validate();
-    spec_ = make_spec(client.engine_, std::move(resource), options);
+    spec_ = make_spec(client.engine_, resource, options);
 }
 
 mutex::executor_type mutex::get_executor() const noexcept {
     return executor_of(*spec_);
 }
 
-const std::string& mutex::resource() const noexcept {
-    return spec_->resource;
+std::string_view mutex::resource() const noexcept {
+    return spec_->resource();
 }
 
 const mutex::executor_type& mutex::executor_of(const runtime::lock_spec& spec) noexcept {

@@ -13,7 +13,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock {
@@ -24,8 +24,8 @@ namespace colock {
 /// and then fails with `client_closed`.
 ///
 /// Fairness: those of one client are served in the order in which they came, and mostly without asking
-/// a server: see `lock_options::handoff_limit`. Between clients there is no order; the first in line of
-/// each polls with jittered backoff.
+/// a server: see `lock_options::handoff_limit`. So are clients among each other, by a line that one of the
+/// instances keeps, but that is no promise: without it, the first of each polls with jittered backoff.
 ///
 /// Thread-safety: distinct objects safe; shared objects: const members safe. Starting an operation
 /// counts as use of the client: see `config::thread_safe`.
@@ -37,7 +37,7 @@ public:
 
     /// Names a lock; asks no server. Throws `config_error` for a resource that is empty or longer
     /// than 64 KiB (any bytes are allowed), or options that cannot work.
-    mutex(client& client, std::string resource, lock_options options = {});
+    mutex(client& client, std::string_view resource, lock_options options = {});
 
     /// The client's.
     [[nodiscard]] executor_type get_executor() const noexcept;
@@ -46,7 +46,7 @@ public:
     /// `config::thread_safe` a new strand over it.
     [[nodiscard]] executor_type body_executor() const;
 
-    [[nodiscard]] const std::string& resource() const noexcept;
+    [[nodiscard]] std::string_view resource() const noexcept;
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
     /// Takes the lock, waiting for as long as somebody else has it.

@@ -23,6 +23,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -118,7 +119,8 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
     auto [release_error, released] = co_await held.release(asio::as_tuple(asio::use_awaitable));
     if (!loss && !release_error && released != release_result::released) {
         loss = error(make_error_code(errc::lease_lost),
-                     "'" + lock.resource() + "': its keys were gone when it was to be released");
+                     "'" + std::string(lock.resource()) +
+                         "': its keys were gone when it was to be released");
     }
 
     if (loss) {

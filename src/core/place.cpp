@@ -7,13 +7,17 @@
 
 namespace colock::core {
 
-place::step place::join(time_point now) {
+place::step place::join(time_point now, time_point from) {
+    if (now < from) {
+        join_at_ = from;
+        return wait(news::none);
+    }
     return begin(look::no, now);
 }
 
 place::step place::denied(time_point now) {
-    was_denied_ = attempting_;
-    attempting_ = false;
+    was_denied_ = attempting_ && !guessed_;
+    attempting_ = guessed_ = false;
     if (unanswered_ != 0) {
         again_ = true;
         return wait(news::none);
@@ -21,11 +25,24 @@ place::step place::denied(time_point now) {
     return begin(look::no, now);
 }
 
+place::step place::held(time_point now) {
+    attempting_ = true;
+    leave_at_ = now + settings_.refresh;  // until then the ticket lives, however old it is
+    return wait(news::none);
+}
+
+time_point place::rejoin_from(time_point now) const noexcept {
+    constexpr duration longest = milliseconds(10);
+    const time_point since = leave_at_ == never ? now : leave_at_ - settings_.refresh;
+    return now + std::min((now - since) / 16, longest);
+}
+
 place::step place::begin(look at_lock, time_point now) {
     step what;
     what.join = true;
     what.ask_lock = at_lock == look::yes && !attempting_ && !watches_lock_;
     joined_ = now;
+    join_at_ = never;
     again_ = false;
     return ask(what);
 }
@@ -51,6 +68,7 @@ place::step place::on_joined(const vote& v, time_point now) {
 place::step place::on_before(const vote& v, time_point now) {
     before_is_gone_ = v.kind == vote_kind::denied && v.holder == holder::nobody;
     watches_before_ = !before_is_gone_;
+    before_renews_ = run_out(v.remaining, joined_) - settings_.ttl() / 2;  // see `place_settings`
     return answered(v, now);
 }
 
@@ -118,8 +136,15 @@ place::step place::give_turn(news what) {
 place::step place::wait(news what) {
     step result;
     result.news = what;
-    result.until = unanswered_ == 0 ? std::min(joined_ + settings_.refresh, next_look())
-                                    : joined_ + settings_.refresh;
+    if (leave_at_ != never) {
+        result.until = leave_at_;
+    } else if (join_at_ != never) {
+        result.until = join_at_;
+    } else if (unanswered_ != 0) {
+        result.until = joined_ + settings_.refresh;
+    } else {
+        result.until = std::min(joined_ + settings_.refresh, next_look());
+    }
     return result;
 }
 
@@ -143,6 +168,10 @@ place::step place::lock_changed(time_point now) {
 
 place::step place::before_changed(time_point now) {
     watches_before_ = false;
+    if (!attempting_ && unanswered_ == 0 && now < before_renews_) {
+        guessed_ = true;
+        return give_turn(news::turn);
+    }
     return changed(now);
 }
 
@@ -161,6 +190,12 @@ place::step place::changed(time_point now) {
 }
 
 place::step place::on_time(time_point now) {
+    if (leave_at_ != never) {
+        return wait(now < leave_at_ ? news::none : news::over);
+    }
+    if (join_at_ != never) {
+        return now < join_at_ ? wait(news::none) : begin(look::no, now);
+    }
     if (unanswered_ != 0) {
         return wait(now < joined_ + settings_.refresh ? news::none : news::broken);
     }

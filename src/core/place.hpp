@@ -14,7 +14,8 @@ struct place_settings {
     /// as long to be told that the lock is free, before it tries without that.
     duration refresh = milliseconds(250);
 
-    /// What a place is joined for: it outlives a few joins that are late.
+    /// What a place is joined for: it outlives a few joins that are late. Those write the ticket anew only
+    /// when half of that is over, since whoever is behind is told of it.
     [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
 };
 
@@ -24,6 +25,9 @@ struct place_settings {
 /// lock. So a release wakes one process, and not all of them. (As in a queue lock, where everybody spins on
 /// what the one before it will write: J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable
 /// Synchronization on Shared-Memory Multiprocessors", 1991.)
+///
+/// Who gets the lock keeps its place, and leaves with the release; unless it holds the lock for long. So when
+/// a ticket is gone, the next one attempts at once: mostly it was a release.
 ///
 /// All of it is a hint, of when an attempt makes sense. Mutual exclusion does not depend on it; and if the
 /// keeper forgets, errs or is silent, it only ends in attempts too early or a little late.
@@ -38,6 +42,7 @@ public:
         turn,        ///< the lock seems to be free: attempt now
         on_its_own,  ///< it is the first, and was denied when it was its turn: it has to look for itself
         broken,  ///< as that, and the place is kept no more
+        over,    ///< it has held the lock for long, and is to leave
     };
 
     struct step {
@@ -50,11 +55,18 @@ public:
 
     explicit place(const place_settings& settings) noexcept : settings_(settings) {}
 
-    /// Joins the line.
-    step join(time_point now);
+    /// Joins the line, `from` then on.
+    step join(time_point now, time_point from = time_point::min());
 
     /// An attempt was denied, after its turn or before the place was joined: joins again.
     step denied(time_point now);
+
+    /// An attempt was granted. The place outlives that a little, without joining.
+    step held(time_point now);
+
+    /// When who leaves now may join again: after a sixteenth of the time for which it held the lock, so that it
+    /// is not in the way of the next one's attempt.
+    [[nodiscard]] time_point rejoin_from(time_point now) const noexcept;
 
     /// The keeper's votes on what a step said to send; on `join_line` with the number of the one before
     /// it as the fence.
@@ -92,6 +104,7 @@ private:
 
     place_settings settings_;
     bool attempting_ = false;      // had its turn, or is on its own: the place is only kept
+    bool guessed_ = false;         // that it is its turn, since the ticket before it was gone
     bool is_first_ = false;        // as it joined last
     bool watches_before_ = false;  // the keeper will tell
     bool watches_lock_ = false;
@@ -103,6 +116,9 @@ private:
     bool again_ = false;       // something has changed since it asked
     unsigned unanswered_ = 0;  // of what it asked
     std::uint64_t before_ = 0;
+    time_point before_renews_{};   // not its ticket before then: what changes that is the end of it
+    time_point join_at_ = never;   // if it has not yet
+    time_point leave_at_ = never;  // once it holds the lock
     time_point joined_{};
     time_point first_since_ = never;
     time_point lock_end_ = never;

@@ -61,6 +61,9 @@ renew::action renew::resume(const event& e, time_point now) {
 
 /// What a lease with no round in flight has to do now.
 renew::action renew::next(time_point now) {
+    if (round_ && round_->won && round_->votes.granted() == settings_.instances) {
+        round_.reset();  // there is nothing more to learn from it
+    }
     if (answer_) {
         const bool success = *answer_;
         answer_.reset();

@@ -117,7 +117,7 @@ public:
     /// The number of the current or last round; the first is 1.
     [[nodiscard]] std::uint32_t round_number() const noexcept { return round_number_; }
 
-    /// The votes of the current or last round; null before the first.
+    /// The votes of the current or last round; null before the first, and once all have granted.
     [[nodiscard]] const round* votes() const noexcept { return round_ ? &round_->votes : nullptr; }
 
     /// How many rounds won, and how many found no quorum.
@@ -127,7 +127,7 @@ public:
 private:
     enum class state : std::uint8_t { holding, sending, voting, ended };
 
-    /// Most leases end before there is one.
+    /// Most leases end before there is one, and most of them are granted by all.
     struct renewal_round {
         explicit renewal_round(std::size_t instances)
             : votes(instances), healed(instances, false) {}

@@ -12,17 +12,17 @@
 namespace colock::runtime {
 namespace {
 
-core::acquire_settings settings_for(const lock_spec& spec, core::time_point deadline) {
+core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
     core::acquire_settings settings;
-    settings.instances = spec.lease.instances;
-    settings.ttl = spec.lease.ttl;
-    settings.drift = spec.lease.drift;
-    settings.instance_timeout = spec.lease.instance_timeout;
-    settings.retry = spec.retry;
-    settings.attempts = spec.attempts;
+    settings.instances = policy.lease.instances;
+    settings.ttl = policy.lease.ttl;
+    settings.drift = policy.lease.drift;
+    settings.instance_timeout = policy.lease.instance_timeout;
+    settings.retry = policy.retry;
+    settings.attempts = policy.attempts;
     settings.deadline = deadline;
-    settings.unavailable_timeout = spec.unavailable_timeout;
-    settings.fencing = spec.lease.fencing;
+    settings.unavailable_timeout = policy.unavailable_timeout;
+    settings.fencing = policy.lease.fencing;
     return settings;
 }
 
@@ -69,8 +69,8 @@ void acquire_operation::on_start() {
 void acquire_operation::stand_in_line() {
     arrived_ = std::chrono::steady_clock::now();
     core::time_point until = deadline_;
-    if (spec_->attempts != 0 && until > arrived_) {
-        const core::duration patience = spec_->retry.longest_total(spec_->attempts);
+    if (spec_->policy->attempts != 0 && until > arrived_) {
+        const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
         until = patience < until - arrived_ ? arrived_ + patience : until;
     }
     stage_ = stage::in_line;
@@ -106,7 +106,7 @@ void acquire_operation::begin() {
 
 /// Who makes but a few attempts makes them when they are due.
 bool acquire_operation::may_stand_in_line() const noexcept {
-    return spec_->attempts == 0 && deadline_ > engine_.recent_time();
+    return spec_->policy->attempts == 0 && deadline_ > engine_.recent_time();
 }
 
 /// So that there is a place in the line of the clients. False if there can be none.
@@ -135,7 +135,7 @@ void acquire_operation::on_place(core::place::news news) {
         } else if (news == place::news::broken) {
             // For a random time, or all who waited would be there at once.
             stage_ = stage::stepping_aside;
-            wait(engine_.recent_time() + spec_->retry.delay(0, engine_.next_seed()));
+            wait(engine_.recent_time() + spec_->policy->retry.delay(0, engine_.next_seed()));
         }
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
         if (news == place::news::wait) {
@@ -151,7 +151,8 @@ void acquire_operation::on_place(core::place::news news) {
 
 void acquire_operation::start_attempts() {
     stage_ = stage::attempting;
-    machine_ = make_recycled<core::acquire>(settings_for(*spec_, deadline_), engine_.next_seed());
+    machine_ =
+        make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), engine_.next_seed());
     if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
@@ -166,7 +167,7 @@ void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
 
 bool acquire_operation::fails_with(const acquire_operation& first, core::time_point now) {
     const core::time_point since = std::max(first.machine_->no_quorum_since(), arrived_);
-    if (now - since < spec_->unavailable_timeout) {
+    if (now - since < spec_->policy->unavailable_timeout) {
         return false;
     }
     details_ = first.details_;
@@ -279,7 +280,6 @@ void acquire_operation::drive(const core::acquire::event& event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                queue_->leave_place();
                 queue_->begin_tenure(machine_->sent(), now);
                 lease_->hold(*queue_, machine_->sent(), action.time, now, machine_->fence());
                 finish(acquire_result::granted);
@@ -386,7 +386,8 @@ void acquire_operation::leave_queue(acquire_result result) {
 void acquire_operation::explain(acquire_result result) {
     if (!machine_) {  // in line, or about to begin
         if (result == acquire_result::contended && deadline_ == core::never) {
-            details_ = describe(spec_->resource) + ": others of this client are before it in line";
+            details_ =
+                describe(spec_->resource()) + ": others of this client are before it in line";
         }
         return;
     }
@@ -394,7 +395,7 @@ void acquire_operation::explain(acquire_result result) {
                           result == acquire_result::too_slow ||
                           (result == acquire_result::contended && deadline_ == core::never);
     if (is_error) {
-        details_ = describe(spec_->resource, machine_->votes(), engine_.instance_states());
+        details_ = describe(spec_->resource(), machine_->votes(), engine_.instance_states());
     }
 }
 

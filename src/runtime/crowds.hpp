@@ -20,11 +20,9 @@ public:
     /// The client is about to try for a key that it does not have: whether to look for a line first. Who tries
     /// time and again and never meets anybody looks now and then as well.
     [[nodiscard]] bool expected_at(std::size_t key_hash, core::time_point now) noexcept {
-        entry& known = entries_[key_hash % entries_.size()];
-        if (known.key_hash != key_hash) {
-            known = {key_hash, now, 0, false};
-        } else if (!known.others && ++known.tries > tries_between_looks &&
-                   now - known.looked > between_looks) {
+        entry& known = of(key_hash);
+        if (!known.others && ++known.tries > tries_between_looks &&
+            now - known.looked > between_looks) {
             known.looked = now;
             known.tries = 0;
             return true;
@@ -34,7 +32,18 @@ public:
 
     /// Others wait for that key, or do not.
     void note(std::size_t key_hash, bool others, core::time_point now) noexcept {
-        entries_[key_hash % entries_.size()] = {key_hash, now, 0, others};
+        entry& known = of(key_hash);
+        known.looked = now;
+        known.tries = 0;
+        known.others = others;
+    }
+
+    /// The client has left the line, and is not to join it again before `until`.
+    void step_aside(std::size_t key_hash, core::time_point until) noexcept {
+        of(key_hash).join_from = until;
+    }
+    [[nodiscard]] core::time_point join_from(std::size_t key_hash) noexcept {
+        return of(key_hash).join_from;
     }
 
 private:
@@ -45,9 +54,18 @@ private:
     struct entry {
         std::size_t key_hash = 0;
         core::time_point looked{};
-        std::uint32_t tries = 0;  // since then
+        core::time_point join_from{};
+        std::uint32_t tries = 0;  // since it looked
         bool others = false;
     };
+
+    entry& of(std::size_t key_hash) noexcept {
+        entry& result = entries_[key_hash % entries_.size()];
+        if (result.key_hash != key_hash) {
+            result = entry{key_hash, {}, {}, 0, false};
+        }
+        return result;
+    }
 
     std::array<entry, 256> entries_{};
 };

@@ -242,8 +242,9 @@ void engine::send_batch() {
     const auto sent = std::exchange(batch_, empty_batch());
     ++turn_number_;
     const core::time_point now = std::chrono::steady_clock::now();
-    for (const auto& one : instances_) {
-        one->send(sent, now);
+    const std::size_t first = std::exchange(first_, 0);  // what votes at once may change it
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
+        instances_[(first + i) % instances_.size()]->send(sent, now);
     }
 }
 

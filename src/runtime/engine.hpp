@@ -186,6 +186,9 @@ public:
     /// The number of the turn in which what is submitted now goes out.
     [[nodiscard]] std::uint32_t turn_number() const noexcept { return turn_number_; }
 
+    /// That instance gets what is submitted in this turn after the others.
+    void send_last(std::size_t index) noexcept { first_ = index + 1; }
+
     /// Something that was submitted for this turn may not be wanted any more.
     void reconsider() noexcept { batch_->reconsider(); }
 
@@ -250,6 +253,7 @@ private:
 
     instance::shared_pool<instance::batch> batches_;
     std::shared_ptr<instance::batch> batch_ = empty_batch();  // of this turn
+    std::size_t first_ = 0;                                   // of the instances to be sent it
     bool instances_want_to_send_ = false;
 
     std::unique_ptr<boost::asio::steady_timer> timer_;

@@ -68,7 +68,7 @@ void loss_operation::on_start() {
 
 lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt)
     : attempt_(&attempt),
-      machine_(spec->lease, spec->owner->next_seed()),
+      machine_(spec->policy->lease, spec->owner->next_seed()),
       spec_(std::move(spec)),
       engine_(*spec_->owner),
       token_(engine_.tokens().next_token()) {
@@ -317,8 +317,8 @@ void lease_state::let_go(std::uint32_t holder) {
 
 /// To the first in line.
 bool lease_state::may_pass_on(core::time_point now) const {
-    return !queue_->empty() && queue_->front().spec().lease == spec_->lease &&
-           queue_->tenure().may_hand_over(machine_.holder(), spec_->handoff, now) &&
+    return !queue_->empty() && queue_->front().spec().policy->lease == spec_->policy->lease &&
+           queue_->tenure().may_hand_over(machine_.holder(), spec_->policy->handoff, now) &&
            machine_.may_hand_over(now);
 }
 
@@ -334,8 +334,8 @@ void lease_state::pass_on(core::time_point now) {
 void lease_state::on_lost(loss_reason why, core::time_point now) {
     const core::round* votes = machine_.watchdog().votes();
     rare().loss_details = why == loss_reason::lost && votes != nullptr
-                              ? describe(spec_->resource, *votes, engine_.instance_states())
-                              : describe(spec_->resource);
+                              ? describe(spec_->resource(), *votes, engine_.instance_states())
+                              : describe(spec_->resource());
     ++engine_.count().lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
@@ -376,7 +376,7 @@ void lease_state::resolve(core::release_outcome outcome) {
 }
 
 void lease_state::explain_no_quorum(const core::round& votes) {
-    rare().no_quorum_details = describe(spec_->resource, votes, engine_.instance_states());
+    rare().no_quorum_details = describe(spec_->resource(), votes, engine_.instance_states());
 }
 
 /// There is nothing left to do. Votes may still come.

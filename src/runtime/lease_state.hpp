@@ -124,7 +124,7 @@ public:
     // From any thread:
 
     [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return spec_->owner; }
-    [[nodiscard]] const std::string& resource() const noexcept { return spec_->resource; }
+    [[nodiscard]] std::string_view resource() const noexcept { return spec_->resource(); }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     /// Does not change while it is held, or afterwards. 0 without fencing.
     [[nodiscard]] std::uint64_t fence(std::uint32_t holder) const noexcept {

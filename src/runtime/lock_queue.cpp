@@ -36,6 +36,20 @@ void lock_queue::leave_place() {
     }
 }
 
+void lock_queue::begin_tenure(core::time_point sent, core::time_point now) {
+    attempting_ = nullptr;
+    tenure_ = core::tenure(sent, now);
+    no_quorum_since_ = core::never;
+    if (place_ != nullptr) {
+        place_->on_held();
+    }
+}
+
+void lock_queue::end_tenure(core::time_point now) {
+    next_attempt_ = now + tenure_.pause(now);
+    leave_place();
+}
+
 lock_queue* lock_queues::find(const hashed_key& key) const noexcept {
     const auto found = queues_.find(key);
     return found == queues_.end() ? nullptr : found->get();

@@ -45,7 +45,8 @@ public:
     /// How many fences to ask for beyond the first: for those in line, and as many who come meanwhile.
     [[nodiscard]] std::uint32_t spare_fences() const noexcept {
         constexpr std::size_t most = 64;  // or counters might run ahead of the clock: see fence.hpp
-        return static_cast<std::uint32_t>(std::min({2 * line_.size(), spec_->handoff.limit, most}));
+        return static_cast<std::uint32_t>(
+            std::min({2 * line_.size(), spec_->policy->handoff.limit, most}));
     }
     [[nodiscard]] acquire_operation& front() noexcept;
     void push(acquire_operation& last);
@@ -62,15 +63,11 @@ public:
     // What is known of the key.
 
     /// The process has it: by a round that was sent at `sent`.
-    void begin_tenure(core::time_point sent, core::time_point now) noexcept {
-        attempting_ = nullptr;
-        tenure_ = core::tenure(sent, now);
-        no_quorum_since_ = core::never;
-    }
+    void begin_tenure(core::time_point sent, core::time_point now);
     [[nodiscard]] const core::tenure& tenure() const noexcept { return tenure_; }
 
     /// It has let go of it.
-    void end_tenure(core::time_point now) noexcept { next_attempt_ = now + tenure_.pause(now); }
+    void end_tenure(core::time_point now);
 
     /// An operation gave up, which would have tried next at `next_attempt`, and has found no quorum
     /// since `no_quorum_since`.

@@ -22,18 +22,29 @@ inline std::size_t hash_of_key(std::string_view key) noexcept {
 
 class engine;
 
-/// What a lock object, its operations and its leases have in common: the client, and the lock's name
-/// and options, checked.
-struct lock_spec {
-    std::shared_ptr<engine> owner;
-    std::string key;  ///< prefix and resource, the name at the instances
-    std::size_t key_hash = 0;
+/// What the options of a lock come to. Locks with the same have one in common, mostly.
+struct lock_policy {
     core::lease_settings lease;
     core::backoff retry;
     std::size_t attempts = 0;
     core::duration unavailable_timeout{};
     core::handoff_bounds handoff;
-    std::string resource;  ///< without the prefix
+
+    friend bool operator==(const lock_policy& a, const lock_policy& b) = default;
+};
+
+/// What a lock object, its operations and its leases have in common: the client, and the lock's name
+/// and options, checked.
+struct lock_spec {
+    std::shared_ptr<engine> owner;
+    std::shared_ptr<const lock_policy> policy;
+    std::string key;  ///< prefix and resource, the name at the instances
+    std::size_t key_hash = 0;
+    std::size_t prefix_size = 0;
+
+    [[nodiscard]] std::string_view resource() const noexcept {
+        return std::string_view(key).substr(prefix_size);
+    }
 };
 
 }  // namespace colock::runtime

@@ -15,10 +15,10 @@ namespace {
 /// Not the engine's time of its turn: who waits to be told may have slept for long since.
 using clock = std::chrono::steady_clock;
 
-core::place_settings settings_for(const lock_spec& spec) {
+core::place_settings settings_for(const lock_policy& policy) {
     core::place_settings settings;
-    settings.refresh = std::clamp<core::duration>(spec.retry.maximum, std::chrono::milliseconds(50),
-                                                  std::chrono::seconds(1));
+    settings.refresh = std::clamp<core::duration>(
+        policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
     return settings;
 }
 
@@ -35,7 +35,8 @@ void place_in_line::take(lock_queue& queue, engine& owner, std::size_t keeper) {
     owner.add(*made);
     queue.set_place(made.get());
     const core::time_point now = clock::now();
-    made->carry_out(made->machine_.join(now), now);
+    const core::time_point from = owner.crowds().join_from(made->spec_->key_hash);
+    made->carry_out(made->machine_.join(now, from), now);
 }
 
 place_in_line::place_in_line(lock_queue& queue, engine& owner, std::size_t keeper)
@@ -44,7 +45,7 @@ place_in_line::place_in_line(lock_queue& queue, engine& owner, std::size_t keepe
       queue_(&queue),
       keeper_(keeper),
       number_(make_number(owner.next_seed())),
-      machine_(settings_for(*spec_)) {}
+      machine_(settings_for(*spec_->policy)) {}
 
 place_in_line::~place_in_line() {
     engine_.stop_waiting(*this);
@@ -53,7 +54,7 @@ place_in_line::~place_in_line() {
 void place_in_line::ask(question what, core::verb verb, std::string_view key,
                         core::time_point now) {
     const core::time_point deadline =
-        what == question::leave ? core::never : now + spec_->lease.instance_timeout;
+        what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
     core::command& command = engine_.submit(*this, static_cast<instance::command_tag>(what),
                                             static_cast<std::uint32_t>(keeper_), deadline);
     command.verb = verb;
@@ -83,10 +84,12 @@ void place_in_line::carry_out(const core::place::step& step, core::time_point no
     acquire_operation* const waiting = queue_->attempting();
     if (news_ == core::place::news::wait) {
         engine_.crowds().note(spec_->key_hash, true, now);
-    } else if (news_ == core::place::news::broken) {
+    } else if (news_ == core::place::news::broken || news_ == core::place::news::over) {
         leave();
     }
-    waiting->on_place(step.news);
+    if (waiting != nullptr) {
+        waiting->on_place(step.news);
+    }
 }
 
 void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
@@ -131,6 +134,13 @@ void place_in_line::on_denied() {
     carry_out(machine_.denied(now), now);
 }
 
+void place_in_line::on_held() {
+    stop_watching();
+    const core::time_point now = clock::now();
+    engine_.crowds().note(spec_->key_hash, true, now);  // until the answer when it leaves
+    carry_out(machine_.held(now), now);
+}
+
 void place_in_line::on_lock_changed(std::size_t index) {
     if (concerned_by(index)) {
         const core::time_point now = clock::now();
@@ -167,7 +177,11 @@ void place_in_line::leave() {
     stop_watching();
     engine_.stop_waiting(*this);
     engine_.release_started();
-    ask(question::leave, core::verb::leave_line, spec_->key, clock::now());
+    const core::time_point now = clock::now();
+    engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));
+    ask(question::leave, core::verb::leave_line, spec_->key, now);
+    engine_.send_last(
+        keeper_);  // who is told by it asks all, which are to know of a release by then
 }
 
 /// Not called before an answer to the last time, so that nobody refers to the old name.

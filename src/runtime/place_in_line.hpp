@@ -45,7 +45,10 @@ public:
     /// An attempt was denied.
     void on_denied();
 
-    /// Nobody of this client waits there any more.
+    /// An attempt was granted: it stays until the release, or not much longer.
+    void on_held();
+
+    /// Nobody of this client waits there any more, nor has the lock.
     void leave();
 
     // From the engine:

@@ -32,6 +32,7 @@ struct scene {
         add(s.news == place::news::turn, "TURN");
         add(s.news == place::news::on_its_own, "ON ITS OWN");
         add(s.news == place::news::broken, "BROKEN");
+        add(s.news == place::news::over, "OVER");
         const auto until = std::chrono::duration_cast<milliseconds>(s.until - start).count();
         return result + "@" + std::to_string(until);
     }
@@ -39,8 +40,8 @@ struct scene {
     std::string joined(std::uint64_t before) {
         return text_of(p.on_joined(vote::granted(before), now));
     }
-    std::string before_there() {
-        return text_of(p.on_before(vote::denied(holder::another, 900ms), now));
+    std::string before_there(milliseconds remaining = 900ms) {
+        return text_of(p.on_before(vote::denied(holder::another, remaining), now));
     }
     std::string before_gone() {
         return text_of(p.on_before(vote::denied(holder::nobody, 0ms), now));
@@ -53,7 +54,12 @@ struct scene {
         return text_of(p.on_joined(vote::failed(failure::connection_lost), now));
     }
     std::string join() { return text_of(p.join(now)); }
+    std::string join_from(milliseconds time) { return text_of(p.join(now, start + time)); }
     std::string denied() { return text_of(p.denied(now)); }
+    std::string held() { return text_of(p.held(now)); }
+    [[nodiscard]] auto rejoins_after() const {
+        return std::chrono::duration_cast<milliseconds>(p.rejoin_from(now) - now).count();
+    }
     std::string lock_changed() { return text_of(p.lock_changed(now)); }
     std::string before_changed() { return text_of(p.before_changed(now)); }
     std::string all_changed() { return text_of(p.all_changed(now)); }
@@ -61,11 +67,14 @@ struct scene {
     void at(milliseconds time) { now = start + time; }
 
     /// Behind another one, and watching it.
-    void stand_behind() {
+    void stand_behind(milliseconds its_ticket = 900ms) {
         join();
         joined(7);
-        BOOST_TEST_REQUIRE(before_there() == "WAIT@250");
+        BOOST_TEST_REQUIRE(before_there(its_ticket) == "WAIT@250");
     }
+
+    /// The same; its ticket may change because it is written anew.
+    void stand_behind_an_old_ticket() { stand_behind(490ms); }
 
     /// The first, and watching the lock.
     void stand_first() {
@@ -84,11 +93,80 @@ BOOST_AUTO_TEST_CASE(from_the_end_of_the_line_to_the_turn) {
     BOOST_TEST(s.p.before() == 7U);
     BOOST_TEST(s.before_there() == "WAIT@250");
     s.at(90ms);
-    BOOST_TEST(s.before_changed() == "join lock@340");
-    BOOST_TEST(s.joined(0) == "@340");
-    BOOST_TEST(s.lock_held() == "WAIT@340");
-    s.at(95ms);
-    BOOST_TEST(s.lock_changed() == "TURN@340");
+    BOOST_TEST(s.before_changed() == "TURN@250");
+    s.at(91ms);
+    BOOST_TEST(s.held() == "@341");
+    BOOST_TEST(s.before_changed() == "@341");
+    BOOST_TEST(s.lock_changed() == "@341");
+    s.at(250ms);
+    BOOST_TEST(s.timer() == "@341");  // it does not join again
+    s.at(341ms);
+    BOOST_TEST(s.timer() == "OVER@341");
+}
+
+BOOST_AUTO_TEST_CASE(who_leaves_is_away_for_a_sixteenth_of_the_time_for_which_it_had_the_lock) {
+    scene s;
+    s.stand_first();
+    s.lock_changed();
+    s.at(50ms);
+    s.held();
+    s.at(50ms + 32ms);
+    BOOST_TEST(s.rejoins_after() == 2);
+    s.at(50ms + 240ms);
+    BOOST_TEST(s.rejoins_after() == 10);
+
+    scene never_held;
+    never_held.stand_first();
+    never_held.at(100ms);
+    BOOST_TEST(never_held.rejoins_after() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(it_joins_later) {
+    scene s;
+    BOOST_TEST(s.join_from(7ms) == "@7");
+    s.at(6ms);
+    BOOST_TEST(s.timer() == "@7");
+    s.at(7ms);
+    BOOST_TEST(s.timer() == "join@257");
+    BOOST_TEST(s.joined(7) == "before@257");
+}
+
+BOOST_AUTO_TEST_CASE(the_ticket_before_it_is_written_anew) {
+    scene s;
+    s.stand_behind(600ms);
+    s.at(100ms);
+    BOOST_TEST(s.before_changed() == "TURN@250");
+
+    scene t;
+    t.stand_behind(600ms);
+    t.at(101ms);
+    BOOST_TEST(t.before_changed() == "join lock@351");
+    t.joined(7);
+    BOOST_TEST(t.lock_held() == "before@351");
+    BOOST_TEST(t.before_there(1000ms) == "WAIT@351");
+    t.at(601ms);
+    BOOST_TEST(t.before_changed() == "TURN@351");
+}
+
+BOOST_AUTO_TEST_CASE(it_was_not_the_holder_that_went) {
+    scene s;
+    s.stand_behind();
+    s.before_changed();
+    BOOST_TEST(s.denied() == "join@250");
+    BOOST_TEST(s.joined(5) == "before@250");
+    BOOST_TEST(s.before_there() == "WAIT@250");
+}
+
+BOOST_AUTO_TEST_CASE(the_holder_went_and_keeps_the_lock) {
+    scene s;
+    s.stand_behind();
+    s.before_changed();
+    BOOST_TEST(s.denied() == "join@250");
+    BOOST_TEST(s.joined(0) == "lock@250");
+    BOOST_TEST(s.lock_held() == "WAIT@250");
+    BOOST_TEST(s.lock_changed() == "TURN@250");
+    s.denied();
+    BOOST_TEST(s.joined(0) == "ON ITS OWN@250");  // that was no guess
 }
 
 BOOST_AUTO_TEST_CASE(alone_and_the_lock_is_free) {
@@ -109,7 +187,7 @@ BOOST_AUTO_TEST_CASE(the_one_before_goes_while_it_is_asked_for) {
 
 BOOST_AUTO_TEST_CASE(another_is_before_it_than_was) {
     scene s;
-    s.stand_behind();
+    s.stand_behind_an_old_ticket();
     s.before_changed();
     s.lock_held();
     BOOST_TEST(s.joined(5) == "before@250");
@@ -178,7 +256,7 @@ BOOST_AUTO_TEST_CASE(whoever_finds_the_lock_free_goes_past_the_dead) {
 
 BOOST_AUTO_TEST_CASE(not_so_in_the_moment_between_two_of_the_line) {
     scene s;
-    s.stand_behind();
+    s.stand_behind_an_old_ticket();
     s.before_changed();
     s.lock_free();
     s.joined(5);
@@ -216,7 +294,7 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
 
 BOOST_AUTO_TEST_CASE(denied_at_its_turn_with_others_before_it) {
     scene s;
-    s.stand_behind();
+    s.stand_behind_an_old_ticket();
     s.at(250ms);
     s.timer();
     s.joined(7);

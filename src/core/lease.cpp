@@ -34,6 +34,7 @@ lease::action lease::hold(time_point sent, time_point valid_until, time_point no
         std::uint64_t random = seed_;
         settings.first =
             backoff{settings.interval, settings.interval}.delay(0, next_random(random));
+        settings.grid = settings.interval / 256;
     }
     settings.drift = settings_->drift;
     settings.instance_timeout = settings_->instance_timeout;

@@ -18,12 +18,10 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
       granted_at_(granted_at),
       valid_until_(valid_until),
       notice_(loss_notice(settings.ttl)),
-      next_renewal_(settings.interval > duration::zero()
-                        ? sent_of(valid_until, settings) + (settings.first > duration::zero()
-                                                                ? settings.first
-                                                                : settings.interval)
-                        : never),
-      round_ttl_(settings.ttl) {}
+      round_ttl_(settings.ttl) {
+    plan(settings.first > duration::zero() ? settings.first : settings.interval,
+         sent_of(valid_until, settings));
+}
 
 renew::action renew::resume(const event& e, time_point now) {
     using kind = event::kind_type;
@@ -150,7 +148,7 @@ renew::action renew::end_round(bool success, time_point now) {
         // Also if that is sooner: a key that was healed meanwhile lives no longer.
         valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
         notice_ = loss_notice(round_ttl_);
-        next_renewal_ = settings_.interval > duration::zero() ? sent_ + settings_.interval : never;
+        plan(settings_.interval, sent_);
     } else {
         ++failed_;
         round_ttl_ = settings_.ttl;
@@ -167,6 +165,18 @@ renew::action renew::end_round(bool success, time_point now) {
         answer_ = success;
     }
     return next(now);
+}
+
+/// The next renewal, so long after the round that was granted.
+void renew::plan(duration after_sent, time_point sent) {
+    if (settings_.interval == duration::zero()) {
+        next_renewal_ = never;
+        return;
+    }
+    next_renewal_ = sent + after_sent;
+    if (settings_.grid > duration::zero()) {
+        next_renewal_ -= next_renewal_.time_since_epoch() % settings_.grid;
+    }
 }
 
 renew::action renew::lose(loss why) {

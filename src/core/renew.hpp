@@ -30,6 +30,9 @@ struct renew_settings {
     duration interval{};
     /// From the grant to the first renewal; 0 = `interval`.
     duration first{};
+    /// A renewal that is not urgent begins at a multiple of it, so that many leases are renewed by one batch;
+    /// 0 = at any time.
+    duration grid{};
     drift_bound drift;
     duration instance_timeout{};
     /// From the grant on; 0 = unlimited.
@@ -142,6 +145,7 @@ private:
     action consider(time_point now);
     action end_round(bool success, time_point now);
     action lose(loss why);
+    void plan(duration after_sent, time_point sent);
     [[nodiscard]] time_point loss_time() const;
     [[nodiscard]] time_point max_hold_end() const;
     [[nodiscard]] std::optional<std::size_t> take_healable();
@@ -150,7 +154,7 @@ private:
     time_point granted_at_;
     time_point valid_until_;
     duration notice_;  // how long before that to announce the loss
-    time_point next_renewal_;
+    time_point next_renewal_ = never;
     state state_ = state::holding;
 
     std::unique_ptr<renewal_round> round_;

@@ -250,6 +250,25 @@ BOOST_AUTO_TEST_CASE(tries_again_soon_then_less_often_and_until_shortly_before_t
                boost::test_tools::per_element());
 }
 
+// Of the clock, which is at(0ms) at one of them.
+BOOST_AUTO_TEST_CASE(renewals_begin_at_multiples_of_the_grid) {
+    BOOST_TEST_REQUIRE((at(0ms).time_since_epoch() % 8ms).count() == 0);
+    renew_settings on_a_grid = five();
+    on_a_grid.grid = 8ms;
+    renew machine = watchdog(on_a_grid);
+    play(machine, {
+                      {1ms, start(), "wait 296"},
+                      {296ms, timer(), "send #1 1000; wait 346"},
+                      {297ms, granted(0), "wait 346"},
+                      {297ms, granted(1), "wait 346"},
+                      {297ms, granted(2), "wait 592"},
+                      {595ms, timer(), "send #2 1000; wait 645"},
+                      {596ms, failed(0, 2), "wait 645"},
+                      {596ms, failed(1, 2), "wait 645"},
+                      {596ms, failed(2, 2), "wait 605.375"},  // soon, at any time
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(a_won_round_after_failed_ones_starts_afresh) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{

@@ -29,7 +29,9 @@ struct lock_options {
     std::chrono::milliseconds ttl = std::chrono::seconds(10);
 
     /// How often the watchdog renews. Unset: a third of the ttl. 0: never, the lease ends with its
-    /// validity. Otherwise 1 ms to half of the ttl.
+    /// validity. Otherwise 1 ms to half of the ttl. The first time comes up to half of that sooner, the
+    /// others up to a 256th: so leases that were taken together are not renewed all at once, and many
+    /// are renewed by one batch.
     std::optional<std::chrono::milliseconds> renew{};
 
     /// A holder that has not let go after this time loses the lease (`errc::max_hold_exceeded`),

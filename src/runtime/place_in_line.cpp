@@ -180,8 +180,8 @@ void place_in_line::leave() {
     const core::time_point now = clock::now();
     engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask(question::leave, core::verb::leave_line, spec_->key, now);
-    engine_.send_last(
-        keeper_);  // who is told by it asks all, which are to know of a release by then
+    // Who is told by it asks all instances, which are to know of the release by then.
+    engine_.send_last(keeper_);
 }
 
 /// Not called before an answer to the last time, so that nobody refers to the old name.

@@ -1,11 +1,15 @@
-// The parts of the runtime that need no execution context: tokens, descriptions.
+// The parts of the runtime that need no execution context: tokens, others at a key, descriptions.
 
 #include "core/quorum.hpp"
+#include "core/time.hpp"
+#include "runtime/crowds.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/token.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -63,6 +67,59 @@ BOOST_AUTO_TEST_CASE(seeds_differ) {
         seeds.insert(source.next_seed());
     }
     BOOST_TEST(seeds.size() == 1000U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(others)
+
+using colock::core::milliseconds;
+constexpr colock::core::time_point start{std::chrono::hours(1000)};
+
+BOOST_AUTO_TEST_CASE(are_expected_where_they_were_met) {
+    crowds known;
+    BOOST_TEST(!known.expected_at(7, start));
+    known.note(7, true, start);
+    BOOST_TEST(known.expected_at(7, start));
+    BOOST_TEST(known.expected_at(7, start + std::chrono::hours(1)));
+    BOOST_TEST(!known.expected_at(8, start));
+    known.note(7, false, start);
+    BOOST_TEST(!known.expected_at(7, start));
+}
+
+BOOST_AUTO_TEST_CASE(are_looked_for_now_and_then) {
+    crowds known;
+    known.note(7, false, start);
+    for (int i = 0; i != 1000; ++i) {
+        BOOST_TEST(!known.expected_at(7, start + milliseconds(250)));  // too soon
+    }
+    BOOST_TEST(known.expected_at(7, start + milliseconds(251)));
+    for (int i = 0; i != 64; ++i) {
+        BOOST_TEST(!known.expected_at(7, start + std::chrono::hours(1)));  // too few tries
+    }
+    BOOST_TEST(known.expected_at(7, start + std::chrono::hours(1)));
+}
+
+BOOST_AUTO_TEST_CASE(are_let_through) {
+    crowds known;
+    BOOST_TEST((known.join_from(7) < start));
+    known.step_aside(7, start);
+    known.note(7, true, start);
+    BOOST_TEST((known.join_from(7) == start));
+    BOOST_TEST((known.join_from(8) < start));
+}
+
+// Many keys share a place.
+BOOST_AUTO_TEST_CASE(are_forgotten_for_those_of_another_key) {
+    crowds known;
+    known.note(7, true, start);
+    known.step_aside(7, start);
+    std::size_t another = 8;
+    while (known.expected_at(7, start)) {
+        known.note(another++, true, start);
+        BOOST_TEST_REQUIRE(another < 10000U);
+    }
+    BOOST_TEST((known.join_from(7) < start));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

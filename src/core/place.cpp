@@ -1,5 +1,6 @@
 #include "core/place.hpp"
 
+#include "core/tenure.hpp"
 #include "core/validity.hpp"
 
 #include <algorithm>
@@ -32,9 +33,8 @@ place::step place::held(time_point now) {
 }
 
 time_point place::rejoin_from(time_point now) const noexcept {
-    constexpr duration longest = milliseconds(10);
     const time_point since = leave_at_ == never ? now : leave_at_ - settings_.refresh;
-    return now + std::min((now - since) / 16, longest);
+    return now + time_for_others(now - since);
 }
 
 place::step place::begin(look at_lock, time_point now) {

@@ -3,6 +3,7 @@
 
 #include "core/time.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace colock::core {
@@ -14,6 +15,12 @@ struct handoff_bounds {
 
     friend bool operator==(const handoff_bounds& a, const handoff_bounds& b) = default;
 };
+
+/// How long who has let go of a lock leaves it to others at least, after having held it for so long: a
+/// sixteenth of that, but never long.
+[[nodiscard]] inline duration time_for_others(duration held) noexcept {
+    return std::min<duration>(held / 16, milliseconds(10));
+}
 
 /// The time for which one process keeps a lock: from the grant, over all among whom the lease is
 /// passed on, to the release.

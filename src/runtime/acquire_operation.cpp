@@ -1,5 +1,6 @@
 #include "runtime/acquire_operation.hpp"
 
+#include "core/prefetch.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
@@ -175,6 +176,13 @@ bool acquire_operation::fails_with(const acquire_operation& first, core::time_po
     return true;
 }
 
+void acquire_operation::prefetch() const noexcept {
+    core::prefetch_shared(spec_);
+    if (lease_) {
+        core::prefetch_shared(lease_);
+    }
+}
+
 void acquire_operation::cancel() {
     if (!running()) {
         return;
@@ -223,10 +231,8 @@ void acquire_operation::on_close() {
     cancel();
 }
 
-void acquire_operation::on_vote(std::size_t index, const core::vote& vote) {
-    if (!machine_->note(index, vote)) {
-        drive(core::acquire::event::voted(index, vote));
-    }
+void acquire_operation::on_deciding_vote(std::size_t index, const core::vote& vote) {
+    drive(core::acquire::event::voted(index, vote));
 }
 
 void acquire_operation::on_raised(std::size_t index, const core::vote& vote) {
@@ -296,7 +302,8 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
         lease_->detach();
     }
-    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_, *this);
+    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_, *this,
+                                               *machine_);
     ++engine_.count().attempts;
     lease_->begin(lease_, queue_->spare_fences(), now);
 }

@@ -8,7 +8,6 @@
 #include "runtime/lock_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
-#include "runtime/prefetch.hpp"
 #include "runtime/recycling_allocator.hpp"
 #include "runtime/timer_queue.hpp"
 
@@ -47,6 +46,7 @@ public:
     ~acquire_operation() override;
 
     void cancel() final;
+    void prefetch() const noexcept override;
 
     // From the engine:
 
@@ -79,13 +79,8 @@ public:
 
     // From the attempt's lease_state:
 
-    /// A hint that a vote comes soon.
-    void prefetch() const noexcept {
-        if (machine_) {
-            prefetch_object(*machine_);
-        }
-    }
-    void on_vote(std::size_t index, const core::vote& vote);
+    /// Of a vote that the machine did not `note`.
+    void on_deciding_vote(std::size_t index, const core::vote& vote);
     void on_raised(std::size_t index, const core::vote& vote);
     void on_remaining(std::size_t index, const core::vote& vote);
 

@@ -1,6 +1,7 @@
 #include "runtime/engine.hpp"
 
 #include "core/backoff.hpp"
+#include "core/prefetch.hpp"
 #include "core/quorum.hpp"
 #include "core/stable_hash.hpp"
 
@@ -256,8 +257,22 @@ void engine::deliver_finished() {
         delivering_.swap(finished_);
     }
     while (next_to_deliver_ != delivering_.size()) {
+        prefetch_next();
         const auto operation = std::move(delivering_[next_to_deliver_++]);
         operation->deliver();
+    }
+}
+
+/// What the operations after the next to be delivered need.
+void engine::prefetch_next() const noexcept {
+    constexpr std::size_t soon = 2;
+    constexpr std::size_t later = 6;
+    constexpr std::size_t usual_size = 320;
+    if (next_to_deliver_ + later < delivering_.size()) {
+        core::prefetch(delivering_[next_to_deliver_ + later].get(), usual_size);
+    }
+    if (next_to_deliver_ + soon < delivering_.size()) {
+        delivering_[next_to_deliver_ + soon]->prefetch();
     }
 }
 

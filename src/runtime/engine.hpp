@@ -173,7 +173,9 @@ public:
     void wait(timed& t, core::time_point until) {
         if (until < t.time()) {
             timers_.set(t, until);
-            arm();
+            if (until < armed_for_) {
+                arm();
+            }
         }
     }
     void stop_waiting(timed& t) noexcept { timers_.clear(t); }
@@ -236,6 +238,7 @@ private:
     void schedule_turn();
     void turn();
     void deliver_finished();
+    void prefetch_next() const noexcept;
     void begin_next();
     void send_batch();
     void arm();

@@ -1,5 +1,6 @@
 #include "runtime/lease_state.hpp"
 
+#include "core/prefetch.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
@@ -45,6 +46,10 @@ void lease_operation::finish(lease_result result) {
     }
 }
 
+void lease_operation::prefetch() const noexcept {
+    core::prefetch_shared(lease_, core::cache_line);
+}
+
 void lease_operation::cancel() {
     finish(lease_result::cancelled);
 }
@@ -66,10 +71,12 @@ void loss_operation::on_start() {
     lease().wait_lost(*this);
 }
 
-lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt)
+lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt,
+                         core::acquire& attempt_machine)
     : attempt_(&attempt),
-      machine_(spec->policy->lease, spec->owner->next_seed()),
+      attempt_machine_(&attempt_machine),
       spec_(std::move(spec)),
+      machine_(spec_->policy->lease, spec_->owner->next_seed()),
       engine_(*spec_->owner),
       token_(engine_.tokens().next_token()) {
     engine_.add(*this);
@@ -161,8 +168,8 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
             if (vote.kind != core::vote_kind::granted) {
                 reconsider();
             }
-            if (machine_.acquiring()) {
-                attempt_->on_vote(index, vote);
+            if (machine_.acquiring() && !attempt_machine_->note(index, vote)) {
+                attempt_->on_deciding_vote(index, vote);
             }
             break;
         case purpose::raise:
@@ -189,9 +196,13 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
 }
 
 void lease_state::prefetch() const noexcept {
-    prefetch_object(machine_);
+    core::prefetch(&machine_);
+    core::prefetch_shared(spec_, core::cache_line);
     if (attempt_ != nullptr) {
-        attempt_->prefetch();
+        core::prefetch(attempt_machine_);
+    }
+    if (!release_waiters_.empty()) {
+        core::prefetch(&release_waiters_.front());
     }
 }
 

@@ -1,6 +1,7 @@
 #ifndef COLOCK_RUNTIME_LEASE_STATE_HPP
 #define COLOCK_RUNTIME_LEASE_STATE_HPP
 
+#include "core/acquire.hpp"
 #include "core/lease.hpp"
 #include "core/release.hpp"
 #include "core/time.hpp"
@@ -8,7 +9,6 @@
 #include "instance/batch.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
-#include "runtime/prefetch.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -51,6 +51,7 @@ public:
     lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)
         : lease_(std::move(lease)), holder_(holder) {}
     void cancel() final;
+    void prefetch() const noexcept override;
 
     /// Ends it, if it has not ended.
     void finish(lease_result result);
@@ -118,7 +119,8 @@ class lease_state final : public instance::vote_receiver,
                               boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
                           private timed {
 public:
-    lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt);
+    lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt,
+                core::acquire& attempt_machine);
     ~lease_state();
 
     // From any thread:
@@ -229,13 +231,16 @@ private:
     [[nodiscard]] rarely_used& rare();
     void forget_if_over();
 
-    // What every vote needs comes first, so that it is together in few cache lines.
+    // What every vote needs comes first, so that it is together in few cache lines, and with it what tells
+    // where the rest is that most of them need.
     std::uint32_t pending_votes_ = 0;
     bool in_vote_ = false;         // what comes of a vote may call us, but must not end us under it
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     acquire_operation* attempt_;
-    core::lease machine_;
+    core::acquire* attempt_machine_;  // valid while `attempt_` is not null
+    waiters<release_operation> release_waiters_;
     std::shared_ptr<const lock_spec> spec_;
+    core::lease machine_;
     engine& engine_;
     std::shared_ptr<lease_state> self_;  // until all is over
 
@@ -246,7 +251,6 @@ private:
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
     lock_queue* queue_ = nullptr;           // of the key, while held
 
-    waiters<release_operation> release_waiters_;
     std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;
     std::uint32_t failed_renewals_counted_ = 0;

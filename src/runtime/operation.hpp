@@ -33,6 +33,9 @@ public:
     /// finished, from its own turn, so that a handler runs on top of no one's loop.
     virtual void deliver() = 0;
 
+    /// A hint, a little before `deliver`.
+    virtual void prefetch() const noexcept {}
+
     [[nodiscard]] bool running() const noexcept { return self_ != nullptr; }
 
     /// Null unless it is running.

@@ -5,10 +5,13 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/redis/connection.hpp>
 #include <boost/redis/error.hpp>
+#include <boost/redis/logger.hpp>
 #include <boost/version.hpp>
 
 #include <utility>
@@ -58,6 +61,9 @@ private:
 
 namespace {
 
+/// "Done", and no more to tell.
+const core::vote plain_grant = core::vote::granted();
+
 /// For `set_receive_response`.
 struct pushes {
     connection& from;
@@ -66,6 +72,75 @@ struct pushes {
 push_adapter boost_redis_adapt(pushes& p) {
     return push_adapter(p.from);
 }
+
+/// Boost.Redis's part.
+template <typename Executor>
+class connection_on final : public connection {
+public:
+    connection_on(const Executor& executor, const address& to, const connection_settings& settings,
+                  asio::ssl::context tls)
+        : connection(executor, to, settings),
+          redis_(executor, std::move(tls),
+                 boost::redis::logger(boost::redis::logger::level::disabled)) {
+        pushes all{*this};
+        redis_.set_receive_response(all);
+    }
+
+private:
+    void start_run(const boost::redis::config& settings) override {
+        redis_.async_run(settings, [self = this->self()](const error_code& failure) {
+            self->on_run_ended(failure);
+        });
+    }
+
+    void start_receive() override {
+        auto on_push = [self = this->self()](const error_code& failure, auto... /*bytes*/) {
+            self->on_received(failure);
+        };
+#if BOOST_VERSION >= 109100
+        redis_.async_receive2(std::move(on_push));
+#else
+        redis_.async_receive(std::move(on_push));
+#endif
+    }
+
+    void start_execute(std::unique_ptr<sent_batch> commands, any_adapter replies) override {
+        const boost::redis::request& request = *commands->request;
+        redis_.async_exec(request, std::move(replies),
+                          [self = this->self(), commands = std::move(commands)](
+                              const error_code& failure, std::size_t /*bytes*/) mutable {
+                              self->on_executed(std::move(commands), failure);
+                          });
+    }
+
+    asio::awaitable<error_code> ask(const boost::redis::request& questions, any_adapter replies,
+                                    std::chrono::milliseconds timeout) override {
+        const auto [failure, bytes] = co_await redis_.async_exec(
+            questions, std::move(replies),
+            asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
+        co_return failure;
+    }
+
+    void cancel(boost::redis::operation what) override {
+        redis_.cancel(what);
+    }
+
+    /// Boost.Redis leaves Nagle's algorithm on, which costs a command that follows another up to 40 ms.
+    void disable_nagle() override {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+        auto& socket = redis_.next_layer().next_layer();  // deprecated, and the only way there is
+#pragma GCC diagnostic pop
+        error_code ignored;  // without it everything works, only slower
+        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+    }
+
+    [[nodiscard]] std::shared_ptr<connection_on> self() {
+        return std::static_pointer_cast<connection_on>(shared_from_this());
+    }
+
+    boost::redis::basic_connection<Executor> redis_;
+};
 
 }  // namespace
 
@@ -96,15 +171,23 @@ asio::ssl::context make_tls_context(const address& to) {
     return tls;
 }
 
+std::shared_ptr<connection> connection::make(const asio::any_io_executor& executor,
+                                             const address& to, const connection_settings& settings,
+                                             asio::ssl::context tls) {
+    using usual_executor = asio::io_context::executor_type;
+    if (const auto* const usual = executor.target<usual_executor>()) {
+        return std::make_shared<connection_on<usual_executor>>(*usual, to, settings,
+                                                               std::move(tls));
+    }
+    return std::make_shared<connection_on<asio::any_io_executor>>(executor, to, settings,
+                                                                  std::move(tls));
+}
+
 connection::connection(const asio::any_io_executor& executor, const address& to,
-                       const connection_settings& settings, asio::ssl::context tls)
+                       const connection_settings& settings)
     : to_(to),
       settings_(settings),
-      redis_(executor, std::move(tls), boost::redis::logger(boost::redis::logger::level::disabled)),
-      ended_signal_(executor, asio::steady_timer::time_point::max()) {
-    pushes all{*this};
-    redis_.set_receive_response(all);
-}
+      ended_signal_(executor, asio::steady_timer::time_point::max()) {}
 
 asio::awaitable<std::string> connection::serve(std::string numeric_host,
                                                std::shared_ptr<connection_owner> owner) {
@@ -113,7 +196,9 @@ asio::awaitable<std::string> connection::serve(std::string numeric_host,
     run(numeric_host);
     std::string reason = co_await pass_probe();
     if (reason.empty()) {
-        disable_nagle();
+        if (to_.unix_path.empty()) {
+            disable_nagle();
+        }
         owner_->on_ready(facts_);
     } else {
         close();
@@ -136,23 +221,32 @@ void connection::run(const std::string& numeric_host) {
     // A ping after one interval without writing; the end after two without reading.
     config_.health_check_interval = settings_.silence_timeout / 2;
     config_.reconnect_wait_interval = std::chrono::seconds::zero();  // never; run ends instead
-    redis_.async_run(config_, [self = shared_from_this()](const error_code& failure) {
-        self->ended_ = true;
-        self->end_reason_ = failure == boost::redis::error::pong_timeout
-                                ? "nothing heard from it for too long"
-                                : failure.message();
-        self->owner_->on_ended(self->end_reason_);
-        self->redis_.cancel(boost::redis::operation::exec);
-        self->redis_.cancel(boost::redis::operation::receive);
-        self->ended_signal_.cancel();
-    });
-    receive_pushes();
+    start_run(config_);
+    start_receive();
+}
+
+void connection::on_run_ended(const error_code& failure) {
+    ended_ = true;
+    end_reason_ = failure == boost::redis::error::pong_timeout
+                      ? "nothing heard from it for too long"
+                      : failure.message();
+    owner_->on_ended(end_reason_);
+    cancel(boost::redis::operation::exec);
+    cancel(boost::redis::operation::receive);
+    ended_signal_.cancel();
+}
+
+/// Pushes that nobody takes would stall the reader once 256 of them are waiting.
+void connection::on_received(const error_code& failure) {
+    if (!failure && !ended_) {
+        start_receive();
+    }
 }
 
 /// Asks what must be known before the first command. Gives the reason against it, or an empty string.
 asio::awaitable<std::string> connection::pass_probe() {
     probe questions(to_);
-    any_adapter::impl_t adapter = [&questions, &owner = *owner_, first = true](
+    any_adapter::impl_t replies = [&questions, &owner = *owner_, first = true](
                                       any_adapter::parse_event event, const resp3::node_view& node,
                                       error_code&) mutable {
         if (std::exchange(first, false)) {
@@ -164,9 +258,8 @@ asio::awaitable<std::string> connection::pass_probe() {
     };
     // Resolving, connecting and the TLS handshake have a timeout each; then comes the probe's own.
     const auto timeout = 3 * settings_.connect_timeout;
-    const auto [failure, bytes] = co_await redis_.async_exec(
-        questions.request(), any_adapter(std::move(adapter)),
-        asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
+    const error_code failure =
+        co_await ask(questions.request(), any_adapter(std::move(replies)), timeout);
     if (ended_) {
         co_return end_reason_;
     }
@@ -181,33 +274,6 @@ asio::awaitable<std::string> connection::pass_probe() {
     co_return std::string();
 }
 
-/// Pushes that nobody takes would stall the reader once 256 of them are waiting.
-void connection::receive_pushes() {
-    auto on_push = [self = shared_from_this()](const error_code& failure, auto... /*bytes*/) {
-        if (!failure && !self->ended_) {
-            self->receive_pushes();
-        }
-    };
-#if BOOST_VERSION >= 109100
-    redis_.async_receive2(std::move(on_push));
-#else
-    redis_.async_receive(std::move(on_push));
-#endif
-}
-
-/// Boost.Redis leaves Nagle's algorithm on, which costs a command that follows another up to 40 ms.
-void connection::disable_nagle() {
-    if (!to_.unix_path.empty()) {
-        return;
-    }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    auto& socket = redis_.next_layer().next_layer();  // deprecated, and the only way there is
-#pragma GCC diagnostic pop
-    error_code ignored;  // without it everything works, only slower
-    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-}
-
 void connection::execute(sent_batch commands, core::time_point now) {
     sent_at_.push_back(now);
     if (spares_.empty()) {
@@ -217,17 +283,13 @@ void connection::execute(sent_batch commands, core::time_point now) {
     spares_.pop_back();
     *owned = std::move(commands);
     sent_batch& sent = *owned;
-    any_adapter::impl_t adapter = [this, &sent](any_adapter::parse_event event,
+    any_adapter::impl_t replies = [this, &sent](any_adapter::parse_event event,
                                                 const resp3::node_view& node, error_code&) {
         if (event == any_adapter::parse_event::node && node.depth == 0) {
             on_reply(sent, node);
         }
     };
-    redis_.async_exec(*sent.request, any_adapter(std::move(adapter)),
-                      [self = shared_from_this(), owned = std::move(owned)](
-                          const error_code& failure, std::size_t /*bytes*/) mutable {
-                          self->on_executed(std::move(owned), failure);
-                      });
+    start_execute(std::move(owned), any_adapter(std::move(replies)));
 }
 
 void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
@@ -235,24 +297,27 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
     if (answered == nullptr) {
         return;
     }
-    if (has_prelude(answered->command.verb, facts_.dialect) && !sent.prelude_answered) {
+    const core::verb verb = answered->command.verb;
+    if (is_plain_grant(verb, root)) {  // which nearly every reply is
+        sent.advance();
+        owner_->on_vote(*answered, plain_grant, sent.soon());
+        return;
+    }
+    if (has_prelude(verb, facts_.dialect) && !sent.prelude_answered) {
         sent.prelude_answered = true;
         return;
     }
-    const submission* const soon = sent.soon();
-    sent.prelude_answered = false;
-    ++sent.answered;
-    const core::verb verb = answered->command.verb;
+    sent.advance();
     if (is_native(verb, facts_.dialect, sent.form)) {
         if (is_error(root)) {
             owner_->on_refused(*answered, is_refused_for_good(root));
         } else {
-            owner_->on_vote(*answered, decode_native_delete(root), soon);
+            owner_->on_vote(*answered, decode_native_delete(root), sent.soon());
         }
     } else if (sent.form != script_form::in_full && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered);
     } else {
-        owner_->on_vote(*answered, decode(verb, root), soon);
+        owner_->on_vote(*answered, decode(verb, root), sent.soon());
     }
 }
 
@@ -263,7 +328,7 @@ void connection::on_executed(std::unique_ptr<sent_batch> sent, const error_code&
         if (!reason) {
             reason = std::make_shared<const std::string>(ended_ ? end_reason_ : failure.message());
         }
-        ++sent->answered;
+        sent->advance();
         owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
                         nullptr);
     }
@@ -272,8 +337,8 @@ void connection::on_executed(std::unique_ptr<sent_batch> sent, const error_code&
 }
 
 void connection::close() {
-    redis_.cancel(boost::redis::operation::run);
-    redis_.cancel(boost::redis::operation::exec);
+    cancel(boost::redis::operation::run);
+    cancel(boost::redis::operation::exec);
 }
 
 }  // namespace colock::instance::redis

@@ -12,7 +12,10 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/redis/adapter/any_adapter.hpp>
-#include <boost/redis/connection.hpp>
+#include <boost/redis/config.hpp>
+#include <boost/redis/operation.hpp>
+#include <boost/redis/request.hpp>
+#include <boost/system/error_code.hpp>
 
 #include <chrono>
 #include <deque>
@@ -57,10 +60,18 @@ protected:
 
 /// One connection's life, from connecting to the end. Never reconnects: a new connection is a new
 /// object, so that nothing submitted to the old one can be replayed on it.
+///
+/// Boost.Redis is at work below it, made for the executor's own type where that is the usual one. (An
+/// executor of any type costs a little at each of its many steps: a third of the CPU in user mode for a lock
+/// that is taken all by itself.)
 class connection : public std::enable_shared_from_this<connection> {
 public:
-    connection(const boost::asio::any_io_executor& executor, const address& to,
-               const connection_settings& settings, boost::asio::ssl::context tls);
+    static std::shared_ptr<connection> make(const boost::asio::any_io_executor& executor,
+                                            const address& to, const connection_settings& settings,
+                                            boost::asio::ssl::context tls);
+    connection(const connection&) = delete;
+    connection& operator=(const connection&) = delete;
+    virtual ~connection() = default;
 
     /// Connects to `numeric_host` (ignored for a UNIX socket), probes, and then serves until the
     /// connection breaks or `close` is called. Gives the reason.
@@ -79,20 +90,42 @@ public:
     /// Ends the connection. `serve` then ends.
     void close();
 
+protected:
+    connection(const boost::asio::any_io_executor& executor, const address& to,
+               const connection_settings& settings);
+
+    // From Boost.Redis:
+
+    void on_run_ended(const boost::system::error_code& failure);
+    void on_executed(std::unique_ptr<sent_batch> sent, const boost::system::error_code& failure);
+    /// Pushes have come, and their adapter has taken them.
+    void on_received(const boost::system::error_code& failure);
+
 private:
+    // To Boost.Redis:
+
+    /// Ends with `on_run_ended`.
+    virtual void start_run(const boost::redis::config& settings) = 0;
+    /// Ends with `on_received`.
+    virtual void start_receive() = 0;
+    /// Ends with `on_executed`.
+    virtual void start_execute(std::unique_ptr<sent_batch> commands,
+                               boost::redis::any_adapter replies) = 0;
+    virtual boost::asio::awaitable<boost::system::error_code> ask(
+        const boost::redis::request& questions, boost::redis::any_adapter replies,
+        std::chrono::milliseconds timeout) = 0;
+    virtual void cancel(boost::redis::operation what) = 0;
+    virtual void disable_nagle() = 0;
+
     void run(const std::string& numeric_host);
     boost::asio::awaitable<std::string> pass_probe();
-    void receive_pushes();
     friend class push_adapter;
-    void disable_nagle();
     void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
-    void on_executed(std::unique_ptr<sent_batch> sent, const boost::system::error_code& failure);
 
     address to_;
     connection_settings settings_;
     std::shared_ptr<connection_owner> owner_;
     server_facts facts_;
-    boost::redis::connection redis_;
     boost::redis::config config_;
     boost::asio::steady_timer ended_signal_;  // cancelled when the connection has ended
     bool ended_ = false;

@@ -5,6 +5,9 @@
 #include "core/vote.hpp"
 
 #include <boost/redis/resp3/node.hpp>
+#include <boost/redis/resp3/type.hpp>
+
+#include <string_view>
 
 namespace colock::instance::redis {
 
@@ -12,7 +15,24 @@ namespace colock::instance::redis {
 /// others is no answer to any of our commands.
 core::vote decode(core::verb verb, const boost::redis::resp3::node_view& root);
 
-/// The same, for a release by a command of the server's own.
+/// Whether a reply is "done", with nothing else to tell, which `decode` and `decode_native_delete` would
+/// make a plain grant. In place: there are ten replies in the life of a lock on five servers.
+inline bool is_plain_grant(core::verb verb, const boost::redis::resp3::node_view& root) noexcept {
+    using boost::redis::resp3::type;
+    const std::string_view text = root.value;
+    switch (verb) {
+        case core::verb::acquire:
+            return root.data_type == type::simple_string && text.size() == 2 && text[0] == 'O' &&
+                   text[1] == 'K';
+        case core::verb::extend:
+        case core::verb::release:
+            return root.data_type == type::number && text.size() == 1 && text[0] == '1';
+        default:
+            return false;
+    }
+}
+
+/// As `decode`, for a release by a command of the server's own.
 core::vote decode_native_delete(const boost::redis::resp3::node_view& root);
 
 /// Whether the error reply says that this connection may not, or cannot, use a command at all.

@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <initializer_list>
 #include <limits>
 
 namespace colock::instance::redis {
@@ -49,48 +48,121 @@ private:
     std::size_t size_;
 };
 
+constexpr char* write_line_end(char* at) noexcept {
+    *at++ = '\r';
+    *at++ = '\n';
+    return at;
+}
+
+constexpr char* write_size(char* at, char kind, std::size_t size) noexcept {
+    *at++ = kind;
+    if (size < 10) {
+        *at++ = static_cast<char>('0' + size);
+    } else if (size < 100) {
+        *at++ = static_cast<char>('0' + size / 10);
+        *at++ = static_cast<char>('0' + size % 10);
+    } else {
+        at = std::to_chars(at, at + longest_number, size).ptr;
+    }
+    return write_line_end(at);
+}
+
+constexpr char* write_argument(char* at, std::string_view text) noexcept {
+    at = write_size(at, '$', text.size());
+    at = std::copy(text.begin(), text.end(), at);
+    return write_line_end(at);
+}
+
+/// At most so much is around an argument: "$<size>\r\n", and "\r\n".
+constexpr std::size_t around_argument = 1 + longest_number + 2 + 2;
+
+/// An argument that is known to the compiler.
+template <std::size_t Size>
+struct word {
+    consteval word(const char (&literal)[Size])  // NOLINT(*-explicit-*)
+    {
+        std::copy_n(literal, Size - 1, text.begin());
+    }
+    [[nodiscard]] constexpr std::string_view view() const noexcept {
+        return {text.data(), text.size()};
+    }
+    std::array<char, Size - 1> text{};
+};
+
+/// Some of these in a row, which stand there as they go over the wire.
+template <word... Words>
+struct word_list {
+    static constexpr std::size_t size = sizeof...(Words);
+
+    [[nodiscard]] static constexpr std::string_view encoded() noexcept {
+        return {buffer.text.data(), buffer.size};
+    }
+
+private:
+    struct encoding {
+        consteval encoding() {
+            char* at = text.data();
+            ((at = write_argument(at, Words.view())), ...);
+            size = static_cast<std::size_t>(at - text.data());
+        }
+        std::array<char, ((Words.text.size() + around_argument) + ...)> text{};
+        std::size_t size;
+    };
+    static constexpr encoding buffer{};
+};
+template <word... Words>
+constexpr word_list<Words...> words;
+
 /// Writes commands: https://redis.io/docs/latest/develop/reference/protocol-spec/
 class command_writer {
 public:
+    /// Overwrites `to`; it has what was written once `finish` is called.
     explicit command_writer(std::string& to) : to_(to) {}
 
-    void write(std::initializer_list<std::string_view> arguments) {
-        constexpr std::size_t around = 1 + longest_number + 2 + 2;  // "$<size>\r\n", and "\r\n"
-        std::size_t most = around;
-        for (const std::string_view one : arguments) {
-            most += one.size() + around;
-        }
-        const std::size_t begin = to_.size();
-        to_.resize(begin + most);
-        char* at = write_size(to_.data() + begin, '*', arguments.size());
-        for (const std::string_view one : arguments) {
-            at = write_size(at, '$', one.size());
-            at = std::copy(one.begin(), one.end(), at);
-            at = write_line_end(at);
-        }
-        to_.resize(static_cast<std::size_t>(at - to_.data()));
+    /// A command of `words` and strings.
+    template <typename... Arguments>
+    void write(const Arguments&... arguments) {
+        char* at = room_for(around_argument + (most(arguments) + ...));
+        at = write_size(at, '*', (count(arguments) + ...));
+        ((at = put(at, arguments)), ...);
+        size_ = static_cast<std::size_t>(at - to_.data());
         ++written_;
     }
+
+    void finish() { to_.resize(size_); }
 
     [[nodiscard]] std::size_t written() const noexcept { return written_; }
 
 private:
-    static char* write_size(char* at, char kind, std::size_t size) noexcept {
-        *at++ = kind;
-        if (size < 10) {
-            *at++ = static_cast<char>('0' + size);
-        } else {
-            at = std::to_chars(at, at + longest_number, size).ptr;
-        }
-        return write_line_end(at);
+    static constexpr std::size_t count(std::string_view /*one*/) noexcept { return 1; }
+    static constexpr std::size_t most(std::string_view one) noexcept {
+        return one.size() + around_argument;
     }
-    static char* write_line_end(char* at) noexcept {
-        *at++ = '\r';
-        *at++ = '\n';
-        return at;
+    static char* put(char* at, std::string_view one) noexcept { return write_argument(at, one); }
+
+    template <word... Words>
+    static constexpr std::size_t count(word_list<Words...> some) noexcept {
+        return some.size;
+    }
+    template <word... Words>
+    static constexpr std::size_t most(word_list<Words...> some) noexcept {
+        return some.encoded().size();
+    }
+    template <word... Words>
+    static char* put(char* at, word_list<Words...> some) noexcept {
+        return std::copy_n(some.encoded().begin(), some.encoded().size(), at);
+    }
+
+    [[nodiscard]] char* room_for(std::size_t more) {
+        if (to_.size() - size_ < more) {
+            constexpr std::size_t at_first = 512;
+            to_.resize(std::max(at_first, 2 * (size_ + more)));
+        }
+        return to_.data() + size_;
     }
 
     std::string& to_;
+    std::size_t size_ = 0;
     std::size_t written_ = 0;
 };
 
@@ -102,69 +174,81 @@ boost::redis::request::config request_settings() {
     return settings;
 }
 
-void write_native_delete(const core::command& command, const dialect& words, command_writer& to) {
-    if (words.native_delete == native_delete::delifeq) {
-        to.write({"DELIFEQ", command.key, command.token});
+/// A script with that number of keys, which come first, and its arguments.
+template <word Keys, typename... Arguments>
+void write_script(std::string_view script, std::string_view digest, script_form form,
+                  command_writer& to, const Arguments&... arguments) {
+    if (form == script_form::in_full) {
+        to.write(words<"EVAL">, script, words<Keys>, arguments...);
     } else {
-        to.write({"DELEX", command.key, "IFEQ", command.token});
+        to.write(words<"EVALSHA">, digest, words<Keys>, arguments...);
     }
 }
 
-void write(const core::command& command, const dialect& words, script_form form,
+void write_release(const core::command& command, const dialect& dialect, script_form form,
+                   command_writer& to) {
+    if (!is_native(command.verb, dialect, form)) {
+        write_script<"1">(scripts::release, dialect.release_digest, form, to, command.key,
+                          command.token);
+    } else if (dialect.native_delete == native_delete::delifeq) {
+        to.write(words<"DELIFEQ">, command.key, command.token);
+    } else {
+        to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
+    }
+}
+
+void write_fence(const core::command& command, const dialect& dialect, script_form form,
+                 command_writer& to) {
+    const bool takes = command.verb == core::verb::acquire_fenced;
+    const number ttl(takes ? command.ttl.count() : 0);
+    const number fence(static_cast<long long>(command.fence));
+    const number idle(std::chrono::milliseconds(fence_idle).count());
+    const number spare(command.spare_fences);
+    write_script<"2">(scripts::fence, dialect.fence_digest, form, to, command.key,
+                      fence_key(command.key), command.token, ttl.text(), fence.text(), idle.text(),
+                      spare.text());
+}
+
+void write_line(const core::command& command, const dialect& dialect, script_form form,
+                command_writer& to) {
+    const std::string line = line_key(command.key);
+    const std::string ticket = ticket_key(command.key, command.fence);
+    const number own(static_cast<long long>(command.fence));
+    if (command.verb == core::verb::join_line) {
+        write_script<"2">(scripts::join, dialect.join_digest, form, to, line, ticket, own.text(),
+                          number(command.ttl.count()).text(), line + ':');
+    } else {
+        write_script<"2">(scripts::leave, dialect.leave_digest, form, to, line, ticket, own.text());
+    }
+}
+
+void write(const core::command& command, const dialect& dialect, script_form form,
            command_writer& to) {
-    const bool full = form == script_form::in_full;
-    const std::string_view run = full ? "EVAL" : "EVALSHA";
-    const number ttl(command.ttl.count());
     switch (command.verb) {
         case core::verb::acquire:
-            to.write({"SET", command.key, command.token, "NX", "PX", ttl.text()});
+            to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,
+                     number(command.ttl.count()).text());
             break;
-        case core::verb::extend: {
-            const std::string_view script = full ? scripts::extend : words.extend_digest;
-            to.write({run, script, "1", command.key, command.token, ttl.text()});
+        case core::verb::extend:
+            write_script<"1">(scripts::extend, dialect.extend_digest, form, to, command.key,
+                              command.token, number(command.ttl.count()).text());
             break;
-        }
-        case core::verb::release: {
-            if (is_native(command.verb, words, form)) {
-                write_native_delete(command, words, to);
-                break;
-            }
-            const std::string_view script = full ? scripts::release : words.release_digest;
-            to.write({run, script, "1", command.key, command.token});
+        case core::verb::release:
+            write_release(command, dialect, form, to);
             break;
-        }
         case core::verb::acquire_fenced:
-        case core::verb::raise_fence: {
-            const bool takes = command.verb == core::verb::acquire_fenced;
-            const std::string_view script = full ? scripts::fence : words.fence_digest;
-            const number fence(static_cast<long long>(command.fence));
-            const number idle(std::chrono::milliseconds(fence_idle).count());
-            const number spare(command.spare_fences);
-            to.write({run, script, "2", command.key, fence_key(command.key), command.token,
-                      takes ? ttl.text() : "0", fence.text(), idle.text(), spare.text()});
+        case core::verb::raise_fence:
+            write_fence(command, dialect, form, to);
             break;
-        }
         case core::verb::join_line:
-        case core::verb::leave_line: {
-            const bool joins = command.verb == core::verb::join_line;
-            const std::string_view script =
-                full ? (joins ? scripts::join : scripts::leave)
-                     : std::string_view(joins ? words.join_digest : words.leave_digest);
-            const std::string line = line_key(command.key);
-            const number own(static_cast<long long>(command.fence));
-            const std::string ticket = ticket_key(command.key, command.fence);
-            if (joins) {
-                to.write({run, script, "2", line, ticket, own.text(), ttl.text(), line + ':'});
-            } else {
-                to.write({run, script, "2", line, ticket, own.text()});
-            }
+        case core::verb::leave_line:
+            write_line(command, dialect, form, to);
             break;
-        }
         case core::verb::remaining:
-            if (has_prelude(command.verb, words)) {
-                to.write({"CLIENT", "CACHING", "YES"});
+            if (has_prelude(command.verb, dialect)) {
+                to.write(words<"CLIENT", "CACHING", "YES">);
             }
-            to.write({"PTTL", command.key});
+            to.write(words<"PTTL">, command.key);
             break;
     }
 }
@@ -173,11 +257,11 @@ void write(const core::command& command, const dialect& words, script_form form,
 
 encoder::request_pointer encoder::encode(const batch& commands, const server_facts& facts,
                                          script_form form) {
-    text_.clear();
     command_writer writer(text_);
     for (const submission& one : commands.submissions()) {
         write(one.command, facts.dialect, form, writer);
     }
+    writer.finish();
     const auto result =
         requests_.take([] { return std::make_shared<boost::redis::request>(request_settings()); });
     result->clear();

@@ -337,8 +337,8 @@ private:
 
     asio::awaitable<std::string> serve_at(std::string host) {
         try {
-            connection_ = std::make_shared<connection>(executor_, to_, settings_.connection,
-                                                       make_tls_context(to_));
+            connection_ =
+                connection::make(executor_, to_, settings_.connection, make_tls_context(to_));
             co_return co_await connection_->serve(std::move(host), shared_from_this());
         } catch (const std::exception& failure) {
             co_return failure.what();

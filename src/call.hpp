@@ -27,7 +27,7 @@ public:
     void prefetch() const noexcept final {
         Operation::prefetch();
         // For a coroutine: the bottom of its stack, and something in the frame that is to be resumed.
-        constexpr std::size_t around = 256;
+        constexpr std::size_t around = 448;
         const auto [bottom, within] = handler_.likely_targets();
         core::prefetch(bottom, 2 * core::cache_line);
         core::prefetch(within - around, 2 * around);

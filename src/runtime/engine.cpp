@@ -269,7 +269,7 @@ void engine::prefetch_next() const noexcept {
     constexpr std::size_t later = 6;
     constexpr std::size_t usual_size = 320;
     if (next_to_deliver_ + later < delivering_.size()) {
-        core::prefetch(delivering_[next_to_deliver_ + later].get(), usual_size);
+        core::prefetch_shared(delivering_[next_to_deliver_ + later], usual_size);
     }
     if (next_to_deliver_ + soon < delivering_.size()) {
         delivering_[next_to_deliver_ + soon]->prefetch();

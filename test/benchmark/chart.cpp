@@ -131,12 +131,12 @@ std::string chart_of(const json& report) {
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const json& each = rows[i];
         const bool first_of_group = i == 0 || rows[i - 1].at("instances") != each.at("instances") ||
-                                    rows[i - 1].at("tasks") != each.at("tasks");
+                                    rows[i - 1].at("concurrency") != each.at("concurrency");
         if (first_of_group) {
             y += i == 0 ? 0 : group_gap;
             svg.text(left - 70, y + bar, "end",
                      count_of(each.at("instances"), "server") + ", " +
-                         count_of(each.at("tasks"), "task"));
+                         count_of(each.at("concurrency"), "task"));
         }
         const json& figure = each.at("cycles_per_second");
         const double median = figure.at("median");
@@ -163,10 +163,10 @@ std::string section_of(const json& report) {
         const auto median = [&](const char* name, int digits) {
             return number(each.at(name).at("median").get<double>(), digits);
         };
-        result += "| " + integer(each.at("instances")) + " | " + integer(each.at("tasks")) + " | " +
-                  each.at("client").get<std::string>() + " | " + median("cycles_per_second", 0) +
-                  " | " + median("p50_us", 0) + " us | " + median("p99_us", 0) + " us | " +
-                  median("client_cpu_us_per_cycle", 1) + " us | " +
+        result += "| " + integer(each.at("instances")) + " | " + integer(each.at("concurrency")) +
+                  " | " + each.at("client").get<std::string>() + " | " +
+                  median("cycles_per_second", 0) + " | " + median("p50_us", 0) + " us | " +
+                  median("p99_us", 0) + " us | " + median("client_cpu_us_per_cycle", 1) + " us | " +
                   median("allocations_per_cycle", 1) + " |\n";
     }
     result += "\nOur own bounds, and what that run gave:\n\n"

@@ -192,7 +192,7 @@ void run_hot_key_hold(campaign& all) {
         "all want one lock all the time, and hold it for 5 ms; with two processes, for no "
         "time. The gap is from letting\ngo to the next one's grant; the fair share is the "
         "wait when each has its turn.",
-        {"processes", "tasks", "hold_ms"},
+        {"processes", "concurrency", "hold_ms"},
         {{"gap_p50_us", "gap p50 us", 6, 0},
          {"wait_p99_us", "wait p99 us"},
          {"fair_share_us", "fair share us"},
@@ -214,7 +214,7 @@ void run_hot_key_hold(campaign& all) {
         }
         all.measure(t,
                     {{"processes", rules.processes},
-                     {"tasks", rules.tasks},
+                     {"concurrency", rules.tasks},
                      {"hold_ms", rules.hold.count()}},
                     contestants);
     }

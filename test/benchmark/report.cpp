@@ -69,7 +69,7 @@ std::vector<std::string> clients_of(const std::vector<row>& rows, const table& t
     return result;
 }
 
-constexpr int parameter_width = 9;
+constexpr int parameter_width = 11;
 constexpr int client_width = 8;
 
 /// A median and its spread.
@@ -95,13 +95,13 @@ struct bound {
 };
 
 const std::vector<bound>& bounds() {
-    static const json five_1{{"instances", 5}, {"tasks", 1}};
-    static const json five_64{{"instances", 5}, {"tasks", 64}};
-    static const json five_1000{{"instances", 5}, {"tasks", 1000}};
+    static const json five_1{{"instances", 5}, {"concurrency", 1}};
+    static const json five_64{{"instances", 5}, {"concurrency", 64}};
+    static const json five_1000{{"instances", 5}, {"concurrency", 1000}};
     static const json always_passed_on{
-        {"instances", 5}, {"tasks", 1000}, {"handoff_limit", 100'000}};
-    static const json tasks_16{{"processes", 1}, {"tasks", 16}, {"hold_ms", 5}};
-    static const json processes_16{{"processes", 16}, {"tasks", 1}, {"hold_ms", 5}};
+        {"instances", 5}, {"concurrency", 1000}, {"handoff_limit", 100'000}};
+    static const json tasks_16{{"processes", 1}, {"concurrency", 16}, {"hold_ms", 5}};
+    static const json processes_16{{"processes", 16}, {"concurrency", 1}, {"hold_ms", 5}};
     static const json many_leases{{"leases", 100'000}};
     static const std::vector<bound> all{
         {"throughput at 1000 tasks, colock / raw", "uncontended", five_1000, "colock", "raw",
@@ -187,6 +187,26 @@ json medians_to_json(const std::vector<row>& rows) {
                     summarize(rows, first.workload, first.client, first.parameters, name)) {
                 object[name] = {
                     {"minimum", s->minimum}, {"median", s->median}, {"maximum", s->maximum}};
+            }
+        }
+        list.push_back(std::move(object));
+    }
+    return list;
+}
+
+/// Colock's medians in terms of raw's, one for each configuration that both have run, in that order.
+json ratios_to_json(const std::vector<row>& rows) {
+    json list = json::array();
+    for (const row& first : rows) {
+        if (first.client != "raw" || first.repetition != 1) {
+            continue;
+        }
+        json object = first.parameters;
+        object["workload"] = first.workload;
+        for (const auto& [name, value] : first.figures.items()) {
+            if (const auto of_medians =
+                    ratio(rows, first.workload, "colock", "raw", first.parameters, name)) {
+                object[name] = *of_medians;
             }
         }
         list.push_back(std::move(object));
@@ -292,6 +312,7 @@ json to_json(const std::vector<row>& rows, const json& machine) {
     return {{"machine", machine},
             {"rows", std::move(list)},
             {"medians", medians_to_json(rows)},
+            {"ratios", ratios_to_json(rows)},
             {"bounds", bounds_to_json(rows)}};
 }
 

@@ -11,7 +11,7 @@ namespace colock::benchmark {
 struct row {
     std::string workload;
     std::string client;
-    nlohmann::json parameters;  ///< numbers by their names: "instances", "tasks"
+    nlohmann::json parameters;  ///< numbers by their names: "instances", "concurrency"
     int repetition = 0;         ///< from 1
     nlohmann::json figures;     ///< numbers by their names, units included: "p50_us"
 };

@@ -69,7 +69,7 @@ void run_slow_minority(campaign& all) {
     const table t{"slow_minority",
                   "each of 64 tasks takes and releases a lock of its own; two of five servers are "
                   "stopped, or 200 ms away.",
-                  {"instances", "tasks"},
+                  {"instances", "concurrency"},
                   {{"cycles_per_second", "cycles per second"},
                    {"p50_us", "p50 us"},
                    {"p99_us", "p99 us"},
@@ -86,7 +86,7 @@ void run_slow_minority(campaign& all) {
             return run();
         };
     };
-    all.measure(t, {{"instances", instances}, {"tasks", tasks}},
+    all.measure(t, {{"instances", instances}, {"concurrency", tasks}},
                 {{"healthy", on_empty([&] { return run_healthy(work); })},
                  {"stopped", on_empty([&] { return run_stopped(servers, work); })},
                  {"delayed", on_empty([&] { return run_delayed(servers, work); })}});

@@ -51,7 +51,7 @@ contestant contestant_on(test::servers& servers, std::string name, const orders&
 void run_uncontended(campaign& all) {
     const table t{"uncontended",
                   "each task takes and releases a lock of its own.",
-                  {"instances", "tasks"},
+                  {"instances", "concurrency"},
                   {cycles_per_second, p50, p99, client_cpu, allocations, server_cpu},
                   "raw"};
     print_heading(t);
@@ -68,7 +68,7 @@ void run_uncontended(campaign& all) {
                                       [&each, work] { return run_peer(each, work); }));
                 }
             }
-            all.measure(t, {{"instances", instances}, {"tasks", tasks}}, contestants);
+            all.measure(t, {{"instances", instances}, {"concurrency", tasks}}, contestants);
         }
     }
 }
@@ -78,7 +78,7 @@ void run_hot_key_local(campaign& all) {
         "hot_key_local",
         "all tasks of one client want one lock, and let go of it at once. A cycle is from "
         "one turn to the next.",
-        {"instances", "tasks", "handoff_limit"},
+        {"instances", "concurrency", "handoff_limit"},
         {cycles_per_second, p50, p99, client_cpu, bytes_per_waiter},
         ""};
     print_heading(t);
@@ -88,8 +88,9 @@ void run_hot_key_local(campaign& all) {
             orders work = make_orders(all.options(), all.servers(), instances, tasks);
             work.hot_key = true;
             work.handoff_limit = limit;
-            all.measure(t, {{"instances", instances}, {"tasks", tasks}, {"handoff_limit", limit}},
-                        {contestant_on(all.servers(), "colock", work, run_colock)});
+            all.measure(
+                t, {{"instances", instances}, {"concurrency", tasks}, {"handoff_limit", limit}},
+                {contestant_on(all.servers(), "colock", work, run_colock)});
         }
     }
 }
@@ -98,7 +99,7 @@ void run_native_release(campaign& all) {
     const table t{"native_release",
                   "as uncontended; releases by DELIFEQ (native), and on servers of which that was "
                   "taken away.",
-                  {"instances", "tasks"},
+                  {"instances", "concurrency"},
                   {cycles_per_second, p50, p99, client_cpu, server_cpu},
                   "script"};
     const auto instances = std::ranges::max(all.options().instances);
@@ -106,7 +107,7 @@ void run_native_release(campaign& all) {
     print_heading(t);
     for (const auto tasks : all.options().tasks) {
         all.measure(
-            t, {{"instances", instances}, {"tasks", tasks}},
+            t, {{"instances", instances}, {"concurrency", tasks}},
             {contestant_on(without, "script", make_orders(all.options(), without, instances, tasks),
                            run_colock),
              contestant_on(all.servers(), "native",

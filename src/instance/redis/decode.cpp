@@ -32,9 +32,9 @@ vote unexpected(const node_view& root) {
                         std::make_shared<const std::string>(root.value));
 }
 
-/// OK, or null for a key that exists.
+/// OK, which is a plain grant, or null for a key that exists.
 vote decode_set(const node_view& root) {
-    if (root.data_type == type::simple_string && is(root.value, "OK")) {
+    if (is_plain_grant(core::verb::acquire, root)) {
         return vote::granted();
     }
     if (root.data_type == type::null) {
@@ -45,11 +45,11 @@ vote decode_set(const node_view& root) {
 
 /// What the scripts return.
 vote decode_compare(const node_view& root) {
+    if (is_plain_grant(core::verb::release, root)) {
+        return vote::granted();
+    }
     if (root.data_type != type::number) {
         return unexpected(root);
-    }
-    if (is(root.value, "1")) {
-        return vote::granted();
     }
     if (is(root.value, "0")) {
         return vote::denied(holder::nobody);
@@ -130,13 +130,11 @@ core::vote decode(core::verb verb, const node_view& root) {
 }
 
 core::vote decode_native_delete(const node_view& root) {
-    if (root.data_type != type::number) {
-        return unexpected(root);
-    }
-    if (is(root.value, "1")) {
+    if (is_plain_grant(core::verb::release, root)) {
         return vote::granted();
     }
-    return is(root.value, "0") ? vote::denied(holder::unknown) : unexpected(root);
+    return root.data_type == type::number && is(root.value, "0") ? vote::denied(holder::unknown)
+                                                                 : unexpected(root);
 }
 
 bool is_refused_for_good(const node_view& root) noexcept {

@@ -317,7 +317,10 @@ void acquire_operation::give_back() {
     const bool had_place = queue_->place() != nullptr;
     if (machine_->votes().unreachable() || machine_->votes().won() || !join_line()) {
         ask_remaining();
-    } else if (had_place) {
+        return;
+    }
+    engine_.crowds().note(spec_->key_hash, true, engine_.recent_time());
+    if (had_place) {
         queue_->place()->on_denied();
     }
 }

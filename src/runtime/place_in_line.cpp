@@ -137,7 +137,6 @@ void place_in_line::on_denied() {
 void place_in_line::on_held() {
     stop_watching();
     const core::time_point now = clock::now();
-    engine_.crowds().note(spec_->key_hash, true, now);  // until the answer when it leaves
     carry_out(machine_.held(now), now);
 }
 

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -371,6 +372,44 @@ BOOST_AUTO_TEST_CASE(who_takes_it_again_and_again_lets_others_in) {
         }
         enough = true;
         co_await async_wait_until([&] { return greedy->done; });
+    }());
+}
+
+/// How a request to leave the line begins, unlike all others about a mutex.
+const std::string leaves_line = "*6\r\n$7\r\nEVALSHA\r\n";
+
+BOOST_FIXTURE_TEST_CASE(who_meets_nobody_looks_for_others_now_and_then_only,
+                        shared_servers_far_away<5>) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, quiet_config());
+        co_await all_ready(locks);
+        const mutex lock(locks, "x", patient());
+        const auto joined = [&] { return executed(instances, "rpush"); };
+        const std::size_t before = joined();
+        const auto leaving = [&] {
+            return std::any_of(network.begin(), network.end(),
+                               [](tcp_proxy& link) { return link.waiting() != 0; });
+        };
+        const auto take_it = [&]() -> asio::awaitable<void> {
+            lease held = co_await lock.acquire();
+            co_await held.release();
+        };
+        for (auto& link : network) {
+            link.hold_from_request(leaves_line);
+        }
+        const stopwatch all;
+        while (!leaving() && all.elapsed() < soon) {
+            co_await take_it();
+        }
+        BOOST_TEST_REQUIRE(leaving());
+        for (int i = 0; i != 20; ++i) {  // while it has not been told yet that nobody was there
+            co_await take_it();
+        }
+        for (auto& link : network) {
+            link.resume();
+        }
+        co_await settled(locks);
+        BOOST_TEST(joined() - before == 1U);
     }());
 }
 

@@ -473,6 +473,51 @@ BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kind
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
 }
 
+BOOST_DATA_TEST_CASE(releases_behind_each_other_have_an_answer_each, all_kinds) {
+    constexpr int keys = 150;  // more than go to a server as one
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(keys, "granted"), boost::test_tools::per_element());
+    strings expected;
+    const auto release = [&](int key, const std::string& token, const std::string& vote) {
+        rig.submit(verb::release, std::to_string(key), token);
+        expected.push_back(vote == "granted" ? vote : refusal(sample, vote));
+    };
+    for (int i = 0; i != keys; ++i) {
+        if (i % 50 == 17) {
+            release(i, "bob", "denied: another");
+        }
+        release(i, "ann", "granted");
+        if (i % 50 == 35) {
+            release(i, "ann", "denied: nobody");
+        }
+    }
+    rig.submit(verb::acquire, "0", "bob");
+    expected.push_back("granted");
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+    for (int i = 1; i != keys; ++i) {
+        BOOST_TEST(rig.acquire(std::to_string(i), "bob") == "granted");
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_key_twice_among_releases, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (const std::string key : {"k", "l", "m"}) {
+        BOOST_TEST(rig.acquire(key, "ann") == "granted");
+    }
+    for (const std::string key : {"k", "l", "k", "m", "k"}) {
+        rig.submit(verb::release, key, "ann");
+    }
+    const std::string gone = refusal(sample, "denied: nobody");
+    const strings expected{"granted", "granted", gone, "granted", gone};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
 BOOST_DATA_TEST_CASE(commands_of_many_batches_in_flight_are_executed_in_their_order, all_kinds) {
     constexpr int cycles = 300;
     subject s(sample);

@@ -2,7 +2,9 @@
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
+#include "locks.hpp"
 #include "support/redis_server.hpp"
+#include "support/reserved_port.hpp"
 
 #include "support/run.hpp"
 
@@ -87,6 +89,20 @@ colock::instance::redis::redis_settings impatient_settings() {
     return settings;
 }
 
+/// Takes so many locks, and has them released in one batch.
+void release_many(instance_rig& rig, int keys, const std::string& prefix = {}) {
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::acquire, prefix + std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(static_cast<std::size_t>(keys), "granted"),
+               boost::test_tools::per_element());
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(verb::release, prefix + std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(static_cast<std::size_t>(keys), "granted"),
+               boost::test_tools::per_element());
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(scripts)
@@ -148,6 +164,24 @@ BOOST_AUTO_TEST_CASE(many_at_once_forgotten) {
     }
     BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
     BOOST_TEST(server.keys().empty());
+}
+
+BOOST_AUTO_TEST_CASE(many_releases_are_few_scripts_and_again_after_they_were_forgotten) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 200);
+    BOOST_TEST(executed(server, "evalsha") == 4U);
+    server.command({"SCRIPT", "FLUSH"});
+    release_many(rig, 200);
+    BOOST_TEST(executed(server, "eval") == 4U);
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 200);
+    BOOST_TEST(executed(server, "evalsha") == 4U);
+    BOOST_TEST(executed(server, "eval") == 0U);
+    BOOST_TEST(server.keys().empty());
+    BOOST_TEST(rig.status().reason.empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_is_told_of_and_goes_out_with_a_batch_of_nothing) {
@@ -476,6 +510,62 @@ BOOST_AUTO_TEST_CASE(a_refusal_that_ends) {
     rig.run_until_ready();
     BOOST_TEST(contains(rig.status().reason, "WRONGPASS"));  // why it last was down
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(releases_with_one_among_them_that_the_server_refuses) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
+    instance_rig rig(local_uri(server, "ann:x@"));
+    rig.run_until_ready();
+    for (int times = 0; times != 2; ++times) {
+        for (int i = 0; i != 9; ++i) {
+            rig.submit(verb::acquire, "mine:" + std::to_string(i), "ann");
+        }
+        BOOST_TEST(rig.votes() == strings(9, "granted"), boost::test_tools::per_element());
+        strings expected;
+        for (int i = 0; i != 9; ++i) {
+            rig.submit(verb::release, (i == 5 ? "yours:" : "mine:") + std::to_string(i), "ann");
+            expected.emplace_back(i == 5 ? "failed: server error" : "granted");
+        }
+        server.command({"SCRIPT", "FLUSH"});
+        BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+        BOOST_TEST(rig.release("mine:5", "ann") == "granted");
+    }
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 20, "mine:");  // the next ones go as one again
+    BOOST_TEST(executed(server, "evalsha") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(who_may_not_run_what_releases_many_releases_one_by_one) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-mget"});
+    instance_rig rig(local_uri(server, "ann:x@"));
+    rig.run_until_ready();
+    release_many(rig, 20);
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 20);  // and does not try again
+    BOOST_TEST(executed(server, "evalsha") == 20U);
+    BOOST_TEST(server.keys().empty());
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+// Keys of a cluster are in different slots, and a script may not touch two.
+BOOST_AUTO_TEST_CASE(a_server_of_a_cluster_releases_one_by_one) {
+    const reserved_port bus;
+    const redis_server server(
+        {"--cluster-enabled", "yes", "--cluster-port", std::to_string(bus.number())});
+    server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    wait_until([&] {
+        return contains(server.command({"CLUSTER", "INFO"}).value(), "cluster_state:ok");
+    });
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    release_many(rig, 20);
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 20);
+    BOOST_TEST(executed(server, "evalsha") == 20U);
+    BOOST_TEST(server.keys().empty());
+    BOOST_TEST(rig.status().reason.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,10 @@ using core::verb;
 using namespace std::chrono_literals;
 
 const server_facts facts{
-    "7.0", "id", 1s, {"extend-sha", "release-sha", "fence-sha", "join-sha", "leave-sha"}};
+    "7.0",
+    "id",
+    1s,
+    {"extend-sha", "release-sha", "release-many-sha", "fence-sha", "join-sha", "leave-sha"}};
 
 core::command make(verb v, std::string_view key, std::string_view token,
                    core::milliseconds ttl = 0ms) {
@@ -61,9 +65,22 @@ std::string checked_payload(const boost::redis::request& request, std::size_t co
     return std::string(request.payload());
 }
 
+/// How many replies they get, as whoever reads those counts them.
+std::size_t replies_to(const commands& them, script_form form, const server_facts& server = facts) {
+    const auto batch = batch_of(them);
+    std::size_t replies = 0;
+    std::span<const submission> rest = batch->submissions();
+    while (!rest.empty()) {
+        rest = rest.subspan(sent_as_one(rest, server.dialect, form));
+        ++replies;
+    }
+    return replies;
+}
+
 std::string payload_of(encoder& e, const commands& them, script_form form = script_form::digest,
                        const server_facts& server = facts) {
-    return checked_payload(*e.encode(*batch_of(them), server, form), them.size());
+    return checked_payload(*e.encode(*batch_of(them), server, form),
+                           replies_to(them, form, server));
 }
 
 /// The payload as an encoder without memory writes it.
@@ -71,6 +88,10 @@ std::string fresh_payload_of(const commands& them, script_form form = script_for
                              const server_facts& server = facts) {
     encoder e;
     return payload_of(e, them, form, server);
+}
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
 }
 
 std::string bulk(std::string_view text) {
@@ -216,6 +237,47 @@ BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
     BOOST_TEST(fresh_payload_of(them) == expected);
 }
 
+BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
+    const commands them{make(verb::acquire, "a", "1", 3ms), make(verb::release, "b", "2"),
+                        make(verb::release, "c", "3"),      make(verb::release, "d", "4"),
+                        make(verb::extend, "e", "5", 6ms),  make(verb::release, "f", "7")};
+    const auto one_by_one = [&](std::size_t from, std::size_t to) {
+        std::string result;
+        for (; from != to; ++from) {
+            result += fresh_payload_of({them[from]});
+        }
+        return result;
+    };
+    const std::string as_one =
+        command({"EVALSHA", "release-many-sha", "3", "b", "c", "d", "2", "3", "4"});
+    encoder e;
+    BOOST_TEST(checked_payload(*e.encode(*batch_of(them), facts, script_form::shortest), 4) ==
+               one_by_one(0, 1) + as_one + one_by_one(4, 6));
+    const std::string in_full =
+        command({"EVAL", scripts::release_many, "3", "b", "c", "d", "2", "3", "4"});
+    BOOST_TEST(contains(
+        checked_payload(*e.encode(*batch_of(them), facts, script_form::many_in_full), 4), in_full));
+    // Unless told otherwise, or by a server that does not take it, or has something better.
+    BOOST_TEST(fresh_payload_of(them, script_form::digest) == one_by_one(0, them.size()));
+    server_facts cluster = facts;
+    cluster.dialect.releases_many = false;
+    BOOST_TEST(fresh_payload_of(them, script_form::shortest, cluster) ==
+               one_by_one(0, them.size()));
+    server_facts valkey = facts;
+    valkey.dialect.native_delete = native_delete::delifeq;
+    BOOST_TEST(!contains(fresh_payload_of(them, script_form::shortest, valkey), "many"));
+}
+
+BOOST_AUTO_TEST_CASE(not_too_many_releases_as_one) {
+    encoder e;
+    const commands them(200, make(verb::release, "k", "t"));
+    const std::string text =
+        checked_payload(*e.encode(*batch_of(them), facts, script_form::shortest), 4);
+    BOOST_TEST(replies_to(them, script_form::shortest) == 4U);
+    BOOST_TEST(contains(text, bulk("64") + bulk("k")));
+    BOOST_TEST(contains(text, bulk("8") + bulk("k")));
+}
+
 // To whom it is sent is for others to say.
 BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
     batch some;
@@ -357,8 +419,8 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch_even_if_it_says_the_same) {
 
 BOOST_AUTO_TEST_CASE(another_for_other_digests) {
     for (const auto digest :
-         {&dialect::extend_digest, &dialect::release_digest, &dialect::fence_digest,
-          &dialect::join_digest, &dialect::leave_digest}) {
+         {&dialect::extend_digest, &dialect::release_digest, &dialect::release_many_digest,
+          &dialect::fence_digest, &dialect::join_digest, &dialect::leave_digest}) {
         server_facts other = facts;
         other.dialect.*digest = "another-sha";
         encoder e;
@@ -482,12 +544,12 @@ BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
                 fill(*one, them);
                 for (auto& in_flight : instances) {
                     const server_facts& server = draw(10) == 0 ? other : facts;
-                    const auto form = draw(10) == 0 ? script_form::in_full : script_form::digest;
-                    const auto request = form == script_form::digest && draw(10) != 0
+                    const auto form = draw(10) == 0 ? script_form::in_full : script_form::shortest;
+                    const auto request = form == script_form::shortest && draw(10) != 0
                                              ? shared.encode_shared(one, server)
                                              : shared.encode(*one, server, form);
-                    in_flight.push_back(
-                        {request, fresh_payload_of(them, form, server), them.size()});
+                    in_flight.push_back({request, fresh_payload_of(them, form, server),
+                                         replies_to(them, form, server)});
                     while (in_flight.size() > most_out || (!in_flight.empty() && draw(3) == 0)) {
                         in_flight.pop_front();
                     }

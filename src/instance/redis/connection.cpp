@@ -298,6 +298,11 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
         return;
     }
     const core::verb verb = answered->command.verb;
+    if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.dialect, sent.form);
+        count > 1) {
+        on_reply_to_many(sent, count, root);
+        return;
+    }
     if (is_plain_grant(verb, root)) {  // which nearly every reply is
         sent.advance();
         owner_->on_vote(*answered, plain_grant, sent.soon());
@@ -314,10 +319,25 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
         } else {
             owner_->on_vote(*answered, decode_native_delete(root), sent.soon());
         }
-    } else if (sent.form != script_form::in_full && is_unknown_script(root)) {
-        owner_->on_unknown_script(*answered);
+    } else if (!is_in_full(sent.form) && is_unknown_script(root)) {
+        owner_->on_unknown_script(*answered, false);
     } else {
         owner_->on_vote(*answered, decode(verb, root), sent.soon());
+    }
+}
+
+void connection::on_reply_to_many(sent_batch& sent, std::size_t count,
+                                  const resp3::node_view& root) {
+    for (std::size_t i = 0; i != count; ++i) {
+        const submission& answered = *sent.next();
+        sent.advance();
+        if (!is_in_full(sent.form) && is_unknown_script(root)) {
+            owner_->on_unknown_script(answered, true);
+        } else if (is_error(root)) {
+            owner_->on_refused(answered, is_refused_for_good(root));
+        } else {
+            owner_->on_vote(answered, decode_release_of(i, count, root), sent.soon());
+        }
     }
 }
 

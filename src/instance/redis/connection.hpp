@@ -45,11 +45,11 @@ public:
     /// Something has happened to a key; to any of them.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
-    /// The server has answered a command of its own with an error, so that a script has to do it; `for_good`
-    /// if it will do so again.
+    /// The server has answered the shortest form of a command with an error, so that a script has to do it, for
+    /// each by itself; `for_good` if it will do so again.
     virtual void on_refused(const submission& command, bool for_good) = 0;
-    /// The server has forgotten the script of a command that was sent by digest.
-    virtual void on_unknown_script(const submission& command) = 0;
+    /// The server has forgotten the script of a command that was sent by digest, by itself or as one of many.
+    virtual void on_unknown_script(const submission& command, bool of_many) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
     virtual void on_ended(const std::string& reason) = 0;
@@ -121,6 +121,8 @@ private:
     boost::asio::awaitable<std::string> pass_probe();
     friend class push_adapter;
     void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
+    void on_reply_to_many(sent_batch& sent, std::size_t count,
+                          const boost::redis::resp3::node_view& root);
 
     address to_;
     connection_settings settings_;

@@ -1,5 +1,6 @@
 #include "instance/redis/decode.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -129,6 +130,25 @@ core::vote decode(core::verb verb, const node_view& root) {
     return decode_remaining(root);
 }
 
+core::vote decode_release_of(std::size_t index, std::size_t count, const node_view& root) {
+    if (is_plain_grant(core::verb::release, root)) {
+        return vote::granted();
+    }
+    if (root.data_type == type::blob_string && root.value.size() == count) {
+        switch (root.value[index]) {
+            case '1':
+                return vote::granted();
+            case '0':
+                return vote::denied(holder::nobody);
+            case '-':
+                return vote::denied(holder::another);
+            default:
+                break;
+        }
+    }
+    return unexpected(root);
+}
+
 core::vote decode_native_delete(const node_view& root) {
     if (is_plain_grant(core::verb::release, root)) {
         return vote::granted();
@@ -140,7 +160,14 @@ core::vote decode_native_delete(const node_view& root) {
 bool is_refused_for_good(const node_view& root) noexcept {
     const bool forbidden = root.value.starts_with("NOPERM") &&  // the command, not this key
                            root.value.find("command") != std::string_view::npos;
-    return is_error(root) && (forbidden || root.value.starts_with("ERR unknown command"));
+    constexpr std::string_view forever[] = {
+        "ERR unknown command",
+        "ERR The user executing the script can't run this command",  // Redis 7.0
+        "CROSSSLOT",
+    };
+    return is_error(root) && (forbidden || std::ranges::any_of(forever, [&](std::string_view text) {
+                                  return root.value.starts_with(text);
+                              }));
 }
 
 bool is_unknown_script(const node_view& root) noexcept {

@@ -7,6 +7,7 @@
 #include <boost/redis/resp3/node.hpp>
 #include <boost/redis/resp3/type.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 namespace colock::instance::redis {
@@ -32,10 +33,16 @@ inline bool is_plain_grant(core::verb verb, const boost::redis::resp3::node_view
     }
 }
 
+/// As `decode`, for a reply to releases that were sent as one, which is no error: the vote on the `index`-th
+/// of `count`.
+core::vote decode_release_of(std::size_t index, std::size_t count,
+                             const boost::redis::resp3::node_view& root);
+
 /// As `decode`, for a release by a command of the server's own.
 core::vote decode_native_delete(const boost::redis::resp3::node_view& root);
 
-/// Whether the error reply says that this connection may not, or cannot, use a command at all.
+/// Whether the error reply says that this connection may not, or cannot, use a command at all; or keys of a
+/// cluster together that are in different slots.
 bool is_refused_for_good(const boost::redis::resp3::node_view& root) noexcept;
 
 /// Whether the reply says that the server does not know the script: to be sent again in full.

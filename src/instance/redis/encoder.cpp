@@ -125,8 +125,18 @@ public:
         char* at = room_for(around_argument + (most(arguments) + ...));
         at = write_size(at, '*', (count(arguments) + ...));
         ((at = put(at, arguments)), ...);
-        size_ = static_cast<std::size_t>(at - to_.data());
+        end_at(at);
         ++written_;
+    }
+
+    /// A command of so many words and strings, which `add` adds.
+    void begin(std::size_t count) {
+        end_at(write_size(room_for(around_argument), '*', count));
+        ++written_;
+    }
+    template <typename Argument>
+    void add(const Argument& argument) {
+        end_at(put(room_for(most(argument)), argument));
     }
 
     void finish() { to_.resize(size_); }
@@ -161,6 +171,8 @@ private:
         return to_.data() + size_;
     }
 
+    void end_at(const char* end) noexcept { size_ = static_cast<std::size_t>(end - to_.data()); }
+
     std::string& to_;
     std::size_t size_ = 0;
     std::size_t written_ = 0;
@@ -178,7 +190,7 @@ boost::redis::request::config request_settings() {
 template <word Keys, typename... Arguments>
 void write_script(std::string_view script, std::string_view digest, script_form form,
                   command_writer& to, const Arguments&... arguments) {
-    if (form == script_form::in_full) {
+    if (is_in_full(form)) {
         to.write(words<"EVAL">, script, words<Keys>, arguments...);
     } else {
         to.write(words<"EVALSHA">, digest, words<Keys>, arguments...);
@@ -194,6 +206,27 @@ void write_release(const core::command& command, const dialect& dialect, script_
         to.write(words<"DELIFEQ">, command.key, command.token);
     } else {
         to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
+    }
+}
+
+/// As one.
+void write_releases(std::span<const submission> them, const dialect& dialect, script_form form,
+                    command_writer& to) {
+    constexpr std::size_t before_keys = 3;
+    to.begin(before_keys + 2 * them.size());
+    if (is_in_full(form)) {
+        to.add(words<"EVAL">);
+        to.add(scripts::release_many);
+    } else {
+        to.add(words<"EVALSHA">);
+        to.add(std::string_view(dialect.release_many_digest));
+    }
+    to.add(number(static_cast<long long>(them.size())).text());
+    for (const submission& one : them) {
+        to.add(one.command.key);
+    }
+    for (const submission& one : them) {
+        to.add(one.command.token);
     }
 }
 
@@ -258,8 +291,15 @@ void write(const core::command& command, const dialect& dialect, script_form for
 encoder::request_pointer encoder::encode(const batch& commands, const server_facts& facts,
                                          script_form form) {
     command_writer writer(text_);
-    for (const submission& one : commands.submissions()) {
-        write(one.command, facts.dialect, form, writer);
+    std::span<const submission> rest = commands.submissions();
+    while (!rest.empty()) {
+        const std::size_t count = sent_as_one(rest, facts.dialect, form);
+        if (count == 1) {
+            write(rest.front().command, facts.dialect, form, writer);
+        } else {
+            write_releases(rest.first(count), facts.dialect, form, writer);
+        }
+        rest = rest.subspan(count);
     }
     writer.finish();
     const auto result =

@@ -64,6 +64,7 @@ probe::probe(const address& to) : request_(request_settings()) {
         add("CLIENT TRACKING", expected::anything, "CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP");
     extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
     release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
+    release_many_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release_many);
     fence_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::fence);
     join_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::join);
     leave_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::leave);
@@ -121,9 +122,9 @@ server_facts probe::facts() const {
             result.uptime = std::chrono::seconds(seconds);
         }
     }
-    result.dialect = {steps_[extend_].text, steps_[release_].text, steps_[fence_].text,
-                      steps_[join_].text,   steps_[leave_].text,   !steps_[tracking_].refused,
-                      native_delete()};
+    result.dialect = {steps_[extend_].text,       steps_[release_].text, steps_[release_many_].text,
+                      steps_[fence_].text,        steps_[join_].text,    steps_[leave_].text,
+                      !steps_[tracking_].refused, native_delete(),       true};
     return result;
 }
 

@@ -27,11 +27,13 @@ enum class native_delete : std::uint8_t {
 struct dialect {
     std::string extend_digest;  ///< by which it knows our script
     std::string release_digest;
+    std::string release_many_digest;
     std::string fence_digest;
     std::string join_digest;
     std::string leave_digest;
     bool tells_changes = false;  ///< of keys that we have asked for
     redis::native_delete native_delete = native_delete::none;
+    bool releases_many = true;  ///< takes a script that releases any keys at once
 
     friend bool operator==(const dialect& a, const dialect& b) = default;
 };
@@ -88,6 +90,7 @@ private:
     std::size_t tracking_ = 0;
     std::size_t extend_ = 0;
     std::size_t release_ = 0;
+    std::size_t release_many_ = 0;
     std::size_t fence_ = 0;
     std::size_t join_ = 0;
     std::size_t leave_ = 0;

@@ -59,7 +59,7 @@ public:
         }
         backoff_timer_.cancel();
         quarantine_timer_.cancel();
-        for (auto* const list : {&refused_, &forgotten_}) {
+        for (auto* const list : {&refused_, &forgotten_, &many_forgotten_}) {
             for (const submission& one : std::exchange(*list, {})) {
                 vote_on(one, core::vote::failed(core::failure::down, why_down_));
             }
@@ -73,6 +73,7 @@ public:
         observer_ = nullptr;
         refused_.clear();
         forgotten_.clear();
+        many_forgotten_.clear();
         connection_.reset();
     }
 
@@ -82,6 +83,9 @@ public:
         }
         if (!forgotten_.empty()) {
             send_some(std::exchange(forgotten_, {}), script_form::in_full, now);
+        }
+        if (!many_forgotten_.empty()) {
+            send_some(std::exchange(many_forgotten_, {}), script_form::many_in_full, now);
         }
         if (commands->unquestioned(now) && ready_ && !stalled(now) &&
             sent_ + commands->size() <= settings_.max_in_flight) {
@@ -119,7 +123,7 @@ private:
     }
 
     [[nodiscard]] script_form usual_form() const noexcept {
-        return native_refused_ ? script_form::digest : script_form::shortest;
+        return shortest_refused_ ? script_form::digest : script_form::shortest;
     }
 
     /// Sends those for which there is no reason not to.
@@ -205,7 +209,7 @@ private:
             return;
         }
         facts_ = facts;
-        native_refused_ = false;
+        shortest_refused_ = false;
         keeper_id_ = facts.dialect.tells_changes && !facts.run_id.empty()
                          ? core::stable_hash(facts.run_id)
                          : 0;
@@ -264,13 +268,16 @@ private:
 
     void on_refused(const submission& command, bool for_good) override {
         if (for_good) {
-            native_refused_ = true;
+            shortest_refused_ = true;
             facts_.dialect.native_delete = native_delete::none;
+            facts_.dialect.releases_many = false;
         }
         send_again(command, refused_);
     }
 
-    void on_unknown_script(const submission& command) override { send_again(command, forgotten_); }
+    void on_unknown_script(const submission& command, bool of_many) override {
+        send_again(command, of_many ? many_forgotten_ : forgotten_);
+    }
 
     /// In the next turn, with the others of that list.
     void send_again(const submission& command, std::vector<submission>& list) {
@@ -394,11 +401,12 @@ private:
         std::make_shared<const std::string>("not connected yet");
     std::shared_ptr<const std::string> why_quarantined_;
 
-    bool native_refused_ = false;            // since it was last ready
-    std::vector<submission> refused_;        // which a command of the server's own did not do
-    std::vector<submission> forgotten_;      // whose script the server has forgotten
-    std::size_t sent_ = 0;                   // of the commands in flight, those at the server
-    std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
+    bool shortest_refused_ = false;           // since it was last ready
+    std::vector<submission> refused_;         // which the shortest form did not do
+    std::vector<submission> forgotten_;       // whose script the server has forgotten
+    std::vector<submission> many_forgotten_;  // or that of many, of which they were
+    std::size_t sent_ = 0;                    // of the commands in flight, those at the server
+    std::atomic<std::size_t> in_flight_{0};   // given to us and not voted on; written here only
 
     mutable std::mutex status_mutex_;
     status status_;

@@ -33,6 +33,9 @@ struct sent_batch {
         return unanswered_.empty() ? nullptr : unanswered_.data();
     }
 
+    /// It, and all those behind it.
+    [[nodiscard]] std::span<const submission> unanswered() const noexcept { return unanswered_; }
+
     /// It has been.
     void advance() noexcept {
         prelude_answered = false;

@@ -96,20 +96,25 @@ void run_hot_key_local(campaign& all) {
 }
 
 void run_native_release(campaign& all) {
-    const table t{"native_release",
-                  "as uncontended; releases by DELIFEQ (native), and on servers of which that was "
-                  "taken away.",
-                  {"instances", "concurrency"},
-                  {cycles_per_second, p50, p99, client_cpu, server_cpu},
-                  "script"};
+    const table t{
+        "native_release",
+        "as uncontended; releases by DELIFEQ (native), by a script each (script), and by one for "
+        "many (one_script): on servers of which the former were taken away.",
+        {"instances", "concurrency"},
+        {cycles_per_second, p50, p99, client_cpu, server_cpu},
+        "script"};
     const auto instances = std::ranges::max(all.options().instances);
     test::servers without(instances, {"--rename-command", "DELIFEQ", ""});
+    test::servers without_many(instances,
+                               {"--rename-command", "DELIFEQ", "", "--rename-command", "MGET", ""});
     print_heading(t);
     for (const auto tasks : all.options().tasks) {
         all.measure(
             t, {{"instances", instances}, {"concurrency", tasks}},
-            {contestant_on(without, "script", make_orders(all.options(), without, instances, tasks),
-                           run_colock),
+            {contestant_on(without_many, "script",
+                           make_orders(all.options(), without_many, instances, tasks), run_colock),
+             contestant_on(without, "one_script",
+                           make_orders(all.options(), without, instances, tasks), run_colock),
              contestant_on(all.servers(), "native",
                            make_orders(all.options(), all.servers(), instances, tasks),
                            run_colock)});

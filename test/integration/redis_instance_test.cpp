@@ -549,6 +549,17 @@ BOOST_AUTO_TEST_CASE(who_may_not_run_what_releases_many_releases_one_by_one) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_server_without_what_releases_many_releases_one_by_one) {
+    const redis_server server({"--rename-command", "MGET", ""});
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    release_many(rig, 20);
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 20);
+    BOOST_TEST(executed(server, "evalsha") == 20U);
+    BOOST_TEST(server.keys().empty());
+}
+
 // Keys of a cluster are in different slots, and a script may not touch two.
 BOOST_AUTO_TEST_CASE(a_server_of_a_cluster_releases_one_by_one) {
     const reserved_port bus;

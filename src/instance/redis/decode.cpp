@@ -162,6 +162,8 @@ bool is_refused_for_good(const node_view& root) noexcept {
                            root.value.find("command") != std::string_view::npos;
     constexpr std::string_view forever[] = {
         "ERR unknown command",
+        "ERR Unknown Redis command called from script",
+        "ERR Unknown command called from script",                    // Valkey
         "ERR The user executing the script can't run this command",  // Redis 7.0
         "CROSSSLOT",
     };

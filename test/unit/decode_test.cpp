@@ -1,0 +1,125 @@
+// What replies mean, those too that no server of ours would give.
+
+#include "instance/redis/decode.hpp"
+#include "support/vote_text.hpp"
+
+#include <boost/redis/resp3/node.hpp>
+#include <boost/redis/resp3/type.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::instance::redis::test {
+namespace {
+
+using boost::redis::resp3::node_view;
+using boost::redis::resp3::type;
+using colock::test::to_text;
+using core::verb;
+
+const std::string unexpected = "failed: unexpected reply";
+
+node_view reply(type kind, std::string_view text) {
+    return {kind, 1, 0, text};
+}
+
+std::string meaning(verb v, type kind, std::string_view text) {
+    return to_text(decode(v, reply(kind, text)));
+}
+
+/// Of a reply to as many releases as `answers` has, each vote.
+void check_many(type kind, std::string_view text, const std::vector<std::string>& answers) {
+    BOOST_TEST_CONTEXT("reply " << text) {
+        for (std::size_t i = 0; i != answers.size(); ++i) {
+            BOOST_TEST(to_text(decode_release_of(i, answers.size(), reply(kind, text))) ==
+                       answers[i]);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE(decode_reads)
+
+BOOST_AUTO_TEST_CASE(an_acquire) {
+    BOOST_TEST(meaning(verb::acquire, type::simple_string, "OK") == "granted");
+    BOOST_TEST(meaning(verb::acquire, type::null, "") == "denied: another");
+    for (const std::string_view text : {"", "O", "ok", "OKAY", "QUEUED"}) {
+        BOOST_TEST(meaning(verb::acquire, type::simple_string, text) == unexpected);
+    }
+    BOOST_TEST(meaning(verb::acquire, type::number, "1") == unexpected);
+    BOOST_TEST(meaning(verb::acquire, type::simple_error, "OOM") == "failed: server error");
+}
+
+BOOST_AUTO_TEST_CASE(what_compares) {
+    for (const verb v : {verb::extend, verb::release}) {
+        BOOST_TEST(meaning(v, type::number, "1") == "granted");
+        BOOST_TEST(meaning(v, type::number, "0") == "denied: nobody");
+        BOOST_TEST(meaning(v, type::number, "-1") == "denied: another");
+        for (const std::string_view text : {"", "2", "11", "-", "-2"}) {
+            BOOST_TEST(meaning(v, type::number, text) == unexpected);
+        }
+        BOOST_TEST(meaning(v, type::simple_string, "1") == unexpected);
+        BOOST_TEST(meaning(v, type::null, "") == unexpected);
+        BOOST_TEST(meaning(v, type::blob_error, "BUSY") == "failed: server error");
+    }
+    BOOST_TEST(to_text(decode_native_delete(reply(type::number, "1"))) == "granted");
+    BOOST_TEST(to_text(decode_native_delete(reply(type::number, "0"))) == "denied: not ours");
+    BOOST_TEST(to_text(decode_native_delete(reply(type::number, "-1"))) == unexpected);
+}
+
+BOOST_AUTO_TEST_CASE(many_releases) {
+    check_many(type::number, "1", {"granted", "granted", "granted"});
+    check_many(type::blob_string, "10-1",
+               {"granted", "denied: nobody", "denied: another", "granted"});
+    check_many(type::blob_string, "1?", {"granted", unexpected});
+    for (const std::string_view text : {"", "1", "111"}) {  // not two answers
+        check_many(type::blob_string, text, {unexpected, unexpected});
+    }
+    check_many(type::number, "11", {unexpected, unexpected});
+    check_many(type::simple_string, "11", {unexpected, unexpected});
+    check_many(type::null, "", {unexpected, unexpected});
+}
+
+BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
+    BOOST_TEST(decode(verb::acquire_fenced, reply(type::number, "7")).fence == 7U);
+    BOOST_TEST(meaning(verb::acquire_fenced, type::number, "-1") == "denied: another");
+    BOOST_TEST(meaning(verb::raise_fence, type::number, "0") == "denied: nobody");
+    BOOST_TEST(meaning(verb::acquire_fenced, type::number, std::to_string(core::fence_limit)) ==
+               unexpected);
+    BOOST_TEST(decode(verb::join_line, reply(type::number, "12")).fence == 12U);
+    BOOST_TEST(meaning(verb::leave_line, type::number, "0") == "granted");
+    BOOST_TEST(meaning(verb::leave_line, type::number, "-1") == unexpected);
+    BOOST_TEST(
+        (decode(verb::remaining, reply(type::number, "15")).remaining == core::milliseconds(15)));
+    BOOST_TEST((decode(verb::remaining, reply(type::number, "-1")).remaining ==
+                core::milliseconds::max()));
+    BOOST_TEST(meaning(verb::remaining, type::number, "-2") == "denied: nobody");
+    BOOST_TEST(meaning(verb::remaining, type::number, "-3") == unexpected);
+    BOOST_TEST(meaning(verb::remaining, type::number, "15 ms") == unexpected);
+}
+
+BOOST_AUTO_TEST_CASE(errors_that_will_come_again) {
+    const auto for_good = [](std::string_view text) {
+        return is_refused_for_good(reply(type::simple_error, text));
+    };
+    BOOST_TEST(for_good("ERR unknown command 'DELIFEQ', with args beginning with: "));
+    BOOST_TEST(for_good("NOPERM User ann has no permissions to run the 'delifeq' command"));
+    BOOST_TEST(for_good("CROSSSLOT Keys in request don't hash to the same slot"));
+    BOOST_TEST(for_good("ERR The user executing the script can't run this command or subcommand "
+                        "script: f00, on @user_script:1."));
+    BOOST_TEST(for_good("ERR Unknown Redis command called from script script: f00"));
+    BOOST_TEST(for_good("ERR Unknown command called from script script: on @user_script:1."));
+    BOOST_TEST(!for_good("NOPERM No permissions to access a key"));
+    BOOST_TEST(!for_good("LOADING Redis is loading the dataset in memory"));
+    BOOST_TEST(!for_good("READONLY You can't write against a read only replica."));
+    BOOST_TEST(!is_refused_for_good(reply(type::blob_string, "CROSSSLOT")));
+    BOOST_TEST(is_unknown_script(reply(type::simple_error, "NOSCRIPT No matching script.")));
+    BOOST_TEST(!is_unknown_script(reply(type::blob_string, "NOSCRIPT")));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance::redis::test

@@ -103,6 +103,18 @@ void release_many(instance_rig& rig, int keys, const std::string& prefix = {}) {
                boost::test_tools::per_element());
 }
 
+/// That the server has them released one by one, and is not asked for more a second time.
+void check_releases_one_by_one(const redis_server& server, const std::string& uri) {
+    instance_rig rig(uri);
+    rig.run_until_ready();
+    release_many(rig, 20);
+    server.command({"CONFIG", "RESETSTAT"});
+    release_many(rig, 20);
+    BOOST_TEST(executed(server, "evalsha") == 20U);
+    BOOST_TEST(server.keys().empty());
+    BOOST_TEST(rig.status().reason.empty());
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(scripts)
@@ -539,25 +551,12 @@ BOOST_AUTO_TEST_CASE(releases_with_one_among_them_that_the_server_refuses) {
 BOOST_AUTO_TEST_CASE(who_may_not_run_what_releases_many_releases_one_by_one) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-mget"});
-    instance_rig rig(local_uri(server, "ann:x@"));
-    rig.run_until_ready();
-    release_many(rig, 20);
-    server.command({"CONFIG", "RESETSTAT"});
-    release_many(rig, 20);  // and does not try again
-    BOOST_TEST(executed(server, "evalsha") == 20U);
-    BOOST_TEST(server.keys().empty());
-    BOOST_TEST(rig.status().reason.empty());
+    check_releases_one_by_one(server, local_uri(server, "ann:x@"));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_without_what_releases_many_releases_one_by_one) {
     const redis_server server({"--rename-command", "MGET", ""});
-    instance_rig rig(server.uri());
-    rig.run_until_ready();
-    release_many(rig, 20);
-    server.command({"CONFIG", "RESETSTAT"});
-    release_many(rig, 20);
-    BOOST_TEST(executed(server, "evalsha") == 20U);
-    BOOST_TEST(server.keys().empty());
+    check_releases_one_by_one(server, server.uri());
 }
 
 // Keys of a cluster are in different slots, and a script may not touch two.
@@ -569,14 +568,7 @@ BOOST_AUTO_TEST_CASE(a_server_of_a_cluster_releases_one_by_one) {
     wait_until([&] {
         return contains(server.command({"CLUSTER", "INFO"}).value(), "cluster_state:ok");
     });
-    instance_rig rig(server.uri());
-    rig.run_until_ready();
-    release_many(rig, 20);
-    server.command({"CONFIG", "RESETSTAT"});
-    release_many(rig, 20);
-    BOOST_TEST(executed(server, "evalsha") == 20U);
-    BOOST_TEST(server.keys().empty());
-    BOOST_TEST(rig.status().reason.empty());
+    check_releases_one_by_one(server, server.uri());
 }
 
 BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {

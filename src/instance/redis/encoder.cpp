@@ -331,10 +331,11 @@ void encoder::expect_more(boost::redis::request& of, std::size_t replies) {
 }
 
 encoder::request_pointer encoder::encode_shared(const std::shared_ptr<const batch>& commands,
-                                                const server_facts& facts) {
-    if (last_ != commands || last_dialect_ != facts.dialect) {
-        last_request_ = encode(*commands, facts, script_form::shortest);
+                                                const server_facts& facts, script_form form) {
+    if (last_ != commands || last_form_ != form || last_dialect_ != facts.dialect) {
+        last_request_ = encode(*commands, facts, form);
         last_ = commands;
+        last_form_ = form;
         last_dialect_ = facts.dialect;
     }
     return last_request_;

@@ -43,8 +43,7 @@ constexpr bool is_native(core::verb verb, const dialect& words, script_form form
 inline std::size_t sent_as_one(std::span<const submission> commands, const dialect& words,
                                script_form form) noexcept {
     constexpr std::size_t most = 64;
-    const bool usual = form == script_form::shortest && words.releases_many &&
-                       words.native_delete == native_delete::none;
+    const bool usual = form == script_form::shortest && words.native_delete == native_delete::none;
     if (!usual && form != script_form::many_in_full) {
         return 1;
     }
@@ -75,9 +74,10 @@ public:
     /// the server.
     request_pointer encode(const batch& commands, const server_facts& facts, script_form form);
 
-    /// As `encode` in the shortest form, and remembered for the next call.
+    /// As `encode`, and remembered for the next call.
     request_pointer encode_shared(const std::shared_ptr<const batch>& commands,
-                                  const server_facts& facts);
+                                  const server_facts& facts,
+                                  script_form form = script_form::shortest);
 
 private:
     void expect_more(boost::redis::request& of, std::size_t replies);
@@ -88,6 +88,7 @@ private:
     std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
     request_pointer last_request_;
     dialect last_dialect_;
+    script_form last_form_ = script_form::shortest;
 };
 
 }  // namespace colock::instance::redis

@@ -124,7 +124,7 @@ server_facts probe::facts() const {
     }
     result.dialect = {steps_[extend_].text,       steps_[release_].text, steps_[release_many_].text,
                       steps_[fence_].text,        steps_[join_].text,    steps_[leave_].text,
-                      !steps_[tracking_].refused, native_delete(),       true};
+                      !steps_[tracking_].refused, native_delete()};
     return result;
 }
 

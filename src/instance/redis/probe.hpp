@@ -33,7 +33,6 @@ struct dialect {
     std::string leave_digest;
     bool tells_changes = false;  ///< of keys that we have asked for
     redis::native_delete native_delete = native_delete::none;
-    bool releases_many = true;  ///< takes a script that releases any keys at once
 
     friend bool operator==(const dialect& a, const dialect& b) = default;
 };

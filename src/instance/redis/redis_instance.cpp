@@ -92,8 +92,9 @@ public:
             if (!commands->empty()) {
                 count_in_flight(commands->size());
                 sent_ += commands->size();
+                const script_form form = usual_form();
                 connection_->execute(
-                    {commands, settings_.encoder->encode_shared(commands, facts_), usual_form()},
+                    {commands, settings_.encoder->encode_shared(commands, facts_, form), form},
                     now);
             }
         } else {
@@ -267,11 +268,7 @@ private:
     }
 
     void on_refused(const submission& command, bool for_good) override {
-        if (for_good) {
-            shortest_refused_ = true;
-            facts_.dialect.native_delete = native_delete::none;
-            facts_.dialect.releases_many = false;
-        }
+        shortest_refused_ = shortest_refused_ || for_good;
         send_again(command, refused_);
     }
 

@@ -2,6 +2,7 @@
 
 #include <colock/error.hpp>
 
+#include "core/instance_set.hpp"
 #include "instance_uri.hpp"
 #include "options_check.hpp"
 
@@ -61,6 +62,10 @@ void check_instances(const std::vector<std::string>& uris, const field_namer& na
                      const std::function<std::string(std::size_t)>& item_name) {
     if (uris.empty()) {
         throw config_error(name("instances"), "an empty list", "at least one instance's URI");
+    }
+    if (uris.size() > core::instance_set::most) {
+        throw config_error(name("instances"), "a list of " + std::to_string(uris.size()),
+                           "1 to " + std::to_string(core::instance_set::most) + " instances' URIs");
     }
     std::map<std::string, std::size_t> seen;
     for (std::size_t i = 0; i != uris.size(); ++i) {

@@ -14,7 +14,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct config {
-    /// The instances that vote, one URI each. At least one, no two the same:
+    /// The instances that vote, one URI each. 1 to 64 of them, no two the same:
     /// - `redis://[user[:password]@]host[:port][/database]` (port 6379, database 0 by default)
     /// - `rediss://...`, the same over TLS; query parameters `ca_file`, `cert_file`, `key_file`
     ///   (paths of PEM files) and `verify=peer|none` (default `peer`, with the host's name)

@@ -4,7 +4,6 @@
 #include "core/time.hpp"
 
 #include <cstdint>
-#include <limits>
 #include <string_view>
 
 namespace colock::core {
@@ -37,9 +36,6 @@ constexpr bool acquires(verb v) noexcept {
 constexpr bool hurries(verb v) noexcept {
     return acquires(v) || v == verb::extend || v == verb::raise_fence || v == verb::join_line;
 }
-
-/// Of a command that is for all instances, where others have the number of one.
-inline constexpr std::uint32_t every_instance = std::numeric_limits<std::uint32_t>::max();
 
 /// One verb for one instance, before it becomes a wire format. The views belong to whoever submits
 /// the command, and stay alive until its vote.

@@ -84,14 +84,12 @@ lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, ti
     if (phase_ == phase::releasing && tag.purpose() == purpose::release) {
         // Not sent, since by then there was no need.
         const bool needless = v.kind == vote_kind::failed && keys_[index] == belief::no;
-        return perform(giving_back().resume(core::release::event::voted(
-                                                index, needless ? vote::denied(holder::nobody) : v),
-                                            now),
-                       now);
+        return perform(giving_back().resume(
+            core::release::event::voted(index, needless ? vote::denied(holder::nobody) : v), now));
     }
     if ((tag.purpose() == purpose::acquire || tag.purpose() == purpose::heal) &&
         note_late_grant(index, v)) {
-        return perform(giving_back().resume(core::release::event::late_grant(index), now), now);
+        return perform(giving_back().resume(core::release::event::late_grant(index), now));
     }
     return action::wait(never);
 }
@@ -101,7 +99,7 @@ lease::action lease::on_time(time_point now) {
         return perform(renewing().resume(renew::event::timer(), now));
     }
     if (phase_ == phase::releasing) {
-        return perform(giving_back().resume(core::release::event::timer(), now), now);
+        return perform(giving_back().resume(core::release::event::timer(), now));
     }
     return action::wait(never);
 }
@@ -116,10 +114,7 @@ lease::action lease::next(time_point now) {
             }
             return perform(renewing().resume(renew::event::done(), now));
         case phase::releasing:
-            if (next_to_send_ != 0) {
-                return send_release(now);
-            }
-            return perform(giving_back().resume(core::release::event::done(), now), now);
+            return perform(giving_back().resume(core::release::event::done(), now));
         case phase::ended:
             break;
     }
@@ -152,7 +147,7 @@ lease::action lease::begin_release(time_point now, time_point valid_until) {
             machine.concern(i);
         }
     }
-    return perform(machine.resume(core::release::event::start(), now), now);
+    return perform(machine.resume(core::release::event::start(), now));
 }
 
 lease::action lease::perform(const renew::action& a) {
@@ -171,7 +166,7 @@ lease::action lease::perform(const renew::action& a) {
             // never changes while the lease is held.
             keys_[a.index] = belief::maybe;
             return action::send(acquire_verb(), lease_tag(purpose::heal), watchdog().ttl(),
-                                static_cast<std::uint32_t>(a.index));
+                                instance_set::only(a.index));
         case kind::extended:
             return action::extended(a.success);
         case kind::lost:
@@ -181,14 +176,12 @@ lease::action lease::perform(const renew::action& a) {
     return action::wait(a.time);
 }
 
-lease::action lease::perform(const core::release::action& a, time_point now) {
+lease::action lease::perform(const core::release::action& a) {
     using kind = core::release::action::kind_type;
     switch (a.kind) {
         case kind::send:
-            if (giving_back().wants_all()) {
-                return action::send(verb::release, lease_tag(purpose::release), {});
-            }
-            return send_release(now);
+            return action::send(verb::release, lease_tag(purpose::release), {},
+                                giving_back().wanted());
         case kind::wait:
             break;
         case kind::resolved:
@@ -210,18 +203,6 @@ release_outcome lease::outcome_to_tell(release_outcome outcome) const noexcept {
         return release_outcome::expired;
     }
     return outcome;
-}
-
-/// To one after the other of those who are to be sent it, if these are not all.
-lease::action lease::send_release(time_point now) {
-    while (next_to_send_ != settings_->instances) {
-        const std::uint32_t index = next_to_send_++;
-        if (giving_back().wants(index)) {
-            return action::send(verb::release, lease_tag(purpose::release), {}, index);
-        }
-    }
-    next_to_send_ = 0;
-    return perform(giving_back().resume(core::release::event::done(), now), now);
 }
 
 }  // namespace colock::core

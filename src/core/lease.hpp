@@ -3,6 +3,7 @@
 
 #include "core/backoff.hpp"
 #include "core/command.hpp"
+#include "core/instance_set.hpp"
 #include "core/per_instance.hpp"
 #include "core/quorum.hpp"
 #include "core/release.hpp"
@@ -89,7 +90,7 @@ public:
     struct action {
         enum class kind_type : std::uint8_t {
             wait,      ///< until something happens, or `time`; the only one without a `next`
-            send,      ///< send `verb` with `ttl`, as `tag`, to `target`
+            send,      ///< send `verb` with `ttl`, as `tag`, to the `targets`
             extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
             lost,      ///< the lease has ended by itself: see `why`; its release follows
             resolved,  ///< `outcome()` is known
@@ -101,7 +102,7 @@ public:
         bool success = false;
         loss why = loss::keys_gone;
         lease_tag tag{lease_tag::purpose_type::acquire};
-        std::uint32_t target = every_instance;
+        instance_set targets = instance_set::all();
         duration ttl{};
         time_point time = never;
 
@@ -111,13 +112,13 @@ public:
             return a;
         }
         static action send(core::verb verb, lease_tag tag, duration ttl,
-                           std::uint32_t target = every_instance) {
+                           instance_set targets = instance_set::all()) {
             action a;
             a.kind = kind_type::send;
             a.verb = verb;
             a.tag = tag;
             a.ttl = ttl;
-            a.target = target;
+            a.targets = targets;
             return a;
         }
         static action extended(bool success) {
@@ -164,7 +165,7 @@ public:
     /// How long will an instance that denied say no? For the operation whose attempt this was.
     [[nodiscard]] static action ask_remaining(std::size_t index) {
         return action::send(verb::remaining, lease_tag(lease_tag::purpose_type::remaining), {},
-                            static_cast<std::uint32_t>(index));
+                            instance_set::only(index));
     }
 
     /// Its operation does not want to hear of the attempt any more.
@@ -328,8 +329,7 @@ private:
     }
     action begin_release(time_point now, time_point valid_until);
     action perform(const renew::action& a);
-    action perform(const core::release::action& a, time_point now);
-    action send_release(time_point now);
+    action perform(const core::release::action& a);
     [[nodiscard]] release_outcome outcome_to_tell(release_outcome outcome) const noexcept;
 
     // What every vote needs comes first.
@@ -338,7 +338,6 @@ private:
     bool awaited_ = true;  // by the operation whose attempt this is
     std::optional<loss> lost_;
     std::optional<release_outcome> outcome_;
-    std::uint32_t next_to_send_ = 0;  // the instances before it were sent what the release wants
     per_instance<belief> keys_;
     std::variant<std::monostate, renew, core::release> machine_;  // held, releasing
 

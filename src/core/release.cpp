@@ -145,6 +145,19 @@ bool release::resolve(time_point now) {
     return true;
 }
 
+instance_set release::wanted() const noexcept {
+    if (count(progress::to_send) == settings_.instances) {
+        return instance_set::all();
+    }
+    instance_set result;
+    for (std::size_t i = 0; i != settings_.instances; ++i) {
+        if (instances_[i] == progress::to_send) {
+            result.add(i);
+        }
+    }
+    return result;
+}
+
 round release::votes() const {
     round result(settings_.instances);
     for (std::size_t i = 0; i != settings_.instances; ++i) {

@@ -2,6 +2,7 @@
 #define COLOCK_CORE_RELEASE_HPP
 
 #include "core/backoff.hpp"
+#include "core/instance_set.hpp"
 #include "core/per_instance.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
@@ -61,7 +62,7 @@ public:
 
     struct action {
         enum class kind_type : std::uint8_t {
-            send,      ///< send `release` to each instance that `wants` it
+            send,      ///< send `release` to those who are `wanted`
             wait,      ///< until an event, or `time`
             resolved,  ///< tell the caller `outcome`; comes once, and before `ended`
             /// Nothing is left to do. Said again to whatever comes later; but a late grant before
@@ -109,15 +110,8 @@ public:
         return thinks_without(index);
     }
 
-    /// After `send`: whether instance `index` is to be sent the command.
-    [[nodiscard]] bool wants(std::size_t index) const {
-        return instances_[index] == progress::to_send;
-    }
-
-    /// After `send`: whether all are to be.
-    [[nodiscard]] bool wants_all() const noexcept {
-        return count(progress::to_send) == settings_.instances;
-    }
+    /// After `send`: who is to be sent the command. (All, mostly, and then it is fast.)
+    [[nodiscard]] instance_set wanted() const noexcept;
 
     /// What each instance has answered last, for people. Silence is a timeout, and who never had the
     /// token has denied.

@@ -2,6 +2,7 @@
 #define COLOCK_INSTANCE_BATCH_HPP
 
 #include "core/command.hpp"
+#include "core/instance_set.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
@@ -34,16 +35,14 @@ protected:
     ~vote_receiver() = default;
 };
 
-/// A command, which instance it is for, and who wants the vote. What its votes need comes first.
+/// A command, which instances it is for, and who wants their votes. What its votes need comes first.
 struct submission {
     vote_receiver* receiver = nullptr;
     command_tag tag = 0;
-    std::uint32_t target = core::every_instance;
+    core::instance_set targets = core::instance_set::all();
     core::command command;
 
-    [[nodiscard]] bool is_for(std::size_t index) const noexcept {
-        return target == core::every_instance || target == index;
-    }
+    [[nodiscard]] bool is_for(std::size_t index) const noexcept { return targets.contains(index); }
 };
 
 /// What a client submits in one turn, in order. All instances are given the same batch, and what a
@@ -52,20 +51,20 @@ struct submission {
 class batch {
 public:
     void submit(const submission& one) {
-        submit(one.receiver, one.tag, one.target, one.command.deadline) = one.command;
+        submit(one.receiver, one.tag, one.targets, one.command.deadline) = one.command;
     }
 
     /// Submits a command that is still to be filled in, but for its deadline. (To write it where it
     /// stays is twice as fast as to copy what was just written.)
-    core::command& submit(vote_receiver* receiver, command_tag tag, std::uint32_t target,
+    core::command& submit(vote_receiver* receiver, command_tag tag, core::instance_set targets,
                           core::time_point deadline) {
         submission& one = submissions_.emplace_back();
         one.receiver = receiver;
         one.tag = tag;
-        one.target = target;
+        one.targets = targets;
         one.command.deadline = deadline;
         earliest_deadline_ = std::min(earliest_deadline_, deadline);
-        uniform_ = uniform_ && target == core::every_instance;
+        for_whom_.keep(targets);
         return one.command;
     }
 
@@ -76,7 +75,7 @@ public:
     void clear() noexcept {
         submissions_.clear();
         earliest_deadline_ = core::never;
-        uniform_ = true;
+        for_whom_ = core::instance_set::all();
         reconsider_ = false;
     }
 
@@ -86,16 +85,15 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return submissions_.size(); }
     [[nodiscard]] bool empty() const noexcept { return submissions_.empty(); }
 
-    /// Whether all of it is for every instance, and still wanted and in time: then it may be sent as
-    /// it is.
-    [[nodiscard]] bool unquestioned(core::time_point now) const noexcept {
-        return uniform_ && !reconsider_ && now <= earliest_deadline_;
+    /// Whether all of it is for that instance, and still wanted and in time: then it may be sent as it is.
+    [[nodiscard]] bool unquestioned(std::size_t index, core::time_point now) const noexcept {
+        return for_whom_.contains(index) && !reconsider_ && now <= earliest_deadline_;
     }
 
 private:
     std::vector<submission> submissions_;
     core::time_point earliest_deadline_ = core::never;
-    bool uniform_ = true;
+    core::instance_set for_whom_ = core::instance_set::all();  // all of it is
     bool reconsider_ = false;
 };
 

@@ -192,9 +192,9 @@ void engine::on_all_keys_changed(std::size_t index) {
 }
 
 core::command& engine::submit(instance::vote_receiver& receiver, instance::command_tag tag,
-                              std::uint32_t target, core::time_point deadline) {
+                              core::instance_set targets, core::time_point deadline) {
     schedule_turn();
-    return batch_->submit(&receiver, tag, target, deadline);
+    return batch_->submit(&receiver, tag, targets, deadline);
 }
 
 std::shared_ptr<instance::batch> engine::empty_batch() {

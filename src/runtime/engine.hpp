@@ -183,7 +183,7 @@ public:
     /// Has a command sent at the end of the turn, which is still to be filled in, but for its
     /// deadline.
     core::command& submit(instance::vote_receiver& receiver, instance::command_tag tag,
-                          std::uint32_t target, core::time_point deadline);
+                          core::instance_set targets, core::time_point deadline);
 
     /// The number of the turn in which what is submitted now goes out.
     [[nodiscard]] std::uint32_t turn_number() const noexcept { return turn_number_; }

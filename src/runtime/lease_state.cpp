@@ -90,7 +90,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     // A release is never too late.
     const core::time_point deadline =
         core::hurries(send.verb) ? now + engine_.settings().instance_timeout : core::never;
-    core::command& command = engine_.submit(*this, send.tag.value(), send.target, deadline);
+    core::command& command = engine_.submit(*this, send.tag.value(), send.targets, deadline);
     command.verb = send.verb;
     command.key = spec_->key;
     command.token = token_.view();
@@ -98,9 +98,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     command.fence = machine_.fence();
     command.spare_fences = machine_.spare_fences();
     command.heals = send.tag.purpose() == purpose::heal;
-    pending_votes_ += send.target == core::every_instance
-                          ? static_cast<std::uint32_t>(engine_.instance_count())
-                          : 1U;
+    pending_votes_ += static_cast<std::uint32_t>(send.targets.count(engine_.instance_count()));
     last_turn_ = engine_.turn_number();
 }
 

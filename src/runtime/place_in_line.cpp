@@ -56,12 +56,13 @@ void place_in_line::ask(question what, core::verb verb, std::string_view key,
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
     core::command& command = engine_.submit(*this, static_cast<instance::command_tag>(what),
-                                            static_cast<std::uint32_t>(keeper_), deadline);
+                                            core::instance_set::only(keeper_), deadline);
     command.verb = verb;
     command.key = key;
     command.fence = number_;
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
     ++pending_votes_;
+    last_turn_ = engine_.turn_number();
 }
 
 /// The news come last: who hears of it may leave.
@@ -175,6 +176,9 @@ void place_in_line::leave() {
     std::exchange(queue_, nullptr)->set_place(nullptr);
     stop_watching();
     engine_.stop_waiting(*this);
+    if (pending_votes_ != 0 && last_turn_ == engine_.turn_number()) {
+        engine_.reconsider();
+    }
     engine_.release_started();
     const core::time_point now = clock::now();
     engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));

@@ -86,6 +86,7 @@ private:
     std::string ticket_;  // of the one before it, or the last that was
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
+    std::uint32_t last_turn_ = 0;          // in which something was asked
     std::shared_ptr<place_in_line> self_;  // until all is over
 };
 

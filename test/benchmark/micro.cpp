@@ -87,7 +87,7 @@ void encode(benchmark::State& state, instance::redis::native_delete releases) {
         one.key = keys.emplace_back("benchmark:" + std::to_string(100'000 + i));
         one.token = token;
         one.ttl = 10s;
-        batch->submit({nullptr, 0, core::every_instance, one});
+        batch->submit({nullptr, 0, core::instance_set::all(), one});
     }
     instance::redis::encoder encoder;
     for (auto _ : state) {

@@ -830,9 +830,9 @@ BOOST_DATA_TEST_CASE(each_executes_all_of_a_shared_batch, all_teams) {
 BOOST_DATA_TEST_CASE(of_a_shared_batch_each_executes_what_is_for_it, all_teams) {
     instance_group all(uris_of(sample));
     all.run_until_ready();
-    all.submit(verb::acquire, "k", "ann", 0);
+    all.submit(verb::acquire, "k", "ann", colock::core::instance_set::only(0));
     all.submit(verb::acquire, "k", "bob");
-    all.submit(verb::release, "k", "bob", 2);
+    all.submit(verb::release, "k", "bob", colock::core::instance_set::only(2));
     all.submit(verb::release, "k", "ann");
     const auto votes = all.votes();
     const std::string others = all.size() == 4 ? ", " + refusal(sample, 3, "denied: another") : "";
@@ -876,14 +876,19 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                 const std::string& key = keys[random() % keys.size()];
                 const std::string& token = tokens[random() % tokens.size()];
                 const auto v = static_cast<verb>(random() % verbs);
-                const bool for_one = random() % 20 == 0;
-                const auto one = static_cast<std::uint32_t>(random() % all.size());
+                auto for_whom = colock::core::instance_set::all();
+                if (random() % 10 == 0) {
+                    for_whom = {};
+                    for (std::size_t n = 0; n != all.size(); ++n) {
+                        if (random() % 2 == 0) {
+                            for_whom.add(n);
+                        }
+                    }
+                }
                 const bool late = random() % 30 == 0;
                 const bool withdrawn = random() % 30 == 0;
                 const std::size_t withdrawn_from = random() % all.size();
-                const auto tag =
-                    all.submit(v, key, token, for_one ? one : colock::core::every_instance,
-                               late ? past : past + 1h);
+                const auto tag = all.submit(v, key, token, for_whom, late ? past : past + 1h);
                 if (withdrawn) {
                     all.withdraw(tag, withdrawn_from);
                 }
@@ -896,7 +901,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                     const bool grant =
                         colock::core::acquires(v) ? !exists : v != verb::remaining && ours;
                     text += n == 0 ? "" : ", ";
-                    if (for_one && n != one) {
+                    if (!for_whom.contains(n)) {
                         text += "none";
                     } else if (withdrawn && n == withdrawn_from) {
                         text += "failed: withdrawn";

@@ -58,21 +58,21 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return instances_.size(); }
     [[nodiscard]] instance::instance& operator[](std::size_t i) { return *instances_[i]; }
 
-    /// Submits, for all or for one; the tag of the command, which counts from 0.
+    /// Submits, for all or for some; the tag of the command, which counts from 0.
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
-                                 std::uint32_t target = core::every_instance,
+                                 core::instance_set targets = core::instance_set::all(),
                                  core::time_point deadline = core::never) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
         s.token = std::move(token);
-        s.target = target;
+        s.targets = targets;
         s.wanted.resize(size(), true);
         s.votes.resize(size());
         turn_.batch().submit(
             {this,
              tag,
-             target,
+             targets,
              {verb, false, 0, s.key, s.token, std::chrono::minutes(10), deadline}});
         return tag;
     }
@@ -139,13 +139,11 @@ private:
     struct sent {
         std::string key;
         std::string token;
-        std::uint32_t target = core::every_instance;
+        core::instance_set targets;
         std::vector<bool> wanted;
         std::vector<strings> votes;
 
-        [[nodiscard]] bool is_for(std::size_t index) const {
-            return target == core::every_instance || target == index;
-        }
+        [[nodiscard]] bool is_for(std::size_t index) const { return targets.contains(index); }
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override {

@@ -136,17 +136,19 @@ public:
     instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
-                                 std::uint32_t target = core::every_instance,
+                                 core::instance_set targets = core::instance_set::all(),
                                  std::uint64_t fence = 0, std::uint32_t spare_fences = 0) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
         s.token = std::move(token);
-        s.for_us = target == core::every_instance || target == own_index;
+        s.for_us = targets.contains(own_index);
         s.turn = turn_.number();
         submitting_ = true;
-        turn_.batch().submit(
-            {this, tag, target, {verb, false, spare_fences, s.key, s.token, ttl, deadline, fence}});
+        turn_.batch().submit({this,
+                              tag,
+                              targets,
+                              {verb, false, spare_fences, s.key, s.token, ttl, deadline, fence}});
         schedule_turn();
         submitting_ = false;
         return tag;
@@ -155,12 +157,12 @@ public:
     /// Submits for this instance alone, and for another one.
     instance::command_tag submit_for_it(core::verb verb, std::string key, std::string token = {}) {
         return submit(verb, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
-                      own_index);
+                      core::instance_set::only(own_index));
     }
     instance::command_tag submit_for_another(core::verb verb, std::string key,
                                              std::string token = {}) {
         return submit(verb, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
-                      own_index + 1);
+                      core::instance_set::only(own_index + 1));
     }
 
     /// Sends now what was submitted until now, even if it is nothing.
@@ -253,7 +255,7 @@ public:
                          std::uint64_t fence = 0, std::uint32_t spare_fences = 0,
                          boost::source_location location = BOOST_CURRENT_LOCATION) {
         const auto tag = submit(verb, std::move(key), std::move(token), std::chrono::minutes(10),
-                                core::never, core::every_instance, fence, spare_fences);
+                                core::never, core::instance_set::all(), fence, spare_fences);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
         return vote_on(tag);

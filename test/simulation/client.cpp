@@ -25,9 +25,14 @@ std::string words(core::lease_tag tag) {
 }
 
 std::string words(const core::lease::action& a) {
-    return words(a.tag) + (a.target == core::every_instance
-                               ? " to all"
-                               : " to instance " + std::to_string(a.target));
+    std::string result = words(a.tag) + " to ";
+    if (a.targets == core::instance_set::all()) {
+        return result + "all";
+    }
+    for (std::size_t i = 0; i != core::instance_set::most; ++i) {
+        result += a.targets.contains(i) ? std::to_string(i) : "";
+    }
+    return result;
 }
 
 }  // namespace
@@ -525,7 +530,7 @@ std::string client::fresh_token() {
 void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
     const bool has_deadline = core::hurries(what.verb);
     checker_.on_submitted(life, what);
-    life.unanswered += what.target == core::every_instance ? servers_.size() : 1;
+    life.unanswered += what.targets.count(servers_.size());
     batch_.push_back({&life, what,
                       has_deadline ? now + life.lock.lease.instance_timeout : core::never,
                       life.machine.fence(), life.machine.spare_fences()});
@@ -568,12 +573,10 @@ void client::turn() {
         if (world_.tracing()) {
             world_.tell(name_, "sends " + words(s.what) + ", token " + s.life->token);
         }
-        if (s.what.target != core::every_instance) {
-            send(s, s.what.target);
-            continue;
-        }
         for (std::size_t i = 0; i != servers_.size(); ++i) {
-            send(s, i);
+            if (s.what.targets.contains(i)) {
+                send(s, i);
+            }
         }
     }
     // Forced: it stands still while the answers come in.

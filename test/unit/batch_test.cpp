@@ -18,34 +18,46 @@ using core::time_point;
 
 constexpr time_point now{1000h};
 
-submission make(command_tag tag, std::uint32_t target = core::every_instance,
+submission make(command_tag tag, core::instance_set targets = core::instance_set::all(),
                 time_point deadline = core::never) {
     submission result;
     result.command.key = "key";
     result.command.token = "token";
     result.command.deadline = deadline;
     result.tag = tag;
-    result.target = target;
+    result.targets = targets;
     return result;
 }
 
-/// One command of each kind, and when a batch with it may be sent as it is.
+/// One command of each kind, and whether a batch with it may be sent to instance 4 as it is.
 struct sample {
     std::string text;
-    std::uint32_t target;
+    core::instance_set targets;
     time_point deadline;
     bool unquestioned;
 };
 
+core::instance_set some(std::initializer_list<std::size_t> indices) {
+    core::instance_set result;
+    for (const std::size_t i : indices) {
+        result.add(i);
+    }
+    return result;
+}
+
+constexpr std::size_t reader = 4;
+
 const std::vector<sample> samples = {
-    {"for all, for ever", core::every_instance, core::never, true},
-    {"for all, until later", core::every_instance, now + 1ns, true},
-    {"for all, until now", core::every_instance, now, true},
-    {"for all, too late", core::every_instance, now - 1ns, false},
-    {"for all, always too late", core::every_instance, time_point::min(), false},
-    {"for the first", 0, core::never, false},
-    {"for another", 4, now + 1ns, false},
-    {"for another, too late", 4, now - 1ns, false},
+    {"for all, for ever", core::instance_set::all(), core::never, true},
+    {"for all, until later", core::instance_set::all(), now + 1ns, true},
+    {"for all, until now", core::instance_set::all(), now, true},
+    {"for all, too late", core::instance_set::all(), now - 1ns, false},
+    {"for all, always too late", core::instance_set::all(), time_point::min(), false},
+    {"for it and another", some({1, reader}), core::never, true},
+    {"for it, too late", some({reader}), now - 1ns, false},
+    {"for two others", some({0, 5}), core::never, false},
+    {"for another, too late", some({3}), now - 1ns, false},
+    {"for nobody", some({}), now + 1ns, false},
 };
 
 BOOST_AUTO_TEST_SUITE(a_batch)
@@ -55,31 +67,31 @@ BOOST_AUTO_TEST_CASE(has_what_was_submitted_in_its_order) {
     BOOST_TEST(commands.empty());
     for (command_tag tag = 0; tag != 100; ++tag) {
         BOOST_TEST(commands.size() == tag);
-        commands.submit(make(tag, tag % 5 == 0 ? tag : core::every_instance));
+        commands.submit(make(tag, tag % 5 == 0 ? some({tag % 7}) : core::instance_set::all()));
         BOOST_TEST(!commands.empty());
     }
     for (command_tag tag = 0; tag != 100; ++tag) {
         const submission& one = commands.submissions()[tag];
         BOOST_TEST(one.tag == tag);
-        BOOST_TEST(one.target == (tag % 5 == 0 ? tag : core::every_instance));
+        BOOST_TEST((one.targets == (tag % 5 == 0 ? some({tag % 7}) : core::instance_set::all())));
         BOOST_TEST(one.command.key == "key");
         BOOST_TEST(one.command.token == "token");
     }
 }
 
-BOOST_AUTO_TEST_CASE(is_for_all_or_for_one) {
-    for (std::size_t index = 0; index != 10; ++index) {
+BOOST_AUTO_TEST_CASE(is_for_all_or_for_some) {
+    for (std::size_t index = 0; index != core::instance_set::most; ++index) {
         BOOST_TEST(make(0).is_for(index));
-        for (std::uint32_t target = 0; target != 10; ++target) {
-            BOOST_TEST(make(0, target).is_for(index) == (target == index));
-        }
+        BOOST_TEST(make(0, some({0, 7, 63})).is_for(index) ==
+                   (index == 0 || index == 7 || index == 63));
+        BOOST_TEST(!make(0, some({})).is_for(index));
     }
     BOOST_TEST(submission{}.is_for(7));
 }
 
 BOOST_AUTO_TEST_CASE(of_nothing_is_unquestioned_at_any_time) {
     for (const time_point when : {time_point::min(), now, core::never}) {
-        BOOST_TEST(batch().unquestioned(when));
+        BOOST_TEST(batch().unquestioned(reader, when));
     }
 }
 
@@ -93,9 +105,9 @@ BOOST_AUTO_TEST_CASE(is_unquestioned_when_each_of_it_is) {
                     command_tag tag = 0;
                     bool expected = true;
                     for (const sample* one : {&a, &b, &c}) {
-                        commands.submit(make(tag++, one->target, one->deadline));
+                        commands.submit(make(tag++, one->targets, one->deadline));
                         expected = expected && one->unquestioned;
-                        BOOST_TEST(commands.unquestioned(now) == expected);
+                        BOOST_TEST(commands.unquestioned(reader, now) == expected);
                     }
                 }
             }
@@ -110,25 +122,25 @@ BOOST_AUTO_TEST_CASE(is_in_time_until_its_earliest_deadline) {
         batch commands;
         commands.submit(make(0));
         for (const auto after : order) {
-            commands.submit(make(0, core::every_instance, now + after));
+            commands.submit(make(0, core::instance_set::all(), now + after));
         }
-        BOOST_TEST(commands.unquestioned(now));
-        BOOST_TEST(commands.unquestioned(now + 1h));
-        BOOST_TEST(!commands.unquestioned(now + 1h + 1ns));
-        BOOST_TEST(!commands.unquestioned(core::never));
-        BOOST_TEST(commands.unquestioned(now));  // what was asked is not remembered
+        BOOST_TEST(commands.unquestioned(reader, now));
+        BOOST_TEST(commands.unquestioned(reader, now + 1h));
+        BOOST_TEST(!commands.unquestioned(reader, now + 1h + 1ns));
+        BOOST_TEST(!commands.unquestioned(reader, core::never));
+        BOOST_TEST(commands.unquestioned(reader, now));  // what was asked is not remembered
     }
 }
 
 BOOST_AUTO_TEST_CASE(to_reconsider_is_questioned_whatever_else_is_submitted) {
     batch commands;
     commands.reconsider();
-    BOOST_TEST(!commands.unquestioned(now));
+    BOOST_TEST(!commands.unquestioned(reader, now));
     commands.submit(make(0));
-    BOOST_TEST(!commands.unquestioned(now));
+    BOOST_TEST(!commands.unquestioned(reader, now));
     commands.reconsider();
     commands.submit(make(1));
-    BOOST_TEST(!commands.unquestioned(now));
+    BOOST_TEST(!commands.unquestioned(reader, now));
     BOOST_TEST(commands.size() == 2U);
 }
 
@@ -139,7 +151,7 @@ BOOST_AUTO_TEST_CASE(knows_nothing_of_what_it_had_before_it_was_cleared) {
                 BOOST_TEST_CONTEXT(before.text << "; " << after.text) {
                     batch commands;
                     for (command_tag tag = 0; tag != 10; ++tag) {
-                        commands.submit(make(tag, before.target, before.deadline));
+                        commands.submit(make(tag, before.targets, before.deadline));
                     }
                     if (with_reconsider) {
                         commands.reconsider();
@@ -148,12 +160,12 @@ BOOST_AUTO_TEST_CASE(knows_nothing_of_what_it_had_before_it_was_cleared) {
                     commands.clear();
                     BOOST_TEST(commands.empty());
                     BOOST_TEST(commands.size() == 0U);
-                    BOOST_TEST(commands.unquestioned(core::never));
+                    BOOST_TEST(commands.unquestioned(reader, core::never));
                     BOOST_TEST(commands.submissions().capacity() == memory);
-                    commands.submit(make(77, after.target, after.deadline));
+                    commands.submit(make(77, after.targets, after.deadline));
                     BOOST_TEST(commands.size() == 1U);
                     BOOST_TEST(commands.submissions().front().tag == 77U);
-                    BOOST_TEST(commands.unquestioned(now) == after.unquestioned);
+                    BOOST_TEST(commands.unquestioned(reader, now) == after.unquestioned);
                 }
             }
         }

@@ -259,6 +259,19 @@ BOOST_DATA_TEST_CASE(the_same_instance_twice, data::xrange(twins.size()), i) {
     BOOST_TEST(!contains(e.what(), secret), e.what());
 }
 
+BOOST_AUTO_TEST_CASE(too_many_instances) {
+    config c;
+    for (int i = 0; i != 64; ++i) {
+        c.instances.push_back("memory://" + std::to_string(i));
+    }
+    BOOST_CHECK_NO_THROW(config::from_uris(c.instances));
+    c.instances.emplace_back("memory://one-too-many");
+    const config_error e = error_of([&] { c.validate(); });
+    BOOST_TEST(e.field() == "instances");
+    BOOST_TEST(std::string_view(e.what()) ==
+               "instances: a list of 65 is not allowed; expected 1 to 64 instances' URIs");
+}
+
 BOOST_AUTO_TEST_CASE(different_instances) {
     config c;
     c.instances = {"redis://h",     "redis://h:6380",    "redis://i",   "redis://[::1]",

@@ -49,7 +49,7 @@ using commands = std::vector<core::command>;
 void fill(batch& to, const commands& them) {
     command_tag tag = 0;
     for (const core::command& one : them) {
-        to.submit({nullptr, tag++, core::every_instance, one});
+        to.submit({nullptr, tag++, core::instance_set::all(), one});
     }
 }
 
@@ -285,11 +285,12 @@ BOOST_AUTO_TEST_CASE(not_too_many_releases_as_one) {
 // To whom it is sent is for others to say.
 BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
     batch some;
-    for (const std::uint32_t target : {core::every_instance, 0U, 3U}) {
+    for (const auto targets :
+         {core::instance_set::all(), core::instance_set::only(0), core::instance_set::only(3)}) {
         submission one;
         one.command = make(verb::remaining, "key", "");
         one.command.deadline = core::time_point::min();
-        one.target = target;
+        one.targets = targets;
         some.submit(one);
     }
     some.reconsider();

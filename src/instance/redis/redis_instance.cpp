@@ -78,27 +78,24 @@ public:
     }
 
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) {
-        if (!refused_.empty()) {
-            send_some(std::exchange(refused_, {}), script_form::digest, now);
-        }
-        if (!forgotten_.empty()) {
-            send_some(std::exchange(forgotten_, {}), script_form::in_full, now);
-        }
-        if (!many_forgotten_.empty()) {
-            send_some(std::exchange(many_forgotten_, {}), script_form::many_in_full, now);
-        }
-        if (commands->unquestioned(now) && ready_ && !stalled(now) &&
-            sent_ + commands->size() <= settings_.max_in_flight) {
-            if (!commands->empty()) {
-                count_in_flight(commands->size());
-                sent_ += commands->size();
+        send_some(std::exchange(refused_, {}), script_form::digest, now);
+        send_some(std::exchange(forgotten_, {}), script_form::in_full, now);
+        send_some(std::exchange(many_forgotten_, {}), script_form::many_in_full, now);
+        const std::vector<submission>& all = commands->submissions();
+        if (commands->unquestioned(index_, now) && ready_ && !stalled(now) &&
+            sent_ + all.size() <= settings_.max_in_flight) {
+            if (!all.empty()) {
+                count_in_flight(all.size());
+                sent_ += all.size();
                 const script_form form = usual_form();
                 connection_->execute(
                     {commands, settings_.encoder->encode_shared(commands, facts_, form), form},
                     now);
             }
         } else {
-            send_some(for_us(*commands), usual_form(), now);
+            count_in_flight(static_cast<std::size_t>(std::ranges::count_if(
+                all, [this](const submission& one) { return is_for_us(one); })));
+            send_some(all, usual_form(), now);
         }
     }
 
@@ -114,36 +111,34 @@ public:
     }
 
 private:
-    [[nodiscard]] std::vector<submission> for_us(const batch& commands) {
-        std::vector<submission> result;
-        std::copy_if(commands.submissions().begin(), commands.submissions().end(),
-                     std::back_inserter(result),
-                     [this](const submission& one) { return one.is_for(index_); });
-        count_in_flight(result.size());
-        return result;
+    [[nodiscard]] bool is_for_us(const submission& one) const noexcept {
+        return one.is_for(index_);
     }
 
     [[nodiscard]] script_form usual_form() const noexcept {
         return shortest_refused_ ? script_form::digest : script_form::shortest;
     }
 
-    /// Sends those for which there is no reason not to.
+    /// Sends those that are for us, and for which there is no reason not to.
     void send_some(const std::vector<submission>& commands, script_form form,
                    core::time_point now) {
-        if (commands.empty()) {
-            return;
-        }
-        const auto admitted = std::make_shared<batch>();
+        std::shared_ptr<batch> admitted;
         for (const submission& one : commands) {
-            const core::failure refusal = refuse(one, now);
-            if (refusal == core::failure::none) {
-                ++sent_;
-                admitted->submit(one);
-            } else {
-                vote_on(one, core::vote::failed(refusal, explain(refusal)));
+            if (!is_for_us(one)) {
+                continue;
             }
+            const core::failure refusal = refuse(one, now);
+            if (refusal != core::failure::none) {
+                vote_on(one, core::vote::failed(refusal, explain(refusal)));
+                continue;
+            }
+            if (!admitted) {
+                admitted = std::make_shared<batch>();
+            }
+            ++sent_;
+            admitted->submit(one);
         }
-        if (!admitted->empty()) {
+        if (admitted) {
             const auto request = settings_.encoder->encode(*admitted, facts_, form);
             connection_->execute({admitted, request, form}, now);
         }

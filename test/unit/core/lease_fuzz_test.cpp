@@ -254,7 +254,7 @@ private:
         const auto ttl = std::chrono::duration_cast<milliseconds>(a.ttl);
         longest_ttl_ = std::max<duration>(longest_ttl_, ttl);
         for (std::size_t i = 0; i != settings_.instances; ++i) {
-            if (a.target == every_instance || a.target == i) {
+            if (a.targets.contains(i)) {
                 submitted_.push_back({i, {a.verb, a.tag, ttl}});
             }
         }

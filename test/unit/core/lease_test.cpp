@@ -122,8 +122,11 @@ std::string describe(const lease& l, const lease::action& a) {
             if (a.tag.purpose() == purpose::extend) {
                 text += " #" + std::to_string(a.tag.round());
             }
-            if (a.target != every_instance) {
-                text += " " + std::to_string(a.target);
+            if (a.targets != instance_set::all()) {
+                text += " ";
+                for (std::size_t i = 0; i != instance_set::most; ++i) {
+                    text += a.targets.contains(i) ? std::to_string(i) : "";
+                }
             }
             return text;
         }
@@ -193,7 +196,7 @@ BOOST_AUTO_TEST_CASE(tags_tell_what_was_sent) {
     BOOST_TEST(lease_tag::from(tag.value()).round() == 70000U);
     BOOST_TEST((lease_tag::from(lease_tag(purpose::heal).value()).purpose() == purpose::heal));
     const auto ask = lease::ask_remaining(2);
-    BOOST_TEST((ask.verb == verb::remaining && ask.target == 2));
+    BOOST_TEST((ask.verb == verb::remaining && ask.targets == instance_set::only(2)));
 }
 
 // Those that were taken together are not renewed together.
@@ -224,7 +227,7 @@ BOOST_AUTO_TEST_CASE(gives_back_to_whoever_granted_or_may_have) {
     play(machine, {
                       {5ms, acquired('G', 0), "wait never"},
                       {6ms, acquired('D', 1), "wait never"},
-                      {50ms, give_back(), "release 0; release 2; wait 100"},
+                      {50ms, give_back(), "release 02; wait 100"},
                       {60ms, released('G', 0), "wait never"},
                   });
     BOOST_TEST(machine.releasing());
@@ -384,7 +387,7 @@ BOOST_AUTO_TEST_CASE(no_release_goes_to_one_that_denied) {
     lease machine = held();
     play(machine, {
                       {11ms, acquired('D', 2), "wait never"},
-                      {20ms, release(), "release 0; release 1; wait 70"},
+                      {20ms, release(), "release 01; wait 70"},
                       {25ms, released('G', 0), "wait never"},
                       {26ms, released('G', 1), "resolved released; ended"},
                   });
@@ -645,7 +648,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_i
     const lease::action heal =
         machine.on_vote(1, lease_tag(purpose::extend, 1), vote::granted(), at(302ms));
     BOOST_TEST((heal.verb == verb::acquire_fenced));
-    BOOST_TEST(heal.target == 2U);
+    BOOST_TEST((heal.targets == instance_set::only(2)));
     BOOST_TEST((heal.tag.purpose() == purpose::heal));
 }
 
@@ -662,7 +665,7 @@ BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
                   });
     BOOST_TEST(machine.fence() == 9U);
     // Released are those that granted or may yet.
-    play(machine, {{7ms, give_back(), "release 0; release 1; wait 57"}});
+    play(machine, {{7ms, give_back(), "release 01; wait 57"}});
     play(machine, {{8ms, raised('G', 1), "wait never"}});  // late
 }
 

@@ -94,6 +94,13 @@ lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, ti
     return action::wait(never);
 }
 
+lease::action lease::on_accepting(std::size_t index, time_point now) {
+    if (phase_ == phase::releasing) {
+        return perform(giving_back().resume(core::release::event::accepting(index), now));
+    }
+    return action::wait(never);
+}
+
 lease::action lease::on_time(time_point now) {
     if (phase_ == phase::held) {
         return perform(renewing().resume(renew::event::timer(), now));

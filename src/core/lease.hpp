@@ -222,6 +222,9 @@ public:
     /// A vote that was not to be noted.
     action on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now);
 
+    /// An instance that was down takes commands again.
+    action on_accepting(std::size_t index, time_point now);
+
     /// The time to wait for has come.
     action on_time(time_point now);
 

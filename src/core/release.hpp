@@ -45,6 +45,7 @@ public:
             done,        ///< the action was carried out
             vote,        ///< an instance voted on its release
             late_grant,  ///< an instance granted the acquire that is being given back
+            accepting,   ///< an instance that was down takes commands again
             timer,       ///< the time to wait for has come
         };
         kind_type kind = kind_type::done;
@@ -57,6 +58,7 @@ public:
             return {kind_type::vote, index, v};
         }
         static event late_grant(std::size_t index) { return {kind_type::late_grant, index, {}}; }
+        static event accepting(std::size_t index) { return {kind_type::accepting, index, {}}; }
         static event timer() { return {kind_type::timer, 0, {}}; }
     };
 

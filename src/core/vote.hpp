@@ -26,7 +26,7 @@ enum class holder : std::uint8_t {
 /// Why a vote failed.
 enum class failure : std::uint8_t {
     none,
-    down,              ///< no ready connection; not sent
+    down,              ///< no ready connection; not sent. The instance tells when there is one
     overloaded,        ///< too many in flight; not sent
     stalled,           ///< it has not answered for too long; not sent
     quarantined,       ///< it may have forgotten locks in a restart; not sent

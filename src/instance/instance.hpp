@@ -23,6 +23,9 @@ public:
     /// empty batch.
     virtual void on_pending(std::size_t index) = 0;
 
+    /// Instance number `index` takes commands again, after votes that failed since it was `down`.
+    virtual void on_accepting(std::size_t index) = 0;
+
     /// Something has happened to a key since instance number `index` told how long it `remaining` has to
     /// live: it may be gone. Not all instances tell.
     virtual void on_key_changed(std::size_t index, std::string_view key) = 0;
@@ -38,8 +41,9 @@ enum class state : std::uint8_t { connecting, probing, quarantined, ready, down,
 
 struct status {
     instance::state state = state::connecting;
-    std::string address;  ///< without credentials
-    std::string reason;   ///< why it is, or last was, down
+    std::string address;          ///< without credentials
+    std::string reason;           ///< why it is, or last was, down
+    std::string why_quarantined;  ///< likewise
     std::string version;
     std::string run_id;
     std::chrono::seconds uptime{};

@@ -65,7 +65,23 @@ std::string words_for(core::holder whose) {
     return "denied, not held by us";
 }
 
-std::string words_for(const std::optional<core::vote>& vote) {
+/// What there is to say about a failed vote. (What is so for many of them, the instance knows.)
+std::string_view detail_of(const core::vote& vote, const instance::status& voter) noexcept {
+    if (vote.detail) {
+        return *vote.detail;
+    }
+    if (vote.reason == core::failure::quarantined) {
+        return voter.why_quarantined;
+    }
+    if (vote.reason != core::failure::down) {
+        return {};
+    }
+    const bool first = voter.reason.empty() && (voter.state == instance::state::connecting ||
+                                                voter.state == instance::state::probing);
+    return first ? std::string_view("not connected yet") : std::string_view(voter.reason);
+}
+
+std::string words_for(const std::optional<core::vote>& vote, const instance::status& voter) {
     if (!vote) {
         return "not answered yet";
     }
@@ -78,9 +94,9 @@ std::string words_for(const std::optional<core::vote>& vote) {
             break;
     }
     std::string text(words_for(vote->reason));
-    if (vote->detail && !vote->detail->empty()) {
+    if (const std::string_view detail = detail_of(*vote, voter); !detail.empty()) {
         text += ": ";
-        text += printable(*vote->detail);
+        text += printable(detail);
     }
     return text;
 }
@@ -96,7 +112,7 @@ std::string describe(std::string_view resource, const core::round& votes,
         if (i != 0) {
             text += "; ";
         }
-        text += instances[i].address + " " + words_for(votes.vote_of(i));
+        text += instances[i].address + " " + words_for(votes.vote_of(i), instances[i]);
     }
     return text + ")";
 }

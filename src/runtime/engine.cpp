@@ -58,6 +58,12 @@ private:
 
 }  // namespace
 
+template <typename Function>
+void engine::for_each_lease(const Function& tell) {
+    for_each(leases_, tell);
+    for_each(giving_back_, tell);
+}
+
 void close_operation::on_start() {
     engine_->close();
     if (engine_->closed_) {
@@ -163,6 +169,10 @@ bool engine::can_keep_line(std::size_t index) const noexcept {
 void engine::on_pending(std::size_t /*index*/) {
     instances_want_to_send_ = true;
     schedule_turn();
+}
+
+void engine::on_accepting(std::size_t index) {
+    for_each(giving_back_, [index](lease_state& one) { one.on_accepting(index); });
 }
 
 void engine::on_key_changed(std::size_t index, std::string_view key) {
@@ -333,7 +343,7 @@ void engine::close() {
     while (!acquiring_.empty()) {
         acquiring_.front().on_close();
     }
-    for_each(leases_, [](lease_state& one) { one.on_close(); });
+    for_each_lease([](lease_state& one) { one.on_close(); });
     wait(*this, std::chrono::steady_clock::now() + settings_.close_timeout);
     schedule_turn();
 }
@@ -351,7 +361,7 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
     for (const auto& one : instances_) {
         one->stop();
     }
-    for_each(leases_, [](lease_state& one) { one.on_closed(); });
+    for_each_lease([](lease_state& one) { one.on_closed(); });
     timer_->cancel();
     armed_for_ = core::never;
     for (const auto& waiter : std::exchange(close_waiters_, {})) {
@@ -371,10 +381,12 @@ void engine::abandon() noexcept {
         acquiring_.pop_front();
         operation.on_abandon();
     }
-    while (!leases_.empty()) {
-        lease_state& lease = leases_.front();
-        leases_.pop_front();
-        lease.on_abandon();
+    for (auto* const list : {&leases_, &giving_back_}) {
+        while (!list->empty()) {
+            lease_state& lease = list->front();
+            list->pop_front();
+            lease.on_abandon();
+        }
     }
     while (!places_.empty()) {
         place_in_line& place = places_.front();

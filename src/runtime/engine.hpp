@@ -205,6 +205,12 @@ public:
 
     void add(acquire_operation& running) { acquiring_.push_back(running); }
     void add(lease_state& lease) { leases_.push_back(lease); }
+    /// Has a lease told, until its end, when an instance takes commands again: one that may have to give
+    /// something back there.
+    void tell_of_accepting(lease_state& lease) {
+        lease.unlink();
+        giving_back_.push_back(lease);
+    }
     void add(place_in_line& place) { places_.push_back(place); }
 
     [[nodiscard]] runtime::crowds& crowds() noexcept { return crowds_; }
@@ -230,10 +236,13 @@ private:
 
     void on_state_change(std::size_t index) override;
     void on_pending(std::size_t index) override;
+    void on_accepting(std::size_t index) override;
     void on_key_changed(std::size_t index, std::string_view key) override;
     void on_all_keys_changed(std::size_t index) override;
     void on_time(core::time_point now) override;
 
+    template <typename Function>
+    void for_each_lease(const Function& tell);
     static void tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index);
     void schedule_turn();
     void turn();
@@ -279,7 +288,10 @@ private:
     boost::intrusive::list<acquire_operation, boost::intrusive::base_hook<member_of_engine>,
                            boost::intrusive::constant_time_size<false>>
         acquiring_;
-    boost::intrusive::list<lease_state, boost::intrusive::constant_time_size<false>> leases_;
+    using lease_list =
+        boost::intrusive::list<lease_state, boost::intrusive::constant_time_size<false>>;
+    lease_list leases_;
+    lease_list giving_back_;  // some of them, where it does not go at once; not in `leases_`
 
     runtime::crowds crowds_;
     boost::intrusive::list<place_in_line, boost::intrusive::constant_time_size<false>> places_;

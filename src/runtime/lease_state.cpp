@@ -185,8 +185,12 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
                 ++engine_.count().healed;
             }
             break;
-        case purpose::extend:
         case purpose::release:
+            if (vote.kind == core::vote_kind::failed && vote.reason == core::failure::down) {
+                engine_.tell_of_accepting(*this);
+            }
+            break;
+        case purpose::extend:
             break;
     }
     in_vote_ = false;
@@ -392,6 +396,12 @@ void lease_state::explain_no_quorum(const core::round& votes) {
 void lease_state::end() {
     engine_.stop_waiting(*this);
     engine_.release_ended();
+}
+
+void lease_state::on_accepting(std::size_t index) {
+    const core::time_point now = engine_.recent_time();
+    drive(machine_.on_accepting(index, now), now);
+    forget_if_over();
 }
 
 void lease_state::on_close() {

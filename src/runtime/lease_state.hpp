@@ -184,6 +184,8 @@ public:
 
     // From the engine:
 
+    /// Instance number `index` takes commands again.
+    void on_accepting(std::size_t index);
     /// The client is being closed: the lease is lost.
     void on_close();
     /// The connections are gone: nothing more can be released.

@@ -157,6 +157,7 @@ private:
 
     void on_state_change(std::size_t index) override { BOOST_TEST(index < size()); }
 
+    void on_accepting(std::size_t index) override { BOOST_TEST(index < size()); }
     void on_key_changed(std::size_t /*index*/, std::string_view /*key*/) override {}
     void on_all_keys_changed(std::size_t /*index*/) override {}
     void on_pending(std::size_t index) override {

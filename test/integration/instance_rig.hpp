@@ -125,6 +125,8 @@ public:
     [[nodiscard]] instance::status status() const { return instance_->snapshot(); }
     [[nodiscard]] std::size_t pending_calls() const { return pending_calls_; }
     [[nodiscard]] std::size_t state_changes() const { return state_changes_; }
+    /// How often it has told that it takes commands again.
+    [[nodiscard]] std::size_t accepting_calls() const { return accepting_calls_; }
 
     /// Called with each vote, after it is noted.
     std::function<void(instance::command_tag)> after_vote;
@@ -320,6 +322,11 @@ private:
         changed.emplace_back(key);
     }
     void on_all_keys_changed(std::size_t /*index*/) override { changed.emplace_back("*"); }
+    void on_accepting(std::size_t index) override {
+        BOOST_TEST(index == own_index);
+        ++accepting_calls_;
+    }
+
     void on_pending(std::size_t index) override {
         BOOST_TEST(index == own_index);
         ++pending_calls_;
@@ -351,6 +358,7 @@ private:
     std::size_t next_to_tell_ = 0;
     std::size_t pending_calls_ = 0;
     std::size_t state_changes_ = 0;
+    std::size_t accepting_calls_ = 0;
     bool submitting_ = false;
 };
 

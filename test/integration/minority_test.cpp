@@ -135,6 +135,37 @@ BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long) {
         60s);
 }
 
+/// Nobody tries to, meanwhile, and for a minute nothing else would delete the keys.
+BOOST_AUTO_TEST_CASE(what_was_released_without_them_is_given_back_when_they_return) {
+    servers five(5);
+    proxies network(five);
+    run_test([&]() -> asio::awaitable<void> {
+        constexpr std::size_t leases = 100;
+        client locks(co_await asio::this_coro::executor, network.config());
+        co_await all_ready(locks);
+        std::vector<lease> held;
+        for (std::size_t i = 0; i != leases; ++i) {
+            held.push_back(co_await mutex(locks, "x" + std::to_string(i), with_ttl(60s)).acquire());
+        }
+        co_await async_wait_until([&] { return five.keys() == 5 * leases; });
+        for (const std::size_t i : {1U, 4U}) {
+            network[i].refuse();
+            network[i].cut();
+        }
+        co_await async_wait_until([&] { return ready_instances(locks) == 3; });
+        for (lease& one : held) {
+            BOOST_TEST((co_await one.release() == release_result::released));
+        }
+        BOOST_TEST(five.keys() == 2 * leases);
+        BOOST_TEST(locks.counters().releasing == leases);
+        for (const std::size_t i : {1U, 4U}) {
+            network[i].accept();
+            co_await async_wait_until([&] { return five[i].keys().empty(); });
+        }
+        co_await settled(locks);
+    }());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

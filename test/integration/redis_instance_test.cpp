@@ -265,7 +265,6 @@ BOOST_AUTO_TEST_CASE(from_connecting_to_ready_to_closed) {
     BOOST_TEST(rig.status().version.empty());
     // Before it is ready, nothing is queued for later.
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
-    BOOST_TEST(detail_of(rig.vote_on(0)) == "not connected yet");
 
     bool probing = false;
     rig.run_until([&] {
@@ -310,7 +309,7 @@ BOOST_AUTO_TEST_CASE(connection_refused) {
     BOOST_TEST(!reason.empty());
     BOOST_TEST(!rig.subject().starting());
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
-    BOOST_TEST(detail_of(rig.vote_on(0)) == reason);
+    BOOST_TEST(rig.status().reason == reason);
     BOOST_TEST_MESSAGE("connection refused: " << reason);
 }
 
@@ -461,7 +460,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_grants_nothing_for_a_while) 
     BOOST_TEST(!rig.subject().ready());
     BOOST_TEST(!rig.subject().starting());
     BOOST_TEST(rig.acquire("k", "ann") == "failed: quarantined");
-    BOOST_TEST(contains(detail_of(rig.vote_on(0)), "it had been up for only "));
+    BOOST_TEST(contains(rig.status().why_quarantined, "it had been up for only "));
     BOOST_TEST(!server.has("k"));
     // What is there can be kept, and be given back.
     BOOST_TEST(rig.extend("held", "ann") == "granted");
@@ -851,6 +850,40 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time) {
     server.resume();
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("new", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(who_was_refused_is_told_when_the_server_is_back) {
+    redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (std::size_t calls = 0; calls != 3; ++calls) {
+        server.kill();
+        rig.run_until([&] { return !rig.subject().ready(); });
+        server.restart();
+        if (calls == 0) {  // nobody was refused, nor was anything lost
+            rig.run_until_ready();
+            BOOST_TEST(rig.accepting_calls() == 0U);
+            continue;
+        }
+        BOOST_TEST(rig.release("k", "ann") == "failed: down");
+        BOOST_TEST(rig.accepting_calls() == calls - 1);
+        rig.run_until([&] { return rig.accepting_calls() == calls; });
+        BOOST_TEST(rig.subject().ready());
+        BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
+        BOOST_TEST(rig.accepting_calls() == calls);
+    }
+}
+
+// In quarantine it takes what gives a lock back.
+BOOST_AUTO_TEST_CASE(who_was_refused_is_told_at_the_beginning_of_the_quarantine) {
+    redis_server server;
+    auto settings = quick_settings();
+    settings.quarantine = {1min, {0.0, 0ms}};
+    instance_rig rig(server.uri(), settings);
+    BOOST_TEST(rig.release("k", "ann") == "failed: down");
+    rig.run_until([&] { return rig.accepting_calls() == 1; });
+    BOOST_TEST((rig.status().state == state::quarantined));
+    BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
 }
 
 BOOST_AUTO_TEST_CASE(an_idle_connection_to_a_stopped_server_is_noticed_too) {

@@ -55,7 +55,8 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<server>>& serve
                 w, *servers[i], name_, clock_, last_executed_[i],
                 [this, i](const request& r, const core::vote& v) {
                     run_or_defer([this, i, r, v] { on_answer(i, r, v); });
-                }));
+                },
+                [this, i] { run_or_defer([this, i] { on_accepting(i); }); }));
         }
     }
 }
@@ -518,6 +519,12 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         drive(*life.attempt, core::acquire::event::raised(server, v));
     } else if (r.tag.purpose() == purpose::remaining && life.attempt != nullptr) {
         drive(*life.attempt, core::acquire::event::remaining(server, v));
+    }
+}
+
+void client::on_accepting(std::size_t server) {
+    for (token_life& life : lives_) {
+        drive(life, life.machine.on_accepting(server, recent_), recent_);
     }
 }
 

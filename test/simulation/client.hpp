@@ -165,6 +165,7 @@ private:
     void wait(token_life& life, core::time_point until);
     void end(token_life& life);
     void on_answer(std::size_t server, const request& r, const core::vote& v);
+    void on_accepting(std::size_t server);
 
     // The engine.
     void submit(token_life& life, const core::lease::action& what, core::time_point now);

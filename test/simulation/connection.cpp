@@ -6,13 +6,15 @@
 namespace colock::simulation {
 
 connection::connection(world& w, server& s, std::string client, const local_clock& clock,
-                       std::uint64_t& last_executed, answer_handler on_answer)
+                       std::uint64_t& last_executed, answer_handler on_answer,
+                       world::step on_accepting)
     : world_(w),
       server_(s),
       client_(std::move(client)),
       clock_(clock),
       last_executed_(last_executed),
-      on_answer_(std::move(on_answer)) {
+      on_answer_(std::move(on_answer)),
+      on_accepting_(std::move(on_accepting)) {
     connect();
 }
 
@@ -28,6 +30,7 @@ void connection::connect() {
     wires_.push_back(std::make_unique<wire>());
     wire_ = wires_.back().get();
     probe();
+    on_accepting_();
 }
 
 /// As `instance::redis` does.

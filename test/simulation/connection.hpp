@@ -38,8 +38,9 @@ public:
     /// What the client hears.
     using answer_handler = std::function<void(const request&, const core::vote&)>;
 
+    /// `on_accepting` is called whenever it has become ready.
     connection(world& w, server& s, std::string client, const local_clock& clock,
-               std::uint64_t& last_executed, answer_handler on_answer);
+               std::uint64_t& last_executed, answer_handler on_answer, world::step on_accepting);
 
     [[nodiscard]] bool ready() const { return wire_ != nullptr; }
     /// Until when its server grants no locks, for all that the client knows, by the client's clock.
@@ -81,6 +82,7 @@ private:
     const local_clock& clock_;  // the client's
     std::uint64_t& last_executed_;
     answer_handler on_answer_;
+    world::step on_accepting_;
     std::array<true_time, 2> blocked_until_{};
     std::vector<std::unique_ptr<wire>> wires_;
     wire* wire_ = nullptr;  // the one in use

@@ -136,6 +136,7 @@ std::vector<colock::instance::status> instances_named(const std::vector<std::str
     std::vector<colock::instance::status> result(addresses.size());
     for (std::size_t i = 0; i != addresses.size(); ++i) {
         result[i].address = addresses[i];
+        result[i].state = colock::instance::state::ready;
     }
     return result;
 }
@@ -180,6 +181,32 @@ BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {
         BOOST_TEST(describe_one("x", vote::failed(reason)) == before + ")");
         BOOST_TEST(describe_one("x", vote::failed(reason, said(""))) == before + ")");
         BOOST_TEST(describe_one("x", vote::failed(reason, said("why"))) == before + ": why)");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_instance_tells_why_it_is_down_or_in_quarantine) {
+    using colock::instance::state;
+    auto voters = instances_named({"a"});
+    voters[0].reason = "gone";
+    voters[0].why_quarantined = "too young";
+    const auto text_of = [&](const vote& v) {
+        colock::core::round votes(1);
+        votes.record(0, v);
+        const std::string text = describe("x", votes, voters);
+        return text.substr(text.find('('));
+    };
+    BOOST_TEST(text_of(vote::failed(failure::down)) == "(a down: gone)");
+    BOOST_TEST(text_of(vote::failed(failure::down, said("why"))) == "(a down: why)");
+    BOOST_TEST(text_of(vote::failed(failure::quarantined)) == "(a in quarantine: too young)");
+    BOOST_TEST(text_of(vote::failed(failure::timeout)) == "(a no answer in time)");
+    BOOST_TEST(text_of(vote::denied(holder::another)) == "(a denied, held by another)");
+    for (const state now : {state::connecting, state::probing, state::down}) {
+        voters[0].state = now;
+        voters[0].reason = "gone";
+        BOOST_TEST(text_of(vote::failed(failure::down)) == "(a down: gone)");
+        voters[0].reason.clear();
+        BOOST_TEST(text_of(vote::failed(failure::down)) ==
+                   (now == state::down ? "(a down)" : "(a down: not connected yet)"));
     }
 }
 

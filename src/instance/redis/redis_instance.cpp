@@ -61,7 +61,7 @@ public:
         quarantine_timer_.cancel();
         for (auto* const list : {&refused_, &forgotten_, &many_forgotten_}) {
             for (const submission& one : std::exchange(*list, {})) {
-                vote_on(one, core::vote::failed(core::failure::down, why_down_));
+                vote_on(one, core::vote::failed(core::failure::down));
             }
         }
     }
@@ -129,7 +129,7 @@ private:
             }
             const core::failure refusal = refuse(one, now);
             if (refusal != core::failure::none) {
-                vote_on(one, core::vote::failed(refusal, explain(refusal)));
+                vote_on(one, core::vote::failed(refusal));
                 continue;
             }
             if (!admitted) {
@@ -172,19 +172,9 @@ private:
         return since != core::never && now - since > settings_.stall_timeout;
     }
 
-    [[nodiscard]] std::shared_ptr<const std::string> explain(core::failure refusal) const {
-        switch (refusal) {
-            case core::failure::down:
-                return why_down_;
-            case core::failure::quarantined:
-                return why_quarantined_;
-            default:
-                return nullptr;
-        }
-    }
-
     void vote_on(const submission& one, const core::vote& vote) {
         count_in_flight(std::size_t{0} - 1);
+        was_down_for_some_ = was_down_for_some_ || vote.reason == core::failure::down;
         if (observer_ != nullptr) {
             one.receiver->on_vote(index_, one.tag, vote);
         }
@@ -222,6 +212,9 @@ private:
         } else {
             change_state(state::ready, {});
         }
+        if (std::exchange(was_down_for_some_, false) && observer_ != nullptr) {
+            observer_->on_accepting(index_);
+        }
     }
 
     /// When the server has been up for long enough.
@@ -235,13 +228,13 @@ private:
     }
 
     void quarantine(core::time_point end) {
-        why_quarantined_ = std::make_shared<const std::string>(
-            facts_.uptime ? "it had been up for only " + std::to_string(facts_.uptime->count()) +
-                                " s, and may have forgotten locks"
-                          : "it does not tell how long it has been up");
         {
             const std::lock_guard lock(status_mutex_);
             status_.quarantined_until = end;
+            status_.why_quarantined = facts_.uptime ? "it had been up for only " +
+                                                          std::to_string(facts_.uptime->count()) +
+                                                          " s, and may have forgotten locks"
+                                                    : "it does not tell how long it has been up";
         }
         change_state(state::quarantined, {});
         quarantine_timer_.expires_at(end);
@@ -358,9 +351,6 @@ private:
                 status_.reason = reason;
             }
         }
-        if (now == state::down) {
-            why_down_ = std::make_shared<const std::string>(reason);
-        }
         const bool was_starting = starting_;
         if (now != state::connecting && now != state::probing) {
             starting_ = false;
@@ -389,10 +379,8 @@ private:
     std::shared_ptr<connection> connection_;
     server_facts facts_;
     std::uint64_t keeper_id_ = 0;
-    std::shared_ptr<const std::string> why_down_ =
-        std::make_shared<const std::string>("not connected yet");
-    std::shared_ptr<const std::string> why_quarantined_;
 
+    bool was_down_for_some_ = false;          // who wait to be told that it is not any more
     bool shortest_refused_ = false;           // since it was last ready
     std::vector<submission> refused_;         // which the shortest form did not do
     std::vector<submission> forgotten_;       // whose script the server has forgotten

@@ -340,6 +340,8 @@ void run_release(std::uint64_t seed) {
         const std::size_t i = random.below(settings.instances);
         if (random.one_in(20) && !out[i]) {
             event = release::event::late_grant(i);
+        } else if (random.one_in(10)) {
+            event = release::event::accepting(i);
         } else if (out[i]) {
             out[i] = false;
             event = release::event::voted(i, random.any_vote());

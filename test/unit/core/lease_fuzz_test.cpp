@@ -94,6 +94,9 @@ public:
         for (int steps = 0; steps != 2000 && ended_ == 0; ++steps) {
             turn();
             vote_of(random_.below(settings_.instances));
+            if (random_.one_in(8)) {
+                handle(machine_.on_accepting(random_.below(settings_.instances), now_));
+            }
             if (random_.one_in(4)) {
                 on_timer();
             }
@@ -116,10 +119,13 @@ private:
     void something() {
         const std::size_t i = random_.below(settings_.instances);
         now_ += random_.one_in(20) ? random_.step() : random_.up_to(2ms);
-        switch (random_.below(16)) {
+        switch (random_.below(17)) {
             case 0:
             case 1:
                 on_timer();
+                break;
+            case 16:
+                handle(machine_.on_accepting(i, now_));
                 break;
             case 2:
             case 3:

@@ -86,6 +86,9 @@ event raised(char letter, std::size_t i) {
 event healed(char letter, std::size_t i) {
     return voted(letter, i, lease_tag(purpose::heal));
 }
+event accepting(std::size_t i) {
+    return [i](lease& l, time_point now) { return l.on_accepting(i, now); };
+}
 event released(char letter, std::size_t i) {
     return voted(letter, i, lease_tag(purpose::release));
 }
@@ -380,6 +383,21 @@ BOOST_AUTO_TEST_CASE(holds_and_releases) {
                       {25ms, released('G', 0), "wait never"},
                       {26ms, released('G', 2), "resolved released; wait 1032"},
                       {27ms, released('G', 1), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(releases_where_it_could_not_when_the_instance_takes_commands_again) {
+    lease machine = held();
+    play(machine, {
+                      {11ms, accepting(0), "wait never"},
+                      {20ms, release(), "release; wait 70"},
+                      {21ms, released('F', 0), "wait 70"},
+                      {22ms, released('G', 1), "wait never"},
+                      {23ms, released('G', 2), "resolved released; wait 1032"},
+                      {300ms, accepting(1), "wait 1032"},
+                      {400ms, accepting(0), "release 0; wait 1032"},
+                      {401ms, released('G', 0), "ended"},
+                      {402ms, accepting(0), "wait never"},
                   });
 }
 

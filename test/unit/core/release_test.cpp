@@ -61,8 +61,11 @@ release::event voted(char letter, std::size_t i) {
 release::event deleted(std::size_t i) {
     return voted('G', i);
 }
-release::event failed(std::size_t i) {
-    return voted('F', i);
+release::event failed(std::size_t i, failure why = failure::server_error) {
+    return release::event::voted(i, vote::failed(why));
+}
+release::event accepting(std::size_t i) {
+    return release::event::accepting(i);
 }
 
 /// There was no such key.
@@ -365,6 +368,67 @@ BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) 
     }
     BOOST_TEST(retry > 10U);
     BOOST_TEST(say(machine, timer(), 1012ms) == "ended");
+}
+
+// Those who were down.
+
+BOOST_AUTO_TEST_CASE(waits_to_be_told_that_an_instance_takes_commands_again) {
+    sized_release machine = giving_back();
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, failed(1, failure::down), "wait 50"},
+                      {1ms, failed(2, failure::down), "wait 50"},
+                      {2ms, deleted(0), "wait 50"},
+                      {2ms, deleted(3), "wait 50"},
+                      {50ms, timer(), "resolved no_quorum; wait 1012"},
+                      {300ms, timer(), "wait 1012"},
+                      {400ms, accepting(1), "send 1; wait 1012"},
+                      {401ms, accepting(1), "wait 1012"},  // it has been asked
+                      {402ms, failed(1, failure::down), "wait 1012"},
+                      {500ms, accepting(0), "wait 1012"},  // there is nothing to give back
+                      {500ms, accepting(4), "wait 1012"},  // it has been asked long since
+                      {600ms, accepting(1), "send 1; wait 1012"},
+                      {601ms, deleted(1), "wait 1012"},
+                      {700ms, accepting(2), "send 2; wait 1012"},
+                      {701ms, nothing(2), "wait 1012"},
+                      {1012ms, timer(), "ended"},
+                      {1013ms, accepting(4), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(who_is_told_in_time_can_tell_how_it_went) {
+    sized_release machine = giving_back();
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, failed(0, failure::down), "wait 50"},
+                      {1ms, deleted(1), "wait 50"},
+                      {1ms, deleted(2), "wait 50"},
+                      {2ms, accepting(0), "send 0; wait 50"},
+                      {3ms, deleted(0), "resolved released; wait 1012"},
+                  });
+}
+
+// To try is cheap then.
+BOOST_AUTO_TEST_CASE(asks_who_was_down_with_the_others) {
+    sized_release machine = giving_back();
+    const duration second = 2ms + pause(1);
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, failed(0, failure::down), "wait 50"},
+                      {2ms, failed(1), "wait " + in_ms(second)},
+                      {second, timer(), "send 01; wait 50"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(any_failure_is_tried_again_when_the_instance_takes_commands_again) {
+    sized_release machine = giving_back();
+    const duration second = 1ms + pause(1);
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, failed(1), "wait " + in_ms(second)},
+                      {2ms, accepting(1), "send 1; wait " + in_ms(second)},
+                      {second, timer(), "wait 50"},
+                  });
 }
 
 BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {

@@ -191,8 +191,12 @@ public:
     /// That instance gets what is submitted in this turn after the others.
     void send_last(std::size_t index) noexcept { first_ = index + 1; }
 
-    /// Something that was submitted for this turn may not be wanted any more.
-    void reconsider() noexcept { batch_->reconsider(); }
+    /// Something that was submitted for that turn may not be wanted any more; too late if that is over.
+    void reconsider(std::uint32_t turn) noexcept {
+        if (turn == turn_number_) {
+            batch_->reconsider();
+        }
+    }
 
     /// Has the operation's `deliver` called in the next turn.
     void deliver_later(std::shared_ptr<operation> finished);

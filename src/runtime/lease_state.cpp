@@ -102,17 +102,10 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     last_turn_ = engine_.turn_number();
 }
 
-/// To be called when `wanted` may have become false for something.
-void lease_state::reconsider() noexcept {
-    if (pending_votes_ != 0 && last_turn_ == engine_.turn_number()) {
-        engine_.reconsider();
-    }
-}
-
 void lease_state::detach() noexcept {
     attempt_ = nullptr;
     machine_.detach();
-    reconsider();
+    engine_.reconsider(last_turn_);
     forget_if_over();
 }
 
@@ -164,7 +157,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     switch (sent.purpose()) {
         case purpose::acquire:
             if (vote.kind != core::vote_kind::granted) {
-                reconsider();
+                engine_.reconsider(last_turn_);
             }
             if (machine_.acquiring() && !attempt_machine_->note(index, vote)) {
                 attempt_->on_deciding_vote(index, vote);
@@ -186,7 +179,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
             }
             break;
         case purpose::release:
-            if (vote.kind == core::vote_kind::failed && vote.reason == core::failure::down) {
+            if (vote.reason == core::failure::down) {
                 engine_.tell_of_accepting(*this);
             }
             break;
@@ -208,7 +201,7 @@ void lease_state::prefetch() const noexcept {
     }
 }
 
-/// What makes it false calls `reconsider`.
+/// What may make it false calls `engine::reconsider`.
 bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
     return machine_.wanted(index, core::lease_tag::from(tag));
 }
@@ -367,7 +360,7 @@ void lease_state::before_release(core::time_point now) {
         queue_->end_tenure(now);
         engine_.advance(*std::exchange(queue_, nullptr));
     }
-    reconsider();
+    engine_.reconsider(last_turn_);
     engine_.release_started();
 }
 

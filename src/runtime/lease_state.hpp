@@ -216,7 +216,6 @@ private:
 
     void submit(const core::lease::action& send, core::time_point now);
     void publish() noexcept;
-    void reconsider() noexcept;
 
     void drive(core::lease::action action, core::time_point now);
     [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);

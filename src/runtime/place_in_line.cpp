@@ -176,9 +176,7 @@ void place_in_line::leave() {
     std::exchange(queue_, nullptr)->set_place(nullptr);
     stop_watching();
     engine_.stop_waiting(*this);
-    if (pending_votes_ != 0 && last_turn_ == engine_.turn_number()) {
-        engine_.reconsider();
-    }
+    engine_.reconsider(last_turn_);
     engine_.release_started();
     const core::time_point now = clock::now();
     engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));

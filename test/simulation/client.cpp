@@ -1,5 +1,6 @@
 #include "simulation/client.hpp"
 
+#include "support/instance_set_text.hpp"
 #include "support/vote_text.hpp"
 
 #include <algorithm>
@@ -25,14 +26,8 @@ std::string words(core::lease_tag tag) {
 }
 
 std::string words(const core::lease::action& a) {
-    std::string result = words(a.tag) + " to ";
-    if (a.targets == core::instance_set::all()) {
-        return result + "all";
-    }
-    for (std::size_t i = 0; i != core::instance_set::most; ++i) {
-        result += a.targets.contains(i) ? std::to_string(i) : "";
-    }
-    return result;
+    const bool to_all = a.targets == core::instance_set::all();
+    return words(a.tag) + " to " + (to_all ? "all" : test::to_text(a.targets));
 }
 
 }  // namespace

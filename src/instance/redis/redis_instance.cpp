@@ -94,7 +94,7 @@ public:
             }
         } else {
             count_in_flight(static_cast<std::size_t>(std::ranges::count_if(
-                all, [this](const submission& one) { return is_for_us(one); })));
+                all, [this](const submission& one) { return one.is_for(index_); })));
             send_some(all, usual_form(), now);
         }
     }
@@ -111,10 +111,6 @@ public:
     }
 
 private:
-    [[nodiscard]] bool is_for_us(const submission& one) const noexcept {
-        return one.is_for(index_);
-    }
-
     [[nodiscard]] script_form usual_form() const noexcept {
         return shortest_refused_ ? script_form::digest : script_form::shortest;
     }
@@ -124,7 +120,7 @@ private:
                    core::time_point now) {
         std::shared_ptr<batch> admitted;
         for (const submission& one : commands) {
-            if (!is_for_us(one)) {
+            if (!one.is_for(index_)) {
                 continue;
             }
             const core::failure refusal = refuse(one, now);

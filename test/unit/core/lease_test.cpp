@@ -1,5 +1,6 @@
 #include "core/lease.hpp"
 
+#include "support/instance_set_text.hpp"
 #include "unit/core/script.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -126,10 +127,7 @@ std::string describe(const lease& l, const lease::action& a) {
                 text += " #" + std::to_string(a.tag.round());
             }
             if (a.targets != instance_set::all()) {
-                text += " ";
-                for (std::size_t i = 0; i != instance_set::most; ++i) {
-                    text += a.targets.contains(i) ? std::to_string(i) : "";
-                }
+                text += " " + colock::test::to_text(a.targets);
             }
             return text;
         }

@@ -4,6 +4,7 @@
 #include "core/acquire.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
+#include "support/instance_set_text.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -138,13 +139,8 @@ private:
 inline std::string describe(const sized_release& machine, const release::action& a) {
     using kind = release::action::kind_type;
     switch (a.kind) {
-        case kind::send: {
-            std::string text = "send ";
-            for (std::size_t i = 0; i != machine.instances(); ++i) {
-                text += machine.wanted().contains(i) ? std::to_string(i) : "";
-            }
-            return text;
-        }
+        case kind::send:
+            return "send " + colock::test::to_text(machine.wanted(), machine.instances());
         case kind::wait:
             return "wait " + in_ms(a.time);
         case kind::resolved:

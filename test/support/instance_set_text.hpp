@@ -1,0 +1,23 @@
+#ifndef COLOCK_TEST_SUPPORT_INSTANCE_SET_TEXT_HPP
+#define COLOCK_TEST_SUPPORT_INSTANCE_SET_TEXT_HPP
+
+#include "core/instance_set.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace colock::test {
+
+/// "13": who of the first `instances` is in it.
+inline std::string to_text(const core::instance_set& some,
+                           std::size_t instances = core::instance_set::most) {
+    std::string result;
+    for (std::size_t i = 0; i != instances; ++i) {
+        result += some.contains(i) ? std::to_string(i) : "";
+    }
+    return result;
+}
+
+}  // namespace colock::test
+
+#endif

@@ -106,7 +106,7 @@ std::string machine_in_words(const json& machine) {
 }  // namespace
 
 std::string chart_of(const json& report) {
-    constexpr double left = 225;
+    constexpr double left = 250;
     constexpr double width = 560;
     constexpr double right = 110;
     constexpr double top = 50;
@@ -134,7 +134,7 @@ std::string chart_of(const json& report) {
                                     rows[i - 1].at("concurrency") != each.at("concurrency");
         if (first_of_group) {
             y += i == 0 ? 0 : group_gap;
-            svg.text(left - 70, y + bar, "end",
+            svg.text(left - 95, y + bar, "end",
                      count_of(each.at("instances"), "server") + ", " +
                          count_of(each.at("concurrency"), "task"));
         }
@@ -170,7 +170,7 @@ std::string section_of(const json& report) {
                   median("allocations_per_cycle", 1) + " |\n";
     }
     result += "\nOur own bounds, and what that run gave:\n\n"
-              "| | bound | measured | |\n|---|---|---|---|\n";
+              "| | bound | measured | | one who does less |\n|---|---|---|---|---|\n";
     for (const json& each : report.at("bounds")) {
         const bool at_least = each.contains("at_least");
         const double limit = each.at(at_least ? "at_least" : "at_most");
@@ -178,7 +178,13 @@ std::string section_of(const json& report) {
         result += "| " + each.at("text").get<std::string>() + " | " + (at_least ? ">= " : "<= ") +
                   number(limit, small ? 2 : 0) + " | " +
                   number(each.at("measured").get<double>(), small ? 2 : 0) + " | " +
-                  (each.at("met").get<bool>() ? "met" : "**not met**") + " |\n";
+                  (each.at("met").get<bool>() ? "met" : "**not met**") + " | ";
+        if (each.contains("beside")) {
+            const json& beside = each.at("beside");
+            result += beside.at("whose").get<std::string>() + ": " +
+                      number(beside.at("measured").get<double>(), small ? 2 : 0) + " ";
+        }
+        result += "|\n";
     }
     return result;
 }

@@ -9,6 +9,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <malloc.h>
@@ -19,6 +20,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace colock::benchmark {
 namespace {
@@ -40,6 +42,23 @@ asio::awaitable<void> take_and_release(mutex lock, measurement& meter) {
             throw std::runtime_error("colock: a lease was lost");
         }
         started = meter.cycle_since(started);
+    }
+}
+
+asio::awaitable<void> take_and_release_with_pauses(mutex lock, measurement& meter,
+                                                   std::chrono::milliseconds pause) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    while (!meter.over()) {
+        const auto started = measurement::clock::now();
+        lease held = co_await lock.acquire();
+        meter.cycle_since(started);
+        timer.expires_after(pause);
+        co_await timer.async_wait(asio::use_awaitable);
+        if (co_await held.release() != release_result::released) {
+            throw std::runtime_error("colock: a lease was lost");
+        }
+        timer.expires_after(pause);
+        co_await timer.async_wait(asio::use_awaitable);
     }
 }
 
@@ -88,7 +107,7 @@ private:
         meter_.start();
         running_ = work_.concurrency;
         for (std::size_t i = 0; i != work_.concurrency; ++i) {
-            asio::co_spawn(context_, take_and_release(lock_of(locks_, i, work_), meter_),
+            asio::co_spawn(context_, task(lock_of(locks_, i, work_)),
                            [this](std::exception_ptr failure) {
                                end_on(failure);
                                if (--running_ == 0) {
@@ -101,6 +120,12 @@ private:
         if (unreleased.code() && work_.all_answer) {
             throw std::runtime_error("colock: " + unreleased.message());
         }
+    }
+
+    asio::awaitable<void> task(mutex lock) {
+        return work_.pause.count() == 0
+                   ? take_and_release(std::move(lock), meter_)
+                   : take_and_release_with_pauses(std::move(lock), meter_, work_.pause);
     }
 
     void end_on(std::exception_ptr failure) {

@@ -1,3 +1,4 @@
+#include "benchmark/boost_redis_client.hpp"
 #include "benchmark/campaign.hpp"
 #include "benchmark/chart.hpp"
 #include "benchmark/colock_client.hpp"
@@ -119,7 +120,8 @@ void add_run(CLI::App& app, run_options& options) {
 
 void add_client(CLI::App& app, client_options& options) {
     auto& client = *app.add_subcommand("client", "one run of one client, in this process");
-    client.add_option("--client", options.name)->check(CLI::IsMember({"raw", "colock"}));
+    client.add_option("--client", options.name)
+        ->check(CLI::IsMember({"raw", "boost_redis", "colock"}));
     client.add_option("--uri", options.uris, "a server to use; without, own ones are started");
     client.add_option("--instances", options.instances, "how many servers to start")
         ->check(CLI::Range(1, 64));
@@ -174,7 +176,9 @@ int run_client(const client_options& options) {
     work.duration = milliseconds(options.seconds);
     work.hot_key = options.hot_key;
     work.handoff_limit = options.handoff_limit;
-    const auto result = options.name == "raw" ? run_raw(work) : run_colock(work);
+    const auto result = options.name == "raw"           ? run_raw(work)
+                        : options.name == "boost_redis" ? run_boost_redis(work)
+                                                        : run_colock(work);
     if (options.json) {
         std::printf("%s\n", to_json(result).dump().c_str());
     } else {

@@ -24,8 +24,11 @@ struct orders {
     std::size_t concurrency = 1;
     std::chrono::milliseconds warm_up{500};
     std::chrono::milliseconds duration{2000};
+    /// Between a grant and the release, and between that and the next acquire. With one, the latency that is
+    /// measured is that of the acquire, and without, that of both.
+    std::chrono::milliseconds pause{0};
     bool all_answer = true;  ///< else locks that cannot be released at the end are no failure
-    std::function<void()> when_connected = [] {};  ///< called before the warm-up (by colock only)
+    std::function<void()> when_connected = [] {};  ///< called before the warm-up
 };
 
 constexpr std::chrono::milliseconds lock_ttl{10000};
@@ -36,7 +39,7 @@ std::string lock_name(std::size_t task);
 /// What was measured between warm-up and end. A cycle is a lock taken and released.
 struct measured {
     double cycles_per_second = 0;
-    double p50_us = 0;  ///< of a whole cycle
+    double p50_us = 0;  ///< of a whole cycle; see also `orders::pause`
     double p99_us = 0;
     double client_cpu_us_per_cycle = 0;  ///< user and kernel time of the client's process
     double allocations_per_cycle = 0;    ///< of the client's process: calls of operator new

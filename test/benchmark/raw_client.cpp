@@ -1,5 +1,7 @@
 #include "benchmark/raw_client.hpp"
 
+#include "benchmark/plain_client.hpp"
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -12,7 +14,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,10 +26,6 @@ namespace {
 namespace asio = boost::asio;
 using tcp = asio::ip::tcp;
 
-constexpr std::string_view release_script =
-    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) "
-    "else return 0 end";
-
 std::string resp(const std::vector<std::string>& words) {
     std::string text;
     text.append("*").append(std::to_string(words.size())).append("\r\n");
@@ -39,39 +36,15 @@ std::string resp(const std::vector<std::string>& words) {
     return text;
 }
 
-/// 20 random bytes as hexadecimal digits.
-class token_source {
-public:
-    using token = std::array<char, 40>;
-
-    void draw(token& result) {
-        static constexpr std::string_view digits = "0123456789abcdef";
-        std::uint64_t bits = 0;
-        for (std::size_t i = 0; i != result.size(); ++i, bits >>= 4U) {
-            if (i % 16 == 0) {
-                bits = random_();
-            }
-            result[i] = digits[bits & 15U];
-        }
-    }
-
-private:
-    std::mt19937_64 random_{std::random_device{}()};
-};
-
 /// A command whose bytes stay but for the token.
 class command_template {
 public:
     explicit command_template(const std::vector<std::string>& words)
         : bytes_(resp(words)), token_(bytes_.find(placeholder())) {}
 
-    static std::string placeholder() {
-        return std::string(std::tuple_size_v<token_source::token>, '?');
-    }
+    static std::string placeholder() { return std::string(std::tuple_size_v<token>, '?'); }
 
-    void set(const token_source::token& token) {
-        std::memcpy(bytes_.data() + token_, token.data(), token.size());
-    }
+    void set(const token& t) { std::memcpy(bytes_.data() + token_, t.data(), t.size()); }
 
     [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
 
@@ -80,23 +53,17 @@ private:
     std::size_t token_;
 };
 
-/// Which round of which task the next reply belongs to: replies come in the order of the commands.
-struct expected {
-    std::uint32_t task;
-    std::uint32_t round;
-};
-
-/// A first-in-first-out ring that grows to what was needed once.
-class expected_replies {
+/// What the next replies belong to, in the order of the commands: a ring that grows to what was needed once.
+class expected_ballots {
 public:
-    void push(expected value) {
+    void push(ballot value) {
         if (size_ == ring_.size()) {
             grow();
         }
         ring_[(first_ + size_++) & (ring_.size() - 1)] = value;
     }
 
-    expected pop() {
+    ballot pop() {
         const auto value = ring_[first_];
         first_ = (first_ + 1) & (ring_.size() - 1);
         --size_;
@@ -107,7 +74,7 @@ public:
 
 private:
     void grow() {
-        std::vector<expected> larger(ring_.size() * 2);
+        std::vector<ballot> larger(ring_.size() * 2);
         for (std::size_t i = 0; i != size_; ++i) {
             larger[i] = ring_[(first_ + i) & (ring_.size() - 1)];
         }
@@ -115,7 +82,7 @@ private:
         first_ = 0;
     }
 
-    std::vector<expected> ring_ = std::vector<expected>(1024);
+    std::vector<ballot> ring_ = std::vector<ballot>(1024);
     std::size_t first_ = 0;
     std::size_t size_ = 0;
 };
@@ -127,13 +94,14 @@ struct connection {
     tcp::socket socket;
     std::string output;   // of this turn
     std::string sending;  // what the socket did not take at once
-    expected_replies replies;
+    expected_ballots replies;
     std::array<char, 65536> input{};
     std::size_t input_size = 0;
 };
 
-struct task {
-    task(std::size_t number, const std::string& script_sha)
+/// Of a task.
+struct commands {
+    commands(std::size_t number, const std::string& script_sha)
         : take({"SET", lock_name(number), command_template::placeholder(), "NX", "PX",
                 std::to_string(lock_ttl.count())}),
           release(
@@ -141,38 +109,27 @@ struct task {
 
     command_template take;
     command_template release;
-    std::uint32_t round = 0;
-    std::uint32_t votes = 0;
-    bool releasing = false;
-    measurement::clock::time_point started;
 };
 
-class raw_client {
+class raw_client final : public plain_client {
 public:
-    explicit raw_client(const orders& work)
-        : measurement_(context_, work), quorum_(work.instances.size() / 2 + 1) {
+    explicit raw_client(const orders& work) : plain_client(work), all_answer_(work.all_answer) {
         std::string script_sha;
         for (const auto& uri : work.instances) {
-            connections_.push_back(std::make_unique<connection>(context_));
+            connections_.push_back(std::make_unique<connection>(context()));
             script_sha = connect(*connections_.back(), uri);
         }
         for (std::size_t i = 0; i != work.concurrency; ++i) {
-            tasks_.emplace_back(i, script_sha);
+            commands_.emplace_back(i, script_sha);
         }
     }
 
     measured run() {
-        measurement_.start();
-        running_ = tasks_.size();
-        const auto now = measurement::clock::now();
-        for (std::size_t i = 0; i != tasks_.size(); ++i) {
-            start_cycle(static_cast<std::uint32_t>(i), now);
-        }
+        start();
         for (auto& each : connections_) {
             receive(*each);
         }
-        context_.run();
-        return measurement_.result();
+        return plain_client::run();
     }
 
 private:
@@ -196,49 +153,30 @@ private:
         return reply.substr(5, digest_size);
     }
 
-    void start_cycle(std::uint32_t number, measurement::clock::time_point now) {
-        auto& each = tasks_[number];
-        each.started = now;
-        token_source::token token;
-        tokens_.draw(token);
-        each.take.set(token);
-        each.release.set(token);
-        each.releasing = false;
-        start_round(number, each, each.take.bytes());
+    void send_take(ballot to_count, const token& t) override {
+        auto& each = commands_[to_count.task];
+        each.take.set(t);
+        each.release.set(t);
+        send_to_all(to_count, each.take.bytes());
     }
 
-    void start_round(std::uint32_t number, task& each, const std::string& command) {
-        ++each.round;
-        each.votes = 0;
+    void send_release(ballot to_count) override {
+        send_to_all(to_count, commands_[to_count.task].release.bytes());
+    }
+
+    void send_to_all(ballot to_count, const std::string& command) {
         for (auto& c : connections_) {
             c->output.append(command);
-            c->replies.push({number, each.round});
+            c->replies.push(to_count);
         }
         send_at_end_of_turn();
     }
 
-    void granted(expected reply) {
-        auto& each = tasks_[reply.task];
-        if (each.round != reply.round || ++each.votes != quorum_) {
-            return;
-        }
-        if (!each.releasing) {
-            each.releasing = true;
-            start_round(reply.task, each, each.release.bytes());
-            return;
-        }
-        const auto now = measurement_.cycle_since(each.started);
-        if (!measurement_.over()) {
-            start_cycle(reply.task, now);
-        } else {
-            ++each.round;
-            --running_;
-        }
-    }
+    void on_all_done() override { all_done_ = true; }
 
     void send_at_end_of_turn() {
         if (!std::exchange(sending_scheduled_, true)) {
-            asio::post(context_, [this] {
+            asio::post(context(), [this] {
                 sending_scheduled_ = false;
                 for (auto& c : connections_) {
                     send(*c);
@@ -264,6 +202,9 @@ private:
         c.sending.erase(0, sent);
         asio::async_write(c.socket, asio::buffer(c.sending),
                           [&c](boost::system::error_code failed, std::size_t) {
+                              if (failed == asio::error::operation_aborted) {
+                                  return;
+                              }
                               if (failed) {
                                   throw boost::system::system_error(failed, "raw: write");
                               }
@@ -284,7 +225,7 @@ private:
                 }
                 c.input_size += size;
                 parse(c);
-                if (running_ == 0 && all_answered()) {
+                if (all_done_ && (all_answered() || !all_answer_)) {
                     close();
                 } else {
                     receive(c);
@@ -327,13 +268,10 @@ private:
         }
     }
 
-    asio::io_context context_{1};
-    measurement measurement_;
-    token_source tokens_;
     std::vector<std::unique_ptr<connection>> connections_;
-    std::vector<task> tasks_;
-    std::size_t quorum_;
-    std::size_t running_ = 0;
+    std::vector<commands> commands_;  // by task
+    bool all_answer_;
+    bool all_done_ = false;
     bool sending_scheduled_ = false;
 };
 

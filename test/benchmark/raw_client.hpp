@@ -5,8 +5,7 @@
 
 namespace colock::benchmark {
 
-/// The physical limit: a hand-written RESP loop that sends what colock sends and does nothing else.
-/// No timeouts, no renewal, no reconnection, no cancellation, no error but the end of the program.
+/// The physical limit: a hand-written RESP loop that sends what colock sends, as a `plain_client`.
 measured run_raw(const orders& work);
 
 }  // namespace colock::benchmark

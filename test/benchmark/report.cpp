@@ -70,7 +70,7 @@ std::vector<std::string> clients_of(const std::vector<row>& rows, const table& t
 }
 
 constexpr int parameter_width = 11;
-constexpr int client_width = 8;
+constexpr int client_width = 11;
 
 /// A median and its spread.
 int cell_width(const column& c) {
@@ -83,15 +83,28 @@ void print_parameters(const table& t, const json& parameters) {
     }
 }
 
-struct bound {
-    const char* text;
+/// A figure of one client in one configuration, or its ratio to that of another client.
+struct measure {
     const char* workload;
-    json parameters;
+    const json* parameters;
     const char* client;
     const char* base;  ///< nullptr: the figure itself, and not a ratio
     const char* figure;
+};
+
+/// The same of one who does less than colock: what is left when all of colock's own work is taken away.
+struct floor {
+    const char* whose;
+    measure of;
+    double factor = 1;  ///< to have it in the unit of what it is compared with
+};
+
+struct bound {
+    const char* text;
+    measure of;
     bool at_least;
     double limit;
+    std::optional<floor> beside;
 };
 
 const std::vector<bound>& bounds() {
@@ -103,60 +116,131 @@ const std::vector<bound>& bounds() {
     static const json tasks_16{{"processes", 1}, {"concurrency", 16}, {"hold_ms", 5}};
     static const json processes_16{{"processes", 16}, {"concurrency", 1}, {"hold_ms", 5}};
     static const json many_leases{{"leases", 100'000}};
+    static const json five_paced{{"instances", 5}, {"concurrency", 1}, {"pause_ms", 5}};
     static const std::vector<bound> all{
-        {"throughput at 1000 tasks, colock / raw", "uncontended", five_1000, "colock", "raw",
-         "cycles_per_second", true, 0.90},
-        {"throughput at 64 tasks, colock / raw", "uncontended", five_64, "colock", "raw",
-         "cycles_per_second", true, 0.80},
-        {"p50 latency of one task, colock / raw", "uncontended", five_1, "colock", "raw", "p50_us",
-         false, 1.25},
-        {"client CPU per cycle at 1000 tasks, colock / raw", "uncontended", five_1000, "colock",
-         "raw", "client_cpu_us_per_cycle", false, 2.0},
-        {"leases a second of a hot key, passed on as long as may be", "hot_key_local",
-         always_passed_on, "colock", nullptr, "cycles_per_second", true, 500'000},
-        {"bytes per waiter", "hot_key_local", always_passed_on, "colock", nullptr,
-         "bytes_per_waiter", false, 512},
-        {"gap, 16 tasks of one process, us", "hot_key_hold", tasks_16, "colock", nullptr,
-         "gap_p50_us", false, 350},
-        {"p99 wait / fair share, 16 tasks of one process", "hot_key_hold", tasks_16, "colock",
-         nullptr, "wait_p99_of_fair_share", false, 1.2},
-        {"client CPU s per 10,000, 16 tasks of one process", "hot_key_hold", tasks_16, "colock",
-         nullptr, "client_cpu_s_per_10000", false, 4},
-        {"gap, 16 processes, us", "hot_key_hold", processes_16, "colock", nullptr, "gap_p50_us",
-         false, 350},
-        {"p99 wait / fair share, 16 processes", "hot_key_hold", processes_16, "colock", nullptr,
-         "wait_p99_of_fair_share", false, 2},
-        {"longest wait / fair share, 16 processes", "hot_key_hold", processes_16, "colock", nullptr,
-         "longest_wait_of_fair_share", false, 10},
-        {"client CPU s per 10,000, 16 processes", "hot_key_hold", processes_16, "colock", nullptr,
-         "client_cpu_s_per_10000", false, 4},
-        {"CPU of a watchdog over 100,000 leases, share of a core", "watchdog", many_leases,
-         "colock", nullptr, "client_cpu_share", false, 0.10},
-        {"bytes per lease", "watchdog", many_leases, "colock", nullptr, "bytes_per_lease", false,
-         1024},
-        {"renewals within 100 ms / mean", "watchdog", many_leases, "colock", nullptr, "burst",
-         false, 3},
-        {"leases lost", "watchdog", many_leases, "colock", nullptr, "lost", false, 0},
-        {"throughput, two of five stopped / healthy", "slow_minority", five_64, "stopped",
-         "healthy", "cycles_per_second", true, 0.9},
-        {"p99, two of five stopped / healthy", "slow_minority", five_64, "stopped", "healthy",
-         "p99_us", false, 1.2},
-        {"throughput, two of five 200 ms away / healthy", "slow_minority", five_64, "delayed",
-         "healthy", "cycles_per_second", true, 0.9},
-        {"p99, two of five 200 ms away / healthy", "slow_minority", five_64, "delayed", "healthy",
-         "p99_us", false, 1.2},
-        {"servers' CPU per cycle, native / script", "native_release", five_1000, "native", "script",
-         "server_cpu_us_per_cycle", false, 0.70},
+        {"throughput at 1000 tasks, colock / raw",
+         {"uncontended", &five_1000, "colock", "raw", "cycles_per_second"},
+         true,
+         0.90,
+         {}},
+        {"throughput at 64 tasks, colock / raw",
+         {"uncontended", &five_64, "colock", "raw", "cycles_per_second"},
+         true,
+         0.80,
+         {}},
+        {"p50 latency of one task, colock / raw",
+         {"uncontended", &five_1, "colock", "raw", "p50_us"},
+         false,
+         1.25,
+         floor{"Boost.Redis", {"uncontended", &five_1, "boost_redis", "raw", "p50_us"}}},
+        {"client CPU per cycle at 1000 tasks, colock / raw",
+         {"uncontended", &five_1000, "colock", "raw", "client_cpu_us_per_cycle"},
+         false,
+         2.0,
+         {}},
+        {"leases a second of a hot key, passed on as long as may be",
+         {"hot_key_local", &always_passed_on, "colock", nullptr, "cycles_per_second"},
+         true,
+         500'000,
+         {}},
+        {"bytes per waiter",
+         {"hot_key_local", &always_passed_on, "colock", nullptr, "bytes_per_waiter"},
+         false,
+         512,
+         {}},
+        {"gap, 16 tasks of one process, us",
+         {"hot_key_hold", &tasks_16, "colock", nullptr, "gap_p50_us"},
+         false,
+         350,
+         {}},
+        {"p99 wait / fair share, 16 tasks of one process",
+         {"hot_key_hold", &tasks_16, "colock", nullptr, "wait_p99_of_fair_share"},
+         false,
+         1.2,
+         {}},
+        {"client CPU s per 10,000, 16 tasks of one process",
+         {"hot_key_hold", &tasks_16, "colock", nullptr, "client_cpu_s_per_10000"},
+         false,
+         4,
+         {}},
+        {"gap, 16 processes, us",
+         {"hot_key_hold", &processes_16, "colock", nullptr, "gap_p50_us"},
+         false,
+         350,
+         floor{"raw alone, to take it", {"paced", &five_paced, "raw", nullptr, "p50_us"}}},
+        {"p99 wait / fair share, 16 processes",
+         {"hot_key_hold", &processes_16, "colock", nullptr, "wait_p99_of_fair_share"},
+         false,
+         2,
+         {}},
+        {"longest wait / fair share, 16 processes",
+         {"hot_key_hold", &processes_16, "colock", nullptr, "longest_wait_of_fair_share"},
+         false,
+         10,
+         {}},
+        {"client CPU s per 10,000, 16 processes",
+         {"hot_key_hold", &processes_16, "colock", nullptr, "client_cpu_s_per_10000"},
+         false,
+         4,
+         floor{"raw alone",
+               {"paced", &five_paced, "raw", nullptr, "client_cpu_us_per_cycle"},
+               10'000 / 1e6}},
+        {"CPU of a watchdog over 100,000 leases, share of a core",
+         {"watchdog", &many_leases, "colock", nullptr, "client_cpu_share"},
+         false,
+         0.10,
+         {}},
+        {"bytes per lease",
+         {"watchdog", &many_leases, "colock", nullptr, "bytes_per_lease"},
+         false,
+         1024,
+         {}},
+        {"renewals within 100 ms / mean",
+         {"watchdog", &many_leases, "colock", nullptr, "burst"},
+         false,
+         3,
+         {}},
+        {"leases lost", {"watchdog", &many_leases, "colock", nullptr, "lost"}, false, 0, {}},
+        {"throughput, two of five stopped / healthy",
+         {"slow_minority", &five_64, "stopped", "healthy", "cycles_per_second"},
+         true,
+         0.9,
+         floor{"raw", {"slow_minority_raw", &five_64, "stopped", "healthy", "cycles_per_second"}}},
+        {"p99, two of five stopped / healthy",
+         {"slow_minority", &five_64, "stopped", "healthy", "p99_us"},
+         false,
+         1.2,
+         floor{"raw", {"slow_minority_raw", &five_64, "stopped", "healthy", "p99_us"}}},
+        {"throughput, two of five 200 ms away / healthy",
+         {"slow_minority", &five_64, "delayed", "healthy", "cycles_per_second"},
+         true,
+         0.9,
+         floor{"raw", {"slow_minority_raw", &five_64, "delayed", "healthy", "cycles_per_second"}}},
+        {"p99, two of five 200 ms away / healthy",
+         {"slow_minority", &five_64, "delayed", "healthy", "p99_us"},
+         false,
+         1.2,
+         floor{"raw", {"slow_minority_raw", &five_64, "delayed", "healthy", "p99_us"}}},
+        {"servers' CPU per cycle, native / script",
+         {"native_release", &five_1000, "native", "script", "server_cpu_us_per_cycle"},
+         false,
+         0.70,
+         {}},
     };
     return all;
 }
 
-std::optional<double> measured_for(const bound& b, const std::vector<row>& rows) {
-    if (b.base != nullptr) {
-        return ratio(rows, b.workload, b.client, b.base, b.parameters, b.figure);
+std::optional<double> measured_for(const measure& m, const std::vector<row>& rows) {
+    if (m.base != nullptr) {
+        return ratio(rows, m.workload, m.client, m.base, *m.parameters, m.figure);
     }
-    const auto s = summarize(rows, b.workload, b.client, b.parameters, b.figure);
+    const auto s = summarize(rows, m.workload, m.client, *m.parameters, m.figure);
     return s ? std::optional(s->median) : std::nullopt;
+}
+
+std::optional<double> measured_for(const std::optional<floor>& f, const std::vector<row>& rows) {
+    const auto value = f ? measured_for(f->of, rows) : std::nullopt;
+    return value ? std::optional(*value * f->factor) : std::nullopt;
 }
 
 bool is_met(const bound& b, double value) {
@@ -217,11 +301,15 @@ json ratios_to_json(const std::vector<row>& rows) {
 json bounds_to_json(const std::vector<row>& rows) {
     json list = json::array();
     for (const bound& each : bounds()) {
-        if (const auto value = measured_for(each, rows)) {
-            list.push_back({{"text", each.text},
-                            {each.at_least ? "at_least" : "at_most", each.limit},
-                            {"measured", *value},
-                            {"met", is_met(each, *value)}});
+        if (const auto value = measured_for(each.of, rows)) {
+            json object{{"text", each.text},
+                        {each.at_least ? "at_least" : "at_most", each.limit},
+                        {"measured", *value},
+                        {"met", is_met(each, *value)}};
+            if (const auto least = measured_for(each.beside, rows)) {
+                object["beside"] = {{"whose", each.beside->whose}, {"measured", *least}};
+            }
+            list.push_back(std::move(object));
         }
     }
     return list;
@@ -291,12 +379,16 @@ bool print_bounds(const std::vector<row>& rows) {
     bool all_met = true;
     std::printf("\nBounds:\n");
     for (const bound& each : bounds()) {
-        if (const auto value = measured_for(each, rows)) {
+        if (const auto value = measured_for(each.of, rows)) {
             const bool met = is_met(each, *value);
             const int digits = each.limit < 10 ? 2 : 0;
-            std::printf("  %-58s %s %.*f: %.*f  %s\n", each.text,
-                        each.at_least ? ">=" : "<=", digits, each.limit, digits == 0 ? 0 : 3,
-                        *value, met ? "met" : "NOT MET");
+            const int more_digits = digits == 0 ? 0 : 3;
+            std::printf("  %-58s %s %.*f: %.*f  %s", each.text, each.at_least ? ">=" : "<=", digits,
+                        each.limit, more_digits, *value, met ? "met" : "NOT MET");
+            if (const auto least = measured_for(each.beside, rows)) {
+                std::printf("  (%s: %.*f)", each.beside->whose, more_digits, *least);
+            }
+            std::printf("\n");
             all_met = all_met && met;
         }
     }

@@ -14,15 +14,17 @@ Usage: test/benchmark/run.sh [--micro]
 Prepares the machine (cmake/bootstrap.sh), builds the release with interprocedural optimization, starts redis-servers on free
 loopback ports, measures, and prints tables of medians, and the bounds that colock has set itself. The workloads:
 
-  uncontended     `raw`, a hand-written RESP loop that does nothing but what a lock must, and `colock`, in alternation: 1 and
-                  5 servers, 1, 64 and 1000 tasks, each with a lock of its own
+  uncontended     `raw`, a hand-written RESP loop that does nothing but what a lock must, `boost_redis`, the same by Boost.Redis
+                  with a request for each command, and `colock`, in alternation: 1 and 5 servers, 1, 64 and 1000 tasks, each
+                  with a lock of its own
+  paced           the same three, one task that pauses for 5 ms after each command: what waking up costs
   hot_key_local   all tasks of one client on one lock, as it is passed on 64 times (the default), or as often as there is time
   hot_key_hold    16 tasks of one process, two processes, 16 processes on one lock, which each holds for a while
   watchdog        one client holds 100,000 leases for a minute, and renews them
-  slow_minority   64 tasks with a lock each, and two of five servers stopped, or 200 ms away
+  slow_minority   64 tasks with a lock each, and two of five servers stopped, or 200 ms away; and the same of `raw`
   native_release  on Valkey, releases by a command of its own and by a script; only when it is named
 
-  --quick          5 servers only, 3 repetitions of 1 s (hot_key_hold: 3 s; watchdog: once 15 s): two minutes instead of nine
+  --quick          5 servers only, 3 repetitions of 1 s (hot_key_hold: 3 s; watchdog: once 15 s): three minutes instead of twelve
   --workload NAME  only this one
   --peers          also node-redlock (`redlock`, and `redlock+` with the settings that make it fastest), and on one server
                    redis-py's asyncio Lock; in `uncontended` and in `hot_key_hold` inside one process

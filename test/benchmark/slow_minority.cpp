@@ -2,6 +2,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/raw_client.hpp"
 #include "support/child_process.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -19,12 +20,14 @@ constexpr std::size_t instances = 5;
 constexpr std::size_t slow = 2;  // the last ones
 constexpr std::chrono::milliseconds delay{200};
 
-nlohmann::json run_healthy(const orders& work) {
-    return in_child_process([&] { return to_json(run_colock(work)); });
+using client_function = measured (*)(const orders&);
+
+nlohmann::json run_healthy(client_function run, const orders& work) {
+    return in_child_process([&] { return to_json(run(work)); });
 }
 
 /// Which the client does itself, when it is connected to all.
-nlohmann::json run_stopped(test::servers& servers, orders work) {
+nlohmann::json run_stopped(client_function run, test::servers& servers, orders work) {
     std::vector<pid_t> victims;
     for (std::size_t i = instances - slow; i != instances; ++i) {
         victims.push_back(servers[i].pid());
@@ -42,7 +45,7 @@ nlohmann::json run_stopped(test::servers& servers, orders work) {
     };
     nlohmann::json figures;
     try {
-        figures = run_healthy(work);
+        figures = run_healthy(run, work);
     } catch (...) {
         wake_all();
         throw;
@@ -51,7 +54,7 @@ nlohmann::json run_stopped(test::servers& servers, orders work) {
     return figures;
 }
 
-nlohmann::json run_delayed(test::servers& servers, orders work) {
+nlohmann::json run_delayed(client_function run, test::servers& servers, orders work) {
     std::vector<test::child_process> delays;
     for (std::size_t i = instances - slow; i != instances; ++i) {
         delays.emplace_back("delay",
@@ -60,36 +63,45 @@ nlohmann::json run_delayed(test::servers& servers, orders work) {
                                                      std::to_string(delay.count())});
         work.instances[i] = "redis://127.0.0.1:" + delays.back().wait_for_line();
     }
-    return run_healthy(work);
+    return run_healthy(run, work);
+}
+
+void measure(campaign& all, test::servers& servers, const table& t, client_function run) {
+    print_heading(t);
+    constexpr std::size_t tasks = 64;
+    const orders work = make_orders(all.options(), servers, instances, tasks);
+    const auto on_empty = [&](auto how) {
+        return [&servers, how] {
+            servers.flush();
+            return how();
+        };
+    };
+    all.measure(t, {{"instances", instances}, {"concurrency", tasks}},
+                {{"healthy", on_empty([&] { return run_healthy(run, work); })},
+                 {"stopped", on_empty([&] { return run_stopped(run, servers, work); })},
+                 {"delayed", on_empty([&] { return run_delayed(run, servers, work); })}});
 }
 
 }  // namespace
 
 void run_slow_minority(campaign& all) {
-    const table t{"slow_minority",
-                  "each of 64 tasks takes and releases a lock of its own; two of five servers are "
-                  "stopped, or 200 ms away.",
-                  {"instances", "concurrency"},
-                  {{"cycles_per_second", "cycles per second"},
-                   {"p50_us", "p50 us"},
-                   {"p99_us", "p99 us"},
-                   {"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2},
-                   {"growth_mib", "client's growth MiB", 6, 1}},
-                  "healthy"};
-    print_heading(t);
-    constexpr std::size_t tasks = 64;
+    table t{"slow_minority",
+            "each of 64 tasks takes and releases a lock of its own; two of five servers are "
+            "stopped, or 200 ms away.",
+            {"instances", "concurrency"},
+            {{"cycles_per_second", "cycles per second"},
+             {"p50_us", "p50 us"},
+             {"p99_us", "p99 us"},
+             {"client_cpu_us_per_cycle", "client CPU us/cycle", 6, 2},
+             {"growth_mib", "client's growth MiB", 6, 1}},
+            "healthy"};
     test::servers servers(instances);
-    const orders work = make_orders(all.options(), servers, instances, tasks);
-    const auto on_empty = [&](auto run) {
-        return [&servers, run] {
-            servers.flush();
-            return run();
-        };
-    };
-    all.measure(t, {{"instances", instances}, {"concurrency", tasks}},
-                {{"healthy", on_empty([&] { return run_healthy(work); })},
-                 {"stopped", on_empty([&] { return run_stopped(servers, work); })},
-                 {"delayed", on_empty([&] { return run_delayed(servers, work); })}});
+    measure(all, servers, t, run_colock);
+    t.workload = "slow_minority_raw";
+    t.description =
+        "the same of the hand-written loop: what this machine takes from anybody who needs all of "
+        "three answers, not three of five.";
+    measure(all, servers, t, run_raw);
 }
 
 void run_delay(std::uint16_t port, std::chrono::milliseconds by) {

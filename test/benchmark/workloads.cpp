@@ -1,5 +1,6 @@
 #include "benchmark/workloads.hpp"
 
+#include "benchmark/boost_redis_client.hpp"
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/hold.hpp"
@@ -9,6 +10,7 @@
 #include "benchmark/watchdog.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -60,6 +62,7 @@ void run_uncontended(campaign& all) {
             const orders work = make_orders(all.options(), all.servers(), instances, tasks);
             std::vector<contestant> contestants{
                 contestant_on(all.servers(), "raw", work, run_raw),
+                contestant_on(all.servers(), "boost_redis", work, run_boost_redis),
                 contestant_on(all.servers(), "colock", work, run_colock)};
             for (const peer& each : all.options().peers) {
                 if (instances == 1 || !each.needs_one_instance) {
@@ -71,6 +74,24 @@ void run_uncontended(campaign& all) {
             all.measure(t, {{"instances", instances}, {"concurrency", tasks}}, contestants);
         }
     }
+}
+
+void run_paced(campaign& all) {
+    const table t{"paced",
+                  "one task takes a lock of its own, holds it for 5 ms, and waits for 5 ms; the "
+                  "latency is that of taking\nit. What it costs when all processes have slept: "
+                  "compare hot_key_hold.",
+                  {"instances", "concurrency", "pause_ms"},
+                  {cycles_per_second, p50, p99, client_cpu, server_cpu},
+                  "raw"};
+    print_heading(t);
+    const auto instances = std::ranges::max(all.options().instances);
+    orders work = make_orders(all.options(), all.servers(), instances, 1);
+    work.pause = std::chrono::milliseconds(5);
+    all.measure(t, {{"instances", instances}, {"concurrency", 1}, {"pause_ms", work.pause.count()}},
+                {contestant_on(all.servers(), "raw", work, run_raw),
+                 contestant_on(all.servers(), "boost_redis", work, run_boost_redis),
+                 contestant_on(all.servers(), "colock", work, run_colock)});
 }
 
 void run_hot_key_local(campaign& all) {
@@ -126,6 +147,7 @@ void run_native_release(campaign& all) {
 const std::vector<workload_entry>& workloads() {
     static const std::vector<workload_entry> all{
         {"uncontended", true, run_uncontended},
+        {"paced", true, run_paced},
         {"hot_key_local", true, run_hot_key_local},
         {"hot_key_hold", true, run_hot_key_hold},
         {"watchdog", true, run_watchdog},

@@ -155,20 +155,88 @@ std::string chart_of(const json& report) {
     return svg.finish();
 }
 
-std::string section_of(const json& report) {
-    std::string result = "Measured on: " + machine_in_words(report.at("machine")) + ".\n\n";
-    result += "| servers | tasks | | cycles/s | p50 | p99 | client CPU per cycle | allocations |\n"
-              "|---|---|---|---|---|---|---|---|\n";
-    for (const json& each : medians_of(report, "uncontended")) {
+namespace {
+
+/// A table of one figure of `uncontended`: a line for each configuration, with a column for each client.
+std::string table_of(const json& report, const char* figure, int digits) {
+    const auto medians = medians_of(report, "uncontended");
+    if (medians.empty()) {
+        return "";
+    }
+    std::vector<std::string> clients;
+    for (const json& each : medians) {
+        const auto name = each.at("client").get<std::string>();
+        if (std::ranges::find(clients, name) == clients.end()) {
+            clients.push_back(name);
+        }
+    }
+    std::string result = "| servers | tasks |";
+    std::string rule = "\n|---|---|";
+    for (const std::string& name : clients) {
+        result += " " + name + " |";
+        rule += "---|";
+    }
+    result += rule;
+    for (std::size_t i = 0; i != medians.size();) {
+        const json& first = medians[i];
+        const auto is_of_line = [&](const json& other) {
+            return other.at("instances") == first.at("instances") &&
+                   other.at("concurrency") == first.at("concurrency");
+        };
+        result += "\n| " + integer(first.at("instances")) + " | " +
+                  integer(first.at("concurrency")) + " |";
+        for (const std::string& name : clients) {
+            const bool has_it =
+                i != medians.size() && is_of_line(medians[i]) && medians[i].at("client") == name;
+            result +=
+                has_it
+                    ? " " + number(medians[i].at(figure).at("median").get<double>(), digits) + " |"
+                    : " |";
+            i += has_it ? 1 : 0;
+        }
+    }
+    return result + "\n";
+}
+
+/// Of `hot_key_hold`.
+std::string hold_table_of(const json& report) {
+    const auto medians = medians_of(report, "hot_key_hold");
+    if (medians.empty()) {
+        return "";
+    }
+    std::string result =
+        "| processes | tasks of each | | gap | p99 of the wait / fair share | client CPU for "
+        "10,000 |\n|---|---|---|---|---|---|\n";
+    for (const json& each : medians) {
         const auto median = [&](const char* name, int digits) {
             return number(each.at(name).at("median").get<double>(), digits);
         };
-        result += "| " + integer(each.at("instances")) + " | " + integer(each.at("concurrency")) +
-                  " | " + each.at("client").get<std::string>() + " | " +
-                  median("cycles_per_second", 0) + " | " + median("p50_us", 0) + " us | " +
-                  median("p99_us", 0) + " us | " + median("client_cpu_us_per_cycle", 1) + " us | " +
-                  median("allocations_per_cycle", 1) + " |\n";
+        result += "| " + integer(each.at("processes")) + " | " + integer(each.at("concurrency")) +
+                  " | " + each.at("client").get<std::string>() + " | " + median("gap_p50_us", 0) +
+                  " us | " + median("wait_p99_of_fair_share", 2) + " | " +
+                  median("client_cpu_s_per_10000", 1) + " s |\n";
     }
+    return result;
+}
+
+/// Nothing, if the report has no figures for that.
+std::string titled(const std::string& title, const std::string& what) {
+    return what.empty() ? what : "\n" + title + ":\n\n" + what;
+}
+
+}  // namespace
+
+std::string section_of(const json& report) {
+    std::string result = "Measured on: " + machine_in_words(report.at("machine")) + ".\n";
+    result +=
+        titled("Locks taken and released per second", table_of(report, "cycles_per_second", 0));
+    result += titled("How long that takes one task, the median in microseconds",
+                     table_of(report, "p50_us", 0));
+    result += titled("CPU of the client for it, in microseconds",
+                     table_of(report, "client_cpu_us_per_cycle", 1));
+    result += titled(
+        "One name that all want all the time, and hold for 5 ms, or, of two processes, for no time",
+        hold_table_of(report));
     result += "\nOur own bounds, and what that run gave:\n\n"
               "| | bound | measured | | one who does less |\n|---|---|---|---|---|\n";
     for (const json& each : report.at("bounds")) {

@@ -36,6 +36,12 @@ struct run_options {
     bool check = false;
 };
 
+struct report_options {
+    std::string from;
+    std::string chart;
+    std::string section;
+};
+
 struct client_options {
     std::string name = "colock";
     std::vector<std::string> uris;
@@ -132,6 +138,13 @@ void add_client(CLI::App& app, client_options& options) {
     client.add_flag("--json", options.json, "print the figures as JSON");
 }
 
+void add_report(CLI::App& app, report_options& options) {
+    auto& report = *app.add_subcommand("report", "chart and section of figures measured before");
+    report.add_option("--from", options.from, "what --json has written")->required();
+    report.add_option("--chart", options.chart, "draw the throughput, as SVG");
+    report.add_option("--section", options.section, "write README's section of figures");
+}
+
 void add_delay(CLI::App& app, delay_options& options) {
     auto& delay = *app.add_subcommand("delay", "a server seen from afar; for slow_minority");
     delay.add_option("--port", options.port)->required();
@@ -147,6 +160,27 @@ void write_file(const std::string& path, const std::string& text) {
     std::printf("\nwritten: %s\n", path.c_str());
 }
 
+/// To the files that are named.
+void write_report(const nlohmann::json& figures, const std::string& chart,
+                  const std::string& section) {
+    if (!chart.empty()) {
+        write_file(chart, chart_of(figures));
+    }
+    if (!section.empty()) {
+        write_file(section, section_of(figures));
+    }
+}
+
+int report(const report_options& options) {
+    std::ifstream file(options.from);
+    const auto figures = nlohmann::json::parse(file, nullptr, false);
+    if (figures.is_discarded()) {
+        throw std::runtime_error(options.from + " is not what --json has written");
+    }
+    write_report(figures, options.chart, options.section);
+    return 0;
+}
+
 int run(const run_options& options) {
     campaign all(options.campaign);
     for (const workload_entry& each : workloads()) {
@@ -159,12 +193,7 @@ int run(const run_options& options) {
     if (!options.json.empty()) {
         write_file(options.json, report.dump(2) + "\n");
     }
-    if (!options.chart.empty()) {
-        write_file(options.chart, chart_of(report));
-    }
-    if (!options.section.empty()) {
-        write_file(options.section, section_of(report));
-    }
+    write_report(report, options.chart, options.section);
     return options.check && !met ? 1 : 0;
 }
 
@@ -194,17 +223,22 @@ int run_client(const client_options& options) {
 int main(int argc, char** argv) {
     run_options run_with;
     client_options client_with;
+    report_options report_with;
     delay_options delay_with;
     CLI::App app("colock against the physical limit: a hand-written RESP loop");
     app.require_subcommand(1);
     add_run(app, run_with);
     add_client(app, client_with);
+    add_report(app, report_with);
     add_delay(app, delay_with);
     CLI11_PARSE(app, argc, argv);
     try {
         if (app.got_subcommand("delay")) {
             run_delay(delay_with.port, std::chrono::milliseconds(delay_with.milliseconds));
             return 0;
+        }
+        if (app.got_subcommand("report")) {
+            return report(report_with);
         }
         return app.got_subcommand("run") ? run(run_with) : run_client(client_with);
     } catch (const std::exception& failure) {

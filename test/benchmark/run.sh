@@ -8,6 +8,7 @@ source "$colock_root/test/interop/others.sh"
 usage() {
     cat <<'TEXT'
 Usage: test/benchmark/run.sh [--micro]
+       test/benchmark/run.sh --from FILE [--chart FILE.svg] [--section FILE.md]
        test/benchmark/run.sh [--quick] [--workload NAME] [--peers] [--json FILE] [--chart FILE.svg] [--section FILE.md] [--check]
                              [--repetitions N] [--seconds S] [--help]
 
@@ -31,6 +32,7 @@ loopback ports, measures, and prints tables of medians, and the bounds that colo
   --json FILE      write all figures to FILE
   --chart FILE     draw the throughput of `uncontended` with its spread, as SVG
   --section FILE   write tables of the figures and bounds, as Markdown
+  --from FILE      instead of measuring: chart and section of what --json has written
   --check          exit code 1 when a bound is not met
   --micro          instead of all that: the state machines, the wire format and the timers by themselves (Google Benchmark)
   --repetitions N  of each run (default 5)
@@ -46,11 +48,17 @@ options=()
 bootstrap_options=()
 peers=false
 micro=false
+from=
 while (($# > 0)); do
     case $1 in
         --quick | --check) options+=("$1") ;;
         --peers) peers=true ;;
         --micro) micro=true ;;
+        --from)
+            option_value "$@"
+            from=$2
+            shift
+            ;;
         --workload | --json | --chart | --section | --repetitions | --seconds)
             option_value "$@"
             options+=("$1" "$2")
@@ -74,6 +82,15 @@ if $micro; then
     exec "$colock_root/build/benchmark/test/benchmark/colock_micro_benchmark"
 fi
 colock_build benchmark colock_benchmark
+if [[ -n $from ]]; then
+    for option in "${options[@]}"; do
+        if [[ $option == --* && $option != --chart && $option != --section ]]; then
+            refuse "--from measures nothing: it takes --chart and --section only, not $option"
+        fi
+    done
+    if $peers; then refuse "--from measures nothing: it takes --chart and --section only, not --peers"; fi
+    exec "$colock_root/build/benchmark/test/benchmark/colock_benchmark" report --from "$from" "${options[@]}"
+fi
 if $peers; then
     if ! has_node || [[ -z $(python_with_redis) ]]; then install_others; fi
     has_node || cannot_be_had "there is no node or npm"

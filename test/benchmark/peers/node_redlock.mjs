@@ -83,5 +83,8 @@ async function hold() {
 await Promise.all(clients.map((client) => client.ping()));
 await (await acquire("benchmark:first")).release(); // its scripts are known from then on
 const answer = await (orders.workload === "hold" ? hold() : uncontended());
+// A release is told when a quorum has answered; the rest is still on its way.
+await sleep(50);
+await Promise.all(clients.map((client) => client.quit()));
 // A long answer does not fit into the pipe at once, and `exit` would not wait for the rest.
 process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit(0));

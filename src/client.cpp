@@ -10,7 +10,9 @@
 
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
 #include <random>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -21,8 +23,14 @@ using runtime::engine;
 
 /// One instance of two cannot make a quorum without the other, which still knows; nor is there any
 /// safety in a single one that forgets, whatever it does afterwards.
-std::chrono::milliseconds default_quarantine(std::size_t instances) noexcept {
-    return instances < 3 ? std::chrono::milliseconds::zero() : lock_options().ttl;
+std::chrono::milliseconds quarantine_of(const config& c) noexcept {
+    return c.restart_quarantine.value_or(c.instances.size() < 3 ? std::chrono::milliseconds::zero()
+                                                                : lock_options().ttl);
+}
+
+/// Those in memory do not restart before we do.
+bool can_restart(const std::string& instance) {
+    return !std::holds_alternative<memory_address>(parse_instance_uri("instances", instance));
 }
 
 engine::instance_list make_instances(const config& c, const boost::asio::any_io_executor& executor,
@@ -32,8 +40,7 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
     settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
     settings.max_in_flight = c.max_in_flight;
     settings.stall_timeout = 2 * c.instance_timeout;
-    settings.quarantine.length =
-        c.restart_quarantine.value_or(default_quarantine(c.instances.size()));
+    settings.quarantine.length = quarantine_of(c);
     settings.quarantine.drift = {c.drift_factor, c.drift_minimum};
 
     std::random_device entropy;
@@ -65,6 +72,9 @@ std::shared_ptr<engine> make_engine(client::executor_type executor, const config
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
     settings.thread_safe = c.thread_safe;
+    if (std::ranges::any_of(c.instances, can_restart)) {
+        settings.longest_ttl = quarantine_of(c);
+    }
     return engine::make(std::move(executor), settings, [&c](const auto& on, auto& observer) {
         return make_instances(c, on, observer);
     });

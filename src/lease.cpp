@@ -184,8 +184,11 @@ const lease::executor_type& lease::executor_of(const holding& held) noexcept {
     return held.state ? held.state->owner()->user_executor() : of_none;
 }
 
-void lease::check_ttl(std::chrono::milliseconds ttl) {
+void lease::check_ttl(std::chrono::milliseconds ttl) const {
     detail::check_ttl("ttl", ttl);
+    if (held_.state) {
+        detail::check_quarantine(ttl, held_.state->owner()->settings().longest_ttl);
+    }
 }
 
 void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {

@@ -2,6 +2,7 @@
 
 #include "call.hpp"
 #include "lease_access.hpp"
+#include "options_check.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lock_spec.hpp"
@@ -118,6 +119,7 @@ void check_resource(std::string_view resource) {
 mutex::mutex(client& client, std::string_view resource, lock_options options) : options_(options) {
     check_resource(resource);
     options.validate();
+    detail::check_quarantine(options.ttl, client.engine_->settings().longest_ttl);
     spec_ = make_spec(client.engine_, resource, options);
 }
 

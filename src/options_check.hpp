@@ -26,6 +26,16 @@ inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl) {
     check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));
 }
 
+/// Throws `config_error` for a ttl that is longer than `longest`, the client's quarantine, unless that is 0.
+inline void check_quarantine(std::chrono::milliseconds ttl, std::chrono::milliseconds longest) {
+    if (longest.count() != 0 && ttl > longest) {
+        throw config_error("ttl", to_text(ttl),
+                           "at most " + to_text(longest) +
+                               ", the client's restart_quarantine: a server that has restarted "
+                               "without its data grants again after that");
+    }
+}
+
 }  // namespace colock::detail
 
 #endif

@@ -54,14 +54,15 @@ struct config {
     /// A server that restarts may have forgotten the locks that it had granted. So one that has been
     /// up for less than this grants none: it is `instance_state::quarantined` until every lock that
     /// it can have granted before has ended. To be no shorter than the longest ttl that anybody uses
-    /// on these instances. How long it has been up is what its wall clock says, in whole seconds, less
-    /// one; if that clock is set forward meanwhile, the quarantine ends too early. A server that does
-    /// not tell is quarantined after each connection. 0 = never; unset = 10 s (the default ttl) for
-    /// three instances and more, 0 for less, where it cannot help. Allowed: 0 to 24 h.
+    /// on these instances; locks of this client with a longer one are refused. How long it has been up
+    /// is what its wall clock says, in whole seconds, less one; if that clock is set forward meanwhile,
+    /// the quarantine ends too early. A server that does not tell is quarantined after each connection.
+    /// 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for less, where it
+    /// cannot help. Allowed: 0 to 24 h.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
 
-    /// Commands in flight to one instance; beyond it a vote fails at once with
-    /// `errc::instance_overloaded`. Allowed: 1 to 16,777,216.
+    /// Commands in flight to one instance; one more fails at once, and is not sent. Allowed: 1 to
+    /// 16,777,216.
     std::size_t max_in_flight = 65536;
 
     /// Adds a strand: then any thread may start any operation, emit any cancellation and destroy

@@ -22,6 +22,7 @@ enum class release_result {
     released,
     /// The lease had run out: the keys were gone when the release came. (Or somebody else's: a server that
     /// compares and deletes in one command of its own, as Valkey 9 does, does not tell one from the other.)
+    /// Or it had ended by itself before, as by `lock_options::max_hold`: see `lease::loss`.
     expired,
     /// The keys were gone or somebody else's although the lease should still have been valid, or
     /// somebody else was seen to hold the lock by then. What was done under the lease may have been overlapped.
@@ -103,7 +104,7 @@ public:
     /// lease; but the keys live on, so that after a crash the name is free only when the longer time
     /// has run out.
     ///
-    /// - Parameters: `ttl`, 10 ms to 24 h; else throws `config_error`.
+    /// - Parameters: `ttl`, 10 ms to 24 h, and as in `lock_options::ttl`; else throws `config_error`.
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost
     ///   one; `no_quorum` if too few answered: the lease goes on as it was, and the watchdog too.
@@ -135,8 +136,8 @@ public:
             release_initiation{{held_}}, token);
     }
 
-    /// Completes, without error, when the lease is lost, expired or held for too long: a little
-    /// before its validity ends. `loss()` then tells why.
+    /// Completes, without error, when the lease is lost, expired or held for too long, a little
+    /// before its validity ends, or when the client is closed. `loss()` then tells why.
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` for an empty lease, or when the lease was released instead.
@@ -187,7 +188,7 @@ private:
     explicit lease(holding held) noexcept : held_(std::move(held)) {}
 
     static const executor_type& executor_of(const holding& held) noexcept;
-    static void check_ttl(std::chrono::milliseconds ttl);
+    void check_ttl(std::chrono::milliseconds ttl) const;
     static void start_extend(holding held, std::chrono::milliseconds ttl,
                              detail::handler<> handler);
     static void start_release(holding held, detail::handler<release_result> handler);

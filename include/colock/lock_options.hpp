@@ -25,7 +25,8 @@ struct retry_options {
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct lock_options {
     /// How long the servers keep the lock after the last renewal. When the holder dies, the lock is
-    /// free after at most this time. Allowed: 10 ms to 24 h.
+    /// free after at most this time. Allowed: 10 ms to 24 h; and with `config::restart_quarantine`, which
+    /// three servers have by default, no more than that.
     std::chrono::milliseconds ttl = std::chrono::seconds(10);
 
     /// How often the watchdog renews. Unset: a third of the ttl. 0: never, the lease ends with its

@@ -41,6 +41,8 @@ struct engine_settings {
     core::duration instance_timeout{};
     core::duration close_timeout{};
     bool thread_safe = false;
+    /// That a lock may have; 0: any. An instance that forgets in a restart is trusted again after so long.
+    core::milliseconds longest_ttl{0};
 };
 
 /// A number with one writer, readable from any thread.

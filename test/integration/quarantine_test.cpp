@@ -1,6 +1,7 @@
 // What becomes of mutual exclusion when servers forget.
 
 #include "integration/locks.hpp"
+#include "support/field_refused.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -113,16 +114,41 @@ BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
                 return one.state == instance_state::quarantined;
             });
         });
-        const auto [e, nothing] = co_await mutex(locks, "x").try_acquire(asio::as_tuple);
+        const auto [e, nothing] =
+            co_await mutex(locks, "x", with_ttl(4s)).try_acquire(asio::as_tuple);
         BOOST_TEST((e == errc::no_quorum));
         BOOST_TEST(e.details().find("in quarantine: it had been up for only ") != std::string::npos,
                    e.details());
-        lock_options patient;
+        lock_options patient = with_ttl(4s);
         patient.unavailable_timeout = 1min;
         patient.retry.initial = patient.retry.maximum = 1min;
         const lease held = co_await mutex(locks, "x", patient).acquire();
         BOOST_TEST(held.valid());
         co_await all_ready(locks);
+    }());
+}
+
+/// Else a server that has restarted would grant a lock again that it has forgotten.
+BOOST_AUTO_TEST_CASE(no_lock_may_live_for_longer) {
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, with_quarantine(three, 1s));
+        BOOST_TEST(field_refused([&] { mutex(locks, "x", with_ttl(1001ms)); }) == "ttl");
+        lock_options patient = with_ttl(1s);
+        patient.unavailable_timeout = 1min;
+        lease held = co_await mutex(locks, "x", patient).acquire();
+        BOOST_TEST(field_refused([&] { held.extend(1001ms, [](error) {}); }) == "ttl");
+        co_await held.extend(1s);
+        BOOST_TEST(held.valid());
+
+        client by_default(executor, config::from_uris(three.uris()));
+        mutex(by_default, "x", with_ttl(10s));
+        BOOST_TEST(field_refused([&] { mutex(by_default, "x", with_ttl(10001ms)); }) == "ttl");
+        client one(executor, config::from_uris({three[0].uri()}));
+        mutex(one, "x", with_ttl(24h));
+        client trusting(executor, with_quarantine(three, 0s));
+        mutex(trusting, "x", with_ttl(24h));
     }());
 }
 

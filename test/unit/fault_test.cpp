@@ -3,6 +3,7 @@
 #include "core/renew.hpp"
 #include "core/validity.hpp"
 #include "support/deadline.hpp"
+#include "support/field_refused.hpp"
 #include "support/run.hpp"
 
 #include <colock/colock.hpp>
@@ -21,7 +22,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -90,16 +90,6 @@ config in_memory(const std::string& name, std::size_t count = 1) {
         configuration.instances.push_back("memory://" + name + std::to_string(i));
     }
     return configuration;
-}
-
-/// What the library says against it; empty if nothing.
-std::string field_refused(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const config_error& e) {
-        return e.field();
-    }
-    return {};
 }
 
 BOOST_AUTO_TEST_SUITE(fault_test)

@@ -135,6 +135,17 @@ colock::lock_options lock_options_for(milliseconds ttl) {
     return lock;
 }
 
+/// Now, and not at the first like.
+void check_quarantine(const options& given) {
+    const auto quarantine = given.locks ? given.locks->restart_quarantine : std::nullopt;
+    if (quarantine && quarantine->count() != 0 && given.lock.ttl > *quarantine) {
+        throw std::invalid_argument("--ttl-ms: expected at most " +
+                                    std::to_string(quarantine->count()) +
+                                    ", the configuration's restart_quarantine_ms, not " +
+                                    std::to_string(given.lock.ttl.count()));
+    }
+}
+
 options interpret(const raw_options& raw) {
     options result;
     result.listen = parse_endpoint(raw.listen);
@@ -143,6 +154,7 @@ options interpret(const raw_options& raw) {
     if (result.locks && !result.locks->restart_quarantine && result.locks->instances.size() >= 3) {
         result.locks->restart_quarantine = result.lock.ttl;  // of all the services
     }
+    check_quarantine(result);
     result.data = raw.data;
     if (raw.data != "memory") {
         redis_like_store::parse(raw.data);

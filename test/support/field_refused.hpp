@@ -1,0 +1,23 @@
+#ifndef COLOCK_TEST_SUPPORT_FIELD_REFUSED_HPP
+#define COLOCK_TEST_SUPPORT_FIELD_REFUSED_HPP
+
+#include <colock/error.hpp>
+
+#include <concepts>
+#include <string>
+
+namespace colock::test {
+
+/// Which field the library complains of by `config_error`; empty if of none.
+std::string field_refused(const std::invocable auto& action) {
+    try {
+        action();
+    } catch (const config_error& e) {
+        return e.field();
+    }
+    return {};
+}
+
+}  // namespace colock::test
+
+#endif

@@ -36,6 +36,9 @@ enum class errc {
     client_closed = 8,
     /// The lease has no fence: its lock was made without `lock_options::fencing`.
     not_fenced = 9,
+    // How a single instance votes, in words that the text of an error uses. No operation ends with one of
+    // these: a vote alone decides nothing.
+
     /// One instance's vote: it has no connection that is ready.
     instance_down = 20,
     /// One instance's vote: no answer within `config::instance_timeout`. Its outcome is unknown.
@@ -54,8 +57,9 @@ enum class errc {
 enum class condition {
     /// Somebody else has it: `contended`.
     contended = 1,
-    /// The servers cannot be asked right now: `no_quorum`, `too_slow`, `client_closed` and the
-    /// votes `instance_*`, `connection_lost`, `server_error`, `unexpected_reply`.
+    /// The servers cannot be asked right now: `no_quorum`, `too_slow` and the votes `instance_*`,
+    /// `connection_lost`, `server_error`, `unexpected_reply`; or not by this client ever again:
+    /// `client_closed`.
     unavailable = 2,
     /// The lease is not ours any more: `lease_lost`, `lease_expired`, `max_hold_exceeded`.
     lost = 3,

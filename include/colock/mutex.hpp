@@ -67,7 +67,8 @@ public:
     }
 
     /// One round: the lock if it is free now, else an empty optional. If others of this client have it
-    /// or wait for it, that is known without a round.
+    /// or wait for it, that is known without a round. A client that is connecting for the first time is
+    /// waited for, until a quorum is connected or all have been tried.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
     /// - Errors: as `acquire`, at once; that somebody else has the lock is no error.

@@ -437,6 +437,26 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_select_the_database) {
     check_refused(server, local_uri(server, "ann:x@", "/1"), {"SELECT 1 was refused: NOPERM"});
 }
 
+/// As README lists them; PING too, by which Boost.Redis makes sure of a connection that nobody uses.
+BOOST_AUTO_TEST_CASE(a_user_who_may_use_what_is_needed) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "-@all", "+hello", "+auth",
+                    "+select", "+ping", "+set", "+pttl", "+eval", "+evalsha", "+script|load",
+                    "+get", "+del", "+pexpire"});
+    auto settings = quick_settings();
+    settings.connection.silence_timeout = 1s;
+    instance_rig rig(local_uri(server, "ann:x@", "/1"), settings);
+    rig.run_until_ready();
+    const std::size_t changes = rig.state_changes();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    rig.run_until([&] {
+        return contains(server.command({"INFO", "commandstats"}).value(), "cmdstat_ping:calls=2");
+    });
+    BOOST_TEST(rig.state_changes() == changes);
+}
+
 BOOST_AUTO_TEST_CASE(info_is_not_needed) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-info"});

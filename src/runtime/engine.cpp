@@ -20,11 +20,20 @@
 namespace colock::runtime {
 namespace {
 
-/// Tells all of a list, each of which may unlink itself when it hears of it.
+/// Tells all that are in a list now. Who hears of it may leave the list, join it again, and take others out of
+/// it, who are not told then.
 template <typename List, typename Function>
 void for_each(List& list, const Function& tell) {
-    for (auto it = list.begin(); it != list.end();) {
-        auto& one = *it++;
+    struct remaining {
+        List& list;
+        List rest{};
+        ~remaining() { list.splice(list.end(), rest); }  // if somebody has thrown
+    } untold{list};
+    untold.rest.swap(list);
+    while (!untold.rest.empty()) {
+        auto& one = untold.rest.front();
+        untold.rest.pop_front();
+        list.push_back(one);
         tell(one);
     }
 }

@@ -74,6 +74,7 @@ public:
 
 private:
     static constexpr unsigned purpose_bits = 3;
+    static_assert(renew::round_numbers <= std::uint32_t{1} << (32 - purpose_bits));
     std::uint32_t value_;
 };
 

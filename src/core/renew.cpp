@@ -6,6 +6,18 @@
 namespace colock::core {
 namespace {
 
+/// What is to a new ttl as an interval is to the ttl. Not 0, which would be "never", however short.
+duration scaled(duration interval, duration ttl, duration new_ttl) {
+    if (interval == duration::zero()) {
+        return interval;
+    }
+    constexpr duration shortest = milliseconds(1);
+    const double ratio = static_cast<double>(new_ttl.count()) / static_cast<double>(ttl.count());
+    return std::max(
+        shortest,
+        duration(static_cast<duration::rep>(static_cast<double>(interval.count()) * ratio)));
+}
+
 /// When the round was sent that granted a lease until `valid_until`.
 time_point sent_of(time_point valid_until, const renew_settings& settings) {
     return valid_until - (settings.ttl - settings.drift.of(settings.ttl));
@@ -94,7 +106,7 @@ renew::action renew::next(time_point now) {
 renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
     state_ = state::sending;
     round_ = std::make_unique<renewal_round>(settings_.instances);
-    ++round_number_;
+    round_number_ = (round_number_ + 1) % round_numbers;
     round_ttl_ = ttl;
     sent_ = now;
     asked_for_ = asked_for;
@@ -139,10 +151,7 @@ renew::action renew::end_round(bool success, time_point now) {
         ++won_;
         failed_in_a_row_ = 0;
         if (round_ttl_ != settings_.ttl) {  // keep renewing at the same fraction of the new ttl
-            settings_.interval = duration(
-                static_cast<duration::rep>(static_cast<double>(settings_.interval.count()) *
-                                           (static_cast<double>(round_ttl_.count()) /
-                                            static_cast<double>(settings_.ttl.count()))));
+            settings_.interval = scaled(settings_.interval, settings_.ttl, round_ttl_);
             settings_.ttl = round_ttl_;
         }
         // Also if that is sooner: a key that was healed meanwhile lives no longer.

@@ -117,8 +117,10 @@ public:
     /// The ttl to send, in force or about to be.
     [[nodiscard]] duration ttl() const noexcept { return round_ttl_; }
 
-    /// The number of the current or last round; the first is 1.
+    /// The number of the current or last round, less than `round_numbers`; the first is 1.
     [[nodiscard]] std::uint32_t round_number() const noexcept { return round_number_; }
+    /// Then they begin anew with 0: a vote is not as late as that.
+    static constexpr std::uint32_t round_numbers = std::uint32_t{1} << 29;
 
     /// The votes of the current or last round; null before the first, and once all have granted.
     [[nodiscard]] const round* votes() const noexcept { return round_ ? &round_->votes : nullptr; }

@@ -622,6 +622,19 @@ BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl) {
          {{473ms, timer(), "send #2 400; wait 474"}, {474ms, timer(), "lost unrenewable"}});
 }
 
+/// 300 ms of a day and more come to less than a nanosecond of 10 ms; and 0 would be "never".
+BOOST_AUTO_TEST_CASE(extending_to_a_far_shorter_ttl_keeps_renewing) {
+    renew_settings settings = five();
+    settings.ttl = 24h * 365 * 30;
+    renew machine = watchdog(settings);
+    play(machine, {{0ms, start(), "wait 300"},
+                   {100ms, extend(10ms), "send #1 10; wait 150"},
+                   {100ms, granted(0), "wait 150"},
+                   {100ms, granted(1), "wait 150"},
+                   {100ms, granted(2), "extended; wait 101"},
+                   {101ms, timer(), "send #2 10; wait 107.4"}});
+}
+
 BOOST_AUTO_TEST_CASE(a_shorter_ttl_that_is_over_when_it_is_won_does_not_take_hold) {
     renew machine = watchdog();
     play(machine, {{0ms, start(), "wait 300"},

@@ -136,7 +136,8 @@ void acquire_operation::on_place(core::place::news news) {
         } else if (news == place::news::broken) {
             // For a random time, or all who waited would be there at once.
             stage_ = stage::stepping_aside;
-            wait(engine_.recent_time() + spec_->policy->retry.delay(0, engine_.next_seed()));
+            wait(std::chrono::steady_clock::now() +
+                 spec_->policy->retry.delay(0, engine_.next_seed()));
         }
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
         if (news == place::news::wait) {

@@ -119,8 +119,14 @@ std::string chart_of(const json& report) {
     }
     const double tick = tick_for(greatest);
     const double scale = width / (tick * std::ceil(greatest / tick));
-    const double height =
-        top + static_cast<double>(rows.size()) * (bar + group_gap / 2) + group_gap + 30;
+    const auto begins_group = [&rows](std::size_t i) {
+        return i == 0 || rows[i - 1].at("instances") != rows[i].at("instances") ||
+               rows[i - 1].at("concurrency") != rows[i].at("concurrency");
+    };
+    double height = top + 40;
+    for (std::size_t i = 0; i != rows.size(); ++i) {
+        height += bar + 1 + (begins_group(i) ? group_gap : 0);
+    }
     drawing svg(left + width + right, height);
     svg.text(left, 20, "start", "Locks taken and released per second: medians, least and most");
     for (double value = 0; value * scale <= width + 0.5; value += tick) {
@@ -130,9 +136,7 @@ std::string chart_of(const json& report) {
     double y = top;
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const json& each = rows[i];
-        const bool first_of_group = i == 0 || rows[i - 1].at("instances") != each.at("instances") ||
-                                    rows[i - 1].at("concurrency") != each.at("concurrency");
-        if (first_of_group) {
+        if (begins_group(i)) {
             y += i == 0 ? 0 : group_gap;
             svg.text(left - 95, y + bar, "end",
                      count_of(each.at("instances"), "server") + ", " +

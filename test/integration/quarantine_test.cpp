@@ -131,45 +131,58 @@ BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
     }());
 }
 
-/// The first in line fails for good in the moment in which there is a quorum again, and those behind it with it,
-/// while all who attempt are told.
+/// Two want a name; the first one's time is up just after its servers' quarantine, and the loop does something
+/// else until all that is over. What they are told; nothing if the machine was too slow for that.
+asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& three) {
+    for (redis_server& one : three) {
+        one.restart();
+    }
+    client locks(co_await asio::this_coro::executor, with_quarantine(three, 3s));
+    co_await async_wait_until([&] {
+        const auto all = locks.instances();
+        return std::ranges::all_of(
+            all, [](const instance_info& one) { return one.state == instance_state::quarantined; });
+    });
+    std::vector<steady_clock::time_point> ends;
+    for (const instance_info& one : locks.instances()) {
+        ends.push_back(one.quarantined_until);
+    }
+    std::ranges::sort(ends);
+    const auto quorum_is_back = ends[1];
+    const auto deadline = quorum_is_back + 50ms;
+
+    lock_options first = with_ttl(1s);
+    first.unavailable_timeout = 1min;
+    first.retry.initial = first.retry.maximum = 1min;
+    lock_options second = with_ttl(1s);
+    second.unavailable_timeout = 0ms;
+    std::vector<error> told;
+    mutex(locks, "x", first).try_acquire_until(deadline, [&](error e, std::optional<lease>) {
+        told.push_back(std::move(e));
+    });
+    mutex(locks, "x", second).acquire([&](error e, lease) { told.push_back(std::move(e)); });
+    co_await mutex(locks, "y", with_ttl(1s)).try_acquire(asio::as_tuple);  // so that time goes on
+    co_await async_wait_until([&] { return steady_clock::now() > quorum_is_back - 5ms; });
+    const bool in_time = steady_clock::now() < quorum_is_back;
+    std::this_thread::sleep_until(deadline + 10ms);
+    co_await async_wait_until([&] { return told.size() == 2; });
+    if (!in_time) {
+        told.clear();
+    }
+    co_return told;
+}
+
+/// The first fails for good in the moment in which there is a quorum again, and the other with it, while all who
+/// attempt are told.
 BOOST_AUTO_TEST_CASE(who_fails_at_its_end_takes_others_along) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
-        const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, with_quarantine(three, 2s));
-        co_await async_wait_until([&] {
-            const auto all = locks.instances();
-            return std::ranges::all_of(all, [](const instance_info& one) {
-                return one.state == instance_state::quarantined;
-            });
-        });
-        std::vector<steady_clock::time_point> ends;
-        for (const instance_info& one : locks.instances()) {
-            ends.push_back(one.quarantined_until);
+        std::vector<error> told;
+        for (int attempts = 0; told.empty() && attempts != 5; ++attempts) {
+            told = co_await told_at_the_end_of_a_quarantine(three);
         }
-        std::ranges::sort(ends);
-        const auto quorum_is_back = ends[1];
-        const auto deadline = quorum_is_back + 50ms;
-
-        lock_options first = with_ttl(1s);
-        first.unavailable_timeout = 1min;
-        first.retry.initial = first.retry.maximum = 1min;
-        lock_options second = with_ttl(1s);
-        second.unavailable_timeout = 0ms;
-        std::vector<error> errors;
-        mutex(locks, "x", first).try_acquire_until(deadline, [&](error e, std::optional<lease>) {
-            errors.push_back(std::move(e));
-        });
-        mutex(locks, "x", second).acquire([&](error e, lease) { errors.push_back(std::move(e)); });
-        const auto [no_quorum, nothing] =
-            co_await mutex(locks, "y", with_ttl(1s)).try_acquire(asio::as_tuple);
-        BOOST_TEST((no_quorum == errc::no_quorum));
-        // The loop does something else until all that is over.
-        co_await async_wait_until([&] { return steady_clock::now() > quorum_is_back - 20ms; });
-        std::this_thread::sleep_until(deadline + 10ms);
-        co_await async_wait_until([&] { return errors.size() == 2; });
-        for (const error& e : errors) {
+        BOOST_TEST(told.size() == 2U);
+        for (const error& e : told) {
             BOOST_TEST((e == errc::no_quorum), e.message());
         }
     }());

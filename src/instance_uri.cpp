@@ -70,6 +70,17 @@ private:
                             : std::string(what) + " '" + std::string(text) + "'";
     }
 
+    /// A plus is one, and no space as in what a form sends.
+    [[nodiscard]] urls::params_view parameters() const {
+        return url_.params(urls::encoding_opts(/*space_as_plus=*/false));
+    }
+
+    /// In its one normal form.
+    [[nodiscard]] std::string ipv6_host() const {
+        const std::string zone = url_.zone_id();
+        return url_.host_ipv6_address().to_string() + (zone.empty() ? "" : "%" + zone);
+    }
+
     memory_address parse_memory() const {
         if (url_.host().empty() || url_.has_userinfo() || url_.has_port() || !url_.path().empty() ||
             url_.has_query()) {
@@ -89,7 +100,7 @@ private:
             fail("its path, which is too long,",
                  "at most " + std::to_string(longest_socket_path) + " bytes");
         }
-        for (const auto& parameter : url_.params()) {
+        for (const auto& parameter : parameters()) {
             if (parameter.key == "db") {
                 result.database = parse_database(parameter.value);
             } else if (parameter.key == "user") {
@@ -107,9 +118,8 @@ private:
     address parse_redis(bool tls) const {
         address result;
         result.tls = tls;
-        result.host = url_.host_type() == urls::host_type::ipv6
-                          ? url_.host_ipv6_address().to_string()  // in its one normal form
-                          : url_.host_address();
+        const bool is_ipv6 = url_.host_type() == urls::host_type::ipv6;
+        result.host = is_ipv6 ? ipv6_host() : url_.host_address();
         if (result.host.empty()) {
             fail("its host, which is empty,", "a host name or address");
         }
@@ -127,7 +137,7 @@ private:
         }
         parse_tls_parameters(result);
         result.display = std::string(tls ? "rediss://" : "redis://") +
-                         url_.encoded_host().decode() + ":" + result.port +
+                         (is_ipv6 ? "[" + result.host + "]" : url_.host()) + ":" + result.port +
                          database_suffix(result, "/");
         return result;
     }
@@ -143,7 +153,7 @@ private:
     }
 
     void parse_tls_parameters(address& result) const {
-        for (const auto& parameter : url_.params()) {
+        for (const auto& parameter : parameters()) {
             if (!result.tls) {
                 fail(show("the parameter", parameter.key),
                      "no parameters (TLS files go with rediss://)");

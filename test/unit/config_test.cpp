@@ -115,6 +115,9 @@ const std::vector<good_uri> good_uris{
     {"unix:///run/redis.sock", unix_socket("/run/redis.sock", "", "", 0, "unix:///run/redis.sock")},
     {"unix:///run/a%20b?db=3&user=ann&password=hunter2",
      unix_socket("/run/a b", "ann", "hunter2", 3, "unix:///run/a b?db=3")},
+    {"redis://[fe80:0::1%25eth0]:7000",
+     tcp("fe80::1%eth0", "7000", "", "", 0, "redis://[fe80::1%eth0]:7000")},
+    {"unix:///s?password=a+b%20c", unix_socket("/s", "", "a+b c", 0, "unix:///s")},
     {"unix:///s?password=p%26w%3D", unix_socket("/s", "", "p&w=", 0, "unix:///s")},
     {"unix://" + longest_path, unix_socket(longest_path, "", "", 0, "unix://" + longest_path)},
 };

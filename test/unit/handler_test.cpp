@@ -3,8 +3,10 @@
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -104,6 +106,25 @@ BOOST_AUTO_TEST_CASE(a_large_one_takes_that_of_its_allocator_and_frees_it_before
     BOOST_TEST(got == 7);
     BOOST_TEST(memory.allocated == 1U);
     BOOST_TEST(freed_before == 1U);
+}
+
+/// Its allocator is what it holds itself, and nothing is left of that in one that was moved from or destroyed.
+BOOST_AUTO_TEST_CASE(a_large_one_of_erased_type) {
+    context at;
+    const auto erased = [&](auto function) {
+        asio::any_completion_handler<void(error, int)> inner(
+            [function](const error& /*e*/, int n) { function(n); });
+        // In a box, since a binder's move might throw.
+        return make(at, asio::bind_executor(at.executor, std::move(inner)));
+    };
+    int got = 0;
+    erased([&](int n) { got = n; })(at.inside, {}, 7);
+    BOOST_TEST(got == 7);
+    {
+        const auto dropped = erased([&](int n) { got = n; });
+    }
+    at.loop.run();
+    BOOST_TEST(got == 7);
 }
 
 BOOST_AUTO_TEST_CASE(gets_the_error_and_what_can_only_be_moved) {

@@ -133,8 +133,7 @@ public:
 
     template <typename... Arguments>
     void operator()(Arguments&&... arguments) {
-        Handler target = std::move(*target_);
-        target_.reset();  // so that what it starts may use the memory
+        Handler target = unbox(target_.release());  // so that what it starts may use the memory
         target(std::forward<Arguments>(arguments)...);
     }
 
@@ -144,12 +143,18 @@ private:
     using traits = std::allocator_traits<allocator>;
 
     struct deleter {
-        void operator()(Handler* target) const noexcept {
-            allocator memory(target->get_allocator());
-            traits::destroy(memory, target);
-            traits::deallocate(memory, target, 1);
-        }
+        void operator()(Handler* target) const noexcept { unbox(target); }
     };
+
+    /// Frees the memory. Its allocator may be part of the handler (as that of an `any_completion_handler` is), so
+    /// it is asked of a handler that lives, and has not been moved from.
+    static Handler unbox(Handler* target) {
+        Handler result = std::move(*target);
+        allocator memory(result.get_allocator());
+        traits::destroy(memory, target);
+        traits::deallocate(memory, target, 1);
+        return result;
+    }
 
     static Handler* make(Handler&& target) {
         allocator memory(target.get_allocator());

@@ -147,7 +147,9 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
 ///   reach a quorum is no error: the client keeps trying, and the ttl ends the lock.
 /// - Cancellation: terminal, partial, total reach the acquire; after that the body, with its own
 ///   filter (a coroutine's default is terminal only). The release is not cancelled. When the lease is
-///   lost, the body is cancelled with all three.
+///   lost, the body is cancelled with all three. (With `config::thread_safe`, a callback that is to be
+///   cancelled from another thread needs an executor bound to it: without one, Asio cancels the body
+///   in place, beside its strand.)
 /// - Executor: the body runs on `mutex::body_executor()`.
 /// - Object lifetimes: mutex and client may be destroyed meanwhile.
 template <typename Function, typename CompletionToken = boost::asio::deferred_t>

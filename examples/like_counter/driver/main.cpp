@@ -169,7 +169,7 @@ asio::awaitable<nlohmann::json> run_load(asio::any_io_executor executor, const o
     progress shown(executor, work, driven, how.duration);
     asio::co_spawn(executor, shown.run(), [](std::exception_ptr) {});
     co_await work.run();
-    shown.stop();
+    co_await shown.stop();
 
     std::cerr << "checking every entity" << std::endl;
     co_await driven.until_quiet(std::chrono::seconds(20));

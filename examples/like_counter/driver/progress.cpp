@@ -36,30 +36,40 @@ std::string instances_ready(const std::vector<nlohmann::json>& statuses) {
 
 progress::progress(asio::any_io_executor executor, const load& load, services& services,
                    std::chrono::seconds duration)
-    : timer_(std::move(executor)),
+    : timer_(executor),
       load_(load),
       services_(services),
       duration_(duration),
-      on_terminal_(::isatty(STDERR_FILENO) == 1) {}
+      on_terminal_(::isatty(STDERR_FILENO) == 1),
+      end_(std::move(executor), asio::steady_timer::time_point::max()) {}
 
 asio::awaitable<void> progress::run() {
+    struct end_of_it {
+        progress& of;
+        ~end_of_it() {
+            of.ended_ = true;
+            of.end_.cancel();
+        }
+    } const end{*this};
     const auto begin = std::chrono::steady_clock::now();
-    for (int second = 1;; ++second) {
+    for (int second = 1; !stopped_; ++second) {
         timer_.expires_at(begin + std::chrono::seconds(second));
         co_await timer_.async_wait(asio::as_tuple(asio::use_awaitable));
-        if (stopped_) {
-            break;
+        if (!stopped_) {
+            co_await tick(second);
         }
-        co_await tick(second);
     }
     if (on_terminal_) {
         std::cerr << '\n';
     }
 }
 
-void progress::stop() {
+asio::awaitable<void> progress::stop() {
     stopped_ = true;
     timer_.cancel();
+    while (!ended_) {
+        co_await end_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
 }
 
 asio::awaitable<void> progress::tick(int second) {

@@ -20,9 +20,9 @@ public:
     progress(boost::asio::any_io_executor executor, const load& load, services& services,
              std::chrono::seconds duration);
 
-    /// Until `stop`.
+    /// Until `stop`, which waits for it to end.
     boost::asio::awaitable<void> run();
-    void stop();
+    boost::asio::awaitable<void> stop();
 
     /// One object a second: `{"second", "likes", "errors", "instances_ready"}`.
     [[nodiscard]] const nlohmann::json& timeline() const noexcept { return timeline_; }
@@ -37,6 +37,8 @@ private:
     std::chrono::seconds duration_;
     bool on_terminal_;
     bool stopped_ = false;
+    bool ended_ = false;
+    boost::asio::steady_timer end_;  // for who waits for that
     std::uint64_t likes_before_ = 0;
     nlohmann::json timeline_ = nlohmann::json::array();
 };

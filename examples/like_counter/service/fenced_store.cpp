@@ -10,11 +10,21 @@ constexpr std::string_view script =
     "redis.call('set', KEYS[1], ARGV[1])\n"
     "return redis.call(ARGV[2], KEYS[2], ARGV[3])";
 
+// Likewise, without a write.
+constexpr std::string_view script_to_see =
+    "if tonumber(ARGV[1]) < tonumber(redis.call('get', KEYS[1]) or 0) then return false end\n"
+    "redis.call('set', KEYS[1], ARGV[1])\n"
+    "return 1";
+
 }  // namespace
 
 void push(boost::redis::request& commands, std::string_view seen, std::uint64_t fence,
           std::string_view command, std::string_view key, std::string_view argument) {
     commands.push("EVAL", script, 2, seen, key, fence, command, argument);
+}
+
+void push_seen(boost::redis::request& commands, std::string_view seen, std::uint64_t fence) {
+    commands.push("EVAL", script_to_see, 1, seen, fence);
 }
 
 }  // namespace like_counter::fenced_store

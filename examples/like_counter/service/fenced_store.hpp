@@ -13,8 +13,11 @@ namespace like_counter {
 /// Each write carries the fence of the lease under which it is made (`colock::lease::fence()`). A
 /// script remembers the largest fence that it has seen, and executes no write with a smaller one. So a
 /// process that was stopped in its critical section, and wakes when another has been there, changes
-/// nothing any more. (One that wakes before the other has written anything still may: nobody has seen
-/// a larger fence. That write then comes first, as if it had been in time.)
+/// nothing any more. (One that wakes before the other has come still may: nobody has seen a larger fence.
+/// That write then comes first, as if it had been in time.)
+///
+/// Whoever writes something that depends on what it has read, has its fence seen before it reads: else the
+/// one that wakes could write in between.
 namespace fenced_store {
 
 /// Adds a write to a request: `command key argument`, one that answers with an integer. The answer is
@@ -24,6 +27,10 @@ namespace fenced_store {
 /// may share it, as far as they are in one slot; each is refused by itself.
 void push(boost::redis::request& commands, std::string_view seen, std::uint64_t fence,
           std::string_view command, std::string_view key, std::string_view argument);
+
+/// Adds to a request that this fence has been seen, for what is read next. The answer is 1, or null if a
+/// larger one has been.
+void push_seen(boost::redis::request& commands, std::string_view seen, std::uint64_t fence);
 
 }  // namespace fenced_store
 }  // namespace like_counter

@@ -39,8 +39,11 @@ asio::awaitable<void> http_server::run() {
         if (!failure) {
             start_session(std::move(socket));
         }
-        // Also after a failure, which is a lack of sockets or memory: the end of a session helps.
-        if (!stopping_ && (failure || sessions_.size() >= limits_.connections)) {
+        // A failure is a lack of sockets or memory: the end of a session helps.
+        if (!stopping_ && failure) {
+            co_await until_room();
+        }
+        while (!stopping_ && sessions_.size() >= limits_.connections) {
             co_await until_room();
         }
     }

@@ -43,6 +43,9 @@ nlohmann::json parse_object(const std::string& body) {
     } catch (const nlohmann::json::parse_error& error) {
         throw api_error(http::status::bad_request, "bad_json",
                         "the body is no JSON, at byte " + std::to_string(error.byte));
+    } catch (const nlohmann::json::out_of_range&) {
+        throw api_error(http::status::bad_request, "bad_json",
+                        "the body has a number that is too large");
     }
     if (!parsed.is_object()) {
         throw api_error(http::status::bad_request, "bad_json", "the body must be a JSON object");

@@ -66,12 +66,14 @@ public:
     [[nodiscard]] virtual std::chrono::milliseconds command_timeout() const noexcept = 0;
 
     /// Enters the entity's guard and reads whether the user likes it. The guard forgets all visits
-    /// when nobody has entered for `guard_expiry`.
+    /// when nobody has entered for `guard_expiry`. With a fence, nobody with a smaller one writes after
+    /// that was read; and it throws `stale_write` if a larger one has been here.
     virtual boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
-                                                std::chrono::milliseconds guard_expiry) = 0;
+                                                std::chrono::milliseconds guard_expiry,
+                                                std::optional<std::uint64_t> fence) = 0;
 
     /// Writes the wish, which must change something: the set, then both totals. Then leaves. With a
-    /// fence, throws `stale_write` if the entity has been written with a larger one.
+    /// fence, throws `stale_write` if a larger one has been here.
     virtual boost::asio::awaitable<departure> write_and_leave(
         wish the_wish, visit_id visit, std::optional<std::uint64_t> fence) = 0;
 

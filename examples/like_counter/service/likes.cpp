@@ -119,7 +119,8 @@ asio::awaitable<departure> likes::act(wish the_wish, visit_id visit, const coloc
     // A killed process leaves its visit in the guard, and the next holder must not take it for
     // company: the guard forgets it before the lock's ttl can end.
     const auto guard_expiry = lock_options_.ttl / 2;
-    const entry found = co_await store_.enter(the_wish, visit, guard_expiry);
+    const auto fence = held != nullptr ? std::optional<std::uint64_t>(held->fence()) : std::nullopt;
+    const entry found = co_await store_.enter(the_wish, visit, guard_expiry, fence);
     alone = found.present == 1;
     changed = found.liked != the_wish.liked;
     if (!changed) {
@@ -129,7 +130,6 @@ asio::awaitable<departure> likes::act(wish the_wish, visit_id visit, const coloc
         throw too_late("the lock on " + the_wish.entity.value() + " was about to be lost");
     }
     co_await dawdle();
-    const auto fence = held != nullptr ? std::optional<std::uint64_t>(held->fence()) : std::nullopt;
     co_return co_await store_.write_and_leave(std::move(the_wish), std::move(visit), fence);
 }
 

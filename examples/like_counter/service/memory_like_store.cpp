@@ -27,26 +27,30 @@ boost::asio::awaitable<void> memory_like_store::others_turn() const {
 }
 
 boost::asio::awaitable<entry> memory_like_store::enter(wish the_wish, visit_id visit,
-                                                       std::chrono::milliseconds) {
+                                                       std::chrono::milliseconds,
+                                                       std::optional<std::uint64_t> fence) {
     // The guard of one process needs no expiry: it ends with the process that may leave it behind.
     co_await others_turn();
     record& entity = entities_[the_wish.entity.value()];
+    see(fence, entity, the_wish.entity);
     entity.guard.insert(visit.value);
     const entry found{size_of(entity.guard), entity.likers.contains(the_wish.user.value())};
     co_await others_turn();
     co_return found;
 }
 
+void memory_like_store::see(std::optional<std::uint64_t> fence, record& of, const entity_id& name) {
+    if (fence && *fence < of.largest_fence) {
+        throw stale_write("somebody else has had the lock on " + name.value());
+    }
+    of.largest_fence = fence.value_or(of.largest_fence);
+}
+
 boost::asio::awaitable<departure> memory_like_store::write_and_leave(
     wish the_wish, visit_id visit, std::optional<std::uint64_t> fence) {
     const std::int64_t step = the_wish.liked ? 1 : -1;
     record& entity = entities_[the_wish.entity.value()];
-    if (fence) {
-        if (*fence < entity.largest_fence) {
-            throw stale_write("somebody else has had the lock on " + the_wish.entity.value());
-        }
-        entity.largest_fence = *fence;
-    }
+    see(fence, entity, the_wish.entity);
     const std::size_t affected = the_wish.liked ? entity.likers.insert(the_wish.user.value()).second
                                                 : entity.likers.erase(the_wish.user.value());
     co_await others_turn();

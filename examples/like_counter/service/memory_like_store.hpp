@@ -23,7 +23,8 @@ public:
     [[nodiscard]] std::string kind() const override { return "memory"; }
     [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept override;
     boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
-                                        std::chrono::milliseconds guard_expiry) override;
+                                        std::chrono::milliseconds guard_expiry,
+                                        std::optional<std::uint64_t> fence) override;
     boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit,
                                                       std::optional<std::uint64_t> fence) override;
     boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) override;
@@ -41,6 +42,7 @@ private:
         std::uint64_t largest_fence = 0;
     };
 
+    static void see(std::optional<std::uint64_t> fence, record& of, const entity_id& name);
     boost::asio::awaitable<void> others_turn() const;
 
     boost::asio::any_io_executor executor_;

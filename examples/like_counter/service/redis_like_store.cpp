@@ -84,10 +84,12 @@ public:
         }
     }
 
-    /// Whether the next is null; takes nothing.
-    [[nodiscard]] bool is_null() const {
-        return position_ != response_.value().size() &&
-               response_.value()[position_].data_type == redis::resp3::type::null;
+    /// Throws if the next is null, as for what came with too small a fence; takes nothing.
+    void refuse_stale(const entity_id& entity) const {
+        if (position_ != response_.value().size() &&
+            response_.value()[position_].data_type == redis::resp3::type::null) {
+            throw stale_write("somebody else has had the lock on " + entity.value());
+        }
     }
 
     /// An integer, be it sent as such, as text, or not there (0).
@@ -165,14 +167,23 @@ asio::awaitable<redis_like_store::replies> redis_like_store::execute(
 }
 
 asio::awaitable<entry> redis_like_store::enter(wish the_wish, visit_id visit,
-                                               std::chrono::milliseconds guard_expiry) {
+                                               std::chrono::milliseconds guard_expiry,
+                                               std::optional<std::uint64_t> fence) {
     const std::string guard = guard_of(the_wish.entity);
     redis::request commands;
+    if (fence) {
+        fenced_store::push_seen(commands, fence_of(the_wish.entity), *fence);
+        fenced_store::push_seen(commands, fence_beside_total(the_wish.entity), *fence);
+    }
     commands.push("SADD", guard, visit.value);
     commands.push("SCARD", guard);
     commands.push("PEXPIRE", guard, guard_expiry.count());
     commands.push("SISMEMBER", likers_of(the_wish.entity), the_wish.user.value());
     replies answer = co_await execute(commands);
+    for (int seen = 0; fence && seen != 2; ++seen) {
+        answer.refuse_stale(the_wish.entity);
+        answer.integer();
+    }
     answer.integer();
     const std::int64_t present = answer.integer();
     answer.integer();
@@ -199,9 +210,7 @@ asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visi
     }
     push_leave(commands, entity, visit);
     replies answer = co_await execute(commands);
-    if (answer.is_null()) {
-        throw stale_write("somebody else has had the lock on " + entity.value());
-    }
+    answer.refuse_stale(entity);
     const bool set_changed = answer.integer() == 1;
     answer.integer();
     answer.integer();

@@ -26,10 +26,9 @@ namespace like_counter {
 /// | `likers:{<entity>}` | set     | users who like it                                 |
 /// | `count:{<entity>}`  | integer | its running total                                 |
 /// | `guard:{<entity>}`  | set     | visits in its critical section; expires           |
-/// | `fence:{<entity>}`  | integer | the largest fence with which it was written       |
+/// | `fence:{<entity>}`  | integer | the largest fence with which it was read to be written, or written |
 /// | `total:{<author>}`  | integer | the running total over all entities of the author |
-/// | `fence:{<author>}:<entity>` | integer | the largest fence with which that was    |
-/// |                     |         | written for the sake of the entity                |
+/// | `fence:{<author>}:<entity>` | integer | the same of that, for the sake of the entity |
 class redis_like_store final : public like_store {
 public:
     /// `uri`: `redis://[user[:password]@]host[:port][/database]`. Throws `std::invalid_argument`.
@@ -44,7 +43,8 @@ public:
         return command_timeout_;
     }
     boost::asio::awaitable<entry> enter(wish the_wish, visit_id visit,
-                                        std::chrono::milliseconds guard_expiry) override;
+                                        std::chrono::milliseconds guard_expiry,
+                                        std::optional<std::uint64_t> fence) override;
     boost::asio::awaitable<departure> write_and_leave(wish the_wish, visit_id visit,
                                                       std::optional<std::uint64_t> fence) override;
     boost::asio::awaitable<departure> leave(entity_id entity, visit_id visit) override;

@@ -12,12 +12,10 @@
 #include <boost/url/parse.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace colock::benchmark {

@@ -3,18 +3,12 @@
 namespace like_counter::fenced_store {
 namespace {
 
-// KEYS[1] the largest fence seen, KEYS[2] the key to write; ARGV[1] the fence, ARGV[2] the command,
-// ARGV[3] its argument. Lua compares doubles, which hold every fence, as they are below 2^53.
+// KEYS[1] the largest fence seen, KEYS[2] the key to write, if there is one; ARGV[1] the fence, ARGV[2] the
+// command, ARGV[3] its argument. Lua compares doubles, which hold every fence, as they are below 2^53.
 constexpr std::string_view script =
     "if tonumber(ARGV[1]) < tonumber(redis.call('get', KEYS[1]) or 0) then return false end\n"
     "redis.call('set', KEYS[1], ARGV[1])\n"
-    "return redis.call(ARGV[2], KEYS[2], ARGV[3])";
-
-// Likewise, without a write.
-constexpr std::string_view script_to_see =
-    "if tonumber(ARGV[1]) < tonumber(redis.call('get', KEYS[1]) or 0) then return false end\n"
-    "redis.call('set', KEYS[1], ARGV[1])\n"
-    "return 1";
+    "return KEYS[2] and redis.call(ARGV[2], KEYS[2], ARGV[3]) or 1";
 
 }  // namespace
 
@@ -24,7 +18,7 @@ void push(boost::redis::request& commands, std::string_view seen, std::uint64_t 
 }
 
 void push_seen(boost::redis::request& commands, std::string_view seen, std::uint64_t fence) {
-    commands.push("EVAL", script_to_see, 1, seen, fence);
+    commands.push("EVAL", script, 1, seen, fence);
 }
 
 }  // namespace like_counter::fenced_store

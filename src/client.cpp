@@ -3,6 +3,7 @@
 #include <colock/lock_options.hpp>
 
 #include "call.hpp"
+#include "instance/clock.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "instance_uri.hpp"
@@ -173,7 +174,7 @@ std::vector<instance_info> client::instances() const {
     for (instance::status& s : engine_->instance_states()) {
         result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
                           std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
-                          s.quarantined_until});
+                          instance::clock::to_steady(s.quarantined_until)});
     }
     return result;
 }

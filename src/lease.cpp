@@ -3,6 +3,7 @@
 #include <colock/lock_options.hpp>
 
 #include "call.hpp"
+#include "instance/clock.hpp"
 #include "lease_access.hpp"
 #include "options_check.hpp"
 #include "runtime/describe.hpp"
@@ -168,11 +169,12 @@ std::uint64_t lease::fence() const {
 }
 
 lease::time_point lease::valid_until() const noexcept {
-    return held_.state ? held_.state->valid_until(held_.holder) : time_point::min();
+    return held_.state ? instance::clock::to_steady(held_.state->valid_until(held_.holder))
+                       : time_point::min();
 }
 
 bool lease::valid() const noexcept {
-    return std::chrono::steady_clock::now() < valid_until();
+    return held_.state && instance::clock::now() < held_.state->valid_until(held_.holder);
 }
 
 error lease::loss() const {

@@ -1,6 +1,7 @@
 #include <colock/mutex.hpp>
 
 #include "call.hpp"
+#include "instance/clock.hpp"
 #include "lease_access.hpp"
 #include "options_check.hpp"
 #include "runtime/acquire_operation.hpp"
@@ -157,7 +158,8 @@ void mutex::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
 void mutex::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec, time_point deadline,
                               detail::handler<std::optional<lease>> handler) {
     const auto& owner = spec->owner;
-    start_call<try_acquire_call>(owner, std::move(handler), std::move(spec), deadline);
+    start_call<try_acquire_call>(owner, std::move(handler), std::move(spec),
+                                 instance::clock::from_steady(deadline));
 }
 
 }  // namespace colock

@@ -89,10 +89,12 @@ public:
     [[nodiscard]] std::uint64_t fence() const;
 
     /// Until when the lock is ours at least, on this machine's steady clock; moves on with every
-    /// renewal. In the past once the lease was released or lost.
+    /// renewal. In the past once the lease was released or lost. The steady clock stands still while the
+    /// machine is suspended, and the servers do not: so after a suspend this time is earlier than it was.
     [[nodiscard]] time_point valid_until() const noexcept;
 
-    /// Whether the lock is ours now. A check, not a guard: the answer ages. To be safe against a
+    /// Whether the lock is ours now; false, too, if the machine was suspended for so long that the validity
+    /// ended meanwhile. A check, not a guard: the answer ages. To be safe against a
     /// pause after the check, let the resource itself refuse what comes too late: see `fence`.
     [[nodiscard]] bool valid() const noexcept;
 

@@ -1,6 +1,7 @@
 #include "runtime/acquire_operation.hpp"
 
 #include "core/prefetch.hpp"
+#include "instance/clock.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
@@ -68,7 +69,7 @@ void acquire_operation::on_start() {
 /// Behind those who came before it; but not to wait for longer than its attempts would take, nor at all if
 /// there would be one.
 void acquire_operation::stand_in_line() {
-    arrived_ = std::chrono::steady_clock::now();
+    arrived_ = instance::clock::now();
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
@@ -136,8 +137,7 @@ void acquire_operation::on_place(core::place::news news) {
         } else if (news == place::news::broken) {
             // For a random time, or all who waited would be there at once.
             stage_ = stage::stepping_aside;
-            wait(std::chrono::steady_clock::now() +
-                 spec_->policy->retry.delay(0, engine_.next_seed()));
+            wait(instance::clock::now() + spec_->policy->retry.delay(0, engine_.next_seed()));
         }
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
         if (news == place::news::wait) {
@@ -270,7 +270,7 @@ void acquire_operation::on_time(core::time_point now) {
 
 void acquire_operation::drive(const core::acquire::event& event) {
     using kind = core::acquire::action::kind_type;
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = instance::clock::now();
     core::acquire::action action = machine_->resume(event, now);
     for (;;) {
         switch (action.kind) {

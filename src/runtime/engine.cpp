@@ -235,7 +235,7 @@ void engine::schedule_turn() {
 }
 
 void engine::turn() {
-    recent_time_ = std::chrono::steady_clock::now();
+    recent_time_ = instance::clock::now();
     try {
         deliver_finished();
     } catch (...) {  // from a caller's handler: it goes to whoever runs the context, then we go on
@@ -261,7 +261,7 @@ void engine::send_batch() {
     }
     const auto sent = std::exchange(batch_, empty_batch());
     ++turn_number_;
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = instance::clock::now();
     const std::size_t first = std::exchange(first_, 0);  // what votes at once may change it
     for (std::size_t i = 0; i != instances_.size(); ++i) {
         instances_[(first + i) % instances_.size()]->send(sent, now);
@@ -321,14 +321,18 @@ void engine::arm() {
 }
 
 void engine::wait_for_timer() {
+    // A timer does not count the time for which the machine is suspended, so it is not trusted for long.
+    constexpr core::duration longest = std::chrono::seconds(1);
     armed_for_ = timers_.earliest();
-    timer_->expires_at(armed_for_);
+    const core::time_point now = instance::clock::now();
+    timer_->expires_after(armed_for_ <= now ? core::duration::zero()
+                                            : std::min(armed_for_ - now, longest));
     timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
         const auto self = weak.lock();
         if (failure || !self || self->dead()) {
             return;  // armed anew for an earlier time, or gone
         }
-        self->recent_time_ = std::chrono::steady_clock::now();
+        self->recent_time_ = instance::clock::now();
         self->armed_for_ = core::time_point::min();  // until all that is due has had its turn
         self->timers_.run(self->recent_time_);
         self->armed_for_ = core::never;
@@ -353,7 +357,7 @@ void engine::close() {
         acquiring_.front().on_close();
     }
     for_each_lease([](lease_state& one) { one.on_close(); });
-    wait(*this, std::chrono::steady_clock::now() + settings_.close_timeout);
+    wait(*this, instance::clock::now() + settings_.close_timeout);
     schedule_turn();
 }
 

@@ -5,6 +5,7 @@
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "instance/batch.hpp"
+#include "instance/clock.hpp"
 #include "instance/instance.hpp"
 #include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
@@ -277,7 +278,7 @@ private:
     std::unique_ptr<boost::asio::steady_timer> timer_;
     timer_queue timers_;
     core::time_point armed_for_ = core::never;
-    core::time_point recent_time_ = std::chrono::steady_clock::now();
+    core::time_point recent_time_ = instance::clock::now();
 
     token_source tokens_;
     std::uint64_t seeds_ = tokens_.next_seed();

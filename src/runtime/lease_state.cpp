@@ -1,6 +1,7 @@
 #include "runtime/lease_state.hpp"
 
 #include "core/prefetch.hpp"
+#include "instance/clock.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
@@ -131,7 +132,7 @@ void lease_state::give_back() {
     if (machine_.may_have_keys()) {
         ++engine_.count().undone;
     }
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = instance::clock::now();
     before_release(now);
     drive(machine_.give_back(now), now);
 }
@@ -149,9 +150,8 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     in_vote_ = true;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (!machine_.note(index, sent, vote)) {
-        const core::time_point now = sent.purpose() == purpose::extend
-                                         ? std::chrono::steady_clock::now()
-                                         : engine_.recent_time();
+        const core::time_point now =
+            sent.purpose() == purpose::extend ? instance::clock::now() : engine_.recent_time();
         drive(machine_.on_vote(index, sent, vote, now), now);
     }
     switch (sent.purpose()) {
@@ -281,7 +281,7 @@ void lease_state::extend(extend_operation& asker) {
         auto& extends = rare().extends;
         extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
-            const core::time_point now = std::chrono::steady_clock::now();
+            const core::time_point now = instance::clock::now();
             drive(machine_.extend(extends.front()->ttl(), now), now);
         }
     }
@@ -311,7 +311,7 @@ void lease_state::let_go(std::uint32_t holder) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = instance::clock::now();
     if (may_pass_on(now)) {
         pass_on(now);
     } else {
@@ -398,7 +398,7 @@ void lease_state::on_accepting(std::size_t index) {
 }
 
 void lease_state::on_close() {
-    const core::time_point now = std::chrono::steady_clock::now();
+    const core::time_point now = instance::clock::now();
     drive(machine_.close(), now);
     forget_if_over();
 }

@@ -1,5 +1,6 @@
 #include "runtime/place_in_line.hpp"
 
+#include "instance/clock.hpp"
 #include "instance/companion_key.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
@@ -13,7 +14,7 @@ namespace colock::runtime {
 namespace {
 
 /// Not the engine's time of its turn: who waits to be told may have slept for long since.
-using clock = std::chrono::steady_clock;
+using instance::clock;
 
 core::place_settings settings_for(const lock_policy& policy) {
     core::place_settings settings;

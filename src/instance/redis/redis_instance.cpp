@@ -1,6 +1,7 @@
 #include "instance/redis/redis_instance.hpp"
 
 #include "core/stable_hash.hpp"
+#include "instance/clock.hpp"
 #include "instance/redis/resolve.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -202,7 +203,7 @@ private:
             status_.run_id = facts.run_id;
             status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
         }
-        const core::time_point now = std::chrono::steady_clock::now();
+        const core::time_point now = clock::now();
         if (const core::time_point end = quarantine_end(now); end > now) {
             quarantine(end);
         } else {
@@ -233,7 +234,7 @@ private:
                                                     : "it does not tell how long it has been up";
         }
         change_state(state::quarantined, {});
-        quarantine_timer_.expires_at(end);
+        quarantine_timer_.expires_after(end - clock::now());
         quarantine_timer_.async_wait(
             [self = shared_from_this()](const boost::system::error_code& cancelled) {
                 if (!cancelled && self->serving_ && !self->ready_) {

@@ -57,6 +57,15 @@ struct config {
     /// on these instances; locks of this client with a longer one are refused. How long it has been up
     /// is what its wall clock says, in whole seconds, less one; if that clock is set forward meanwhile,
     /// the quarantine ends too early. A server that does not tell is quarantined after each connection.
+    ///
+    /// An address may also come to mean another server (DNS, a replaced machine), which knows nothing of
+    /// these locks. So a server whose `run_id` is not the one that this client last saw at the address
+    /// grants none for this long from then on, however long it has been up. A client that is made after
+    /// the change cannot notice it: let a server that replaces another one start after the other one has
+    /// stopped. Behind a proxy that hides restarts (it answers `INFO` itself), or one that balances between
+    /// several servers, this protects nothing, or the instance is quarantined at every change: give
+    /// the servers themselves as instances.
+    ///
     /// 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for less, where it
     /// cannot help. Allowed: 0 to 24 h.
     std::optional<std::chrono::milliseconds> restart_quarantine{};

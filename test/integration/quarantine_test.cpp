@@ -1,13 +1,17 @@
 // What becomes of mutual exclusion when servers forget.
 
+#include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
+#include "support/fake_server.hpp"
 #include "support/field_refused.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +26,33 @@ config with_quarantine(const servers& instances, milliseconds length) {
     config configuration = instances.config();
     configuration.restart_quarantine = length;
     return configuration;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// A server that has been up for a day, at that port.
+fake_server server_at(const reserved_port& where, char run_id) {
+    return fake_server(
+        [run_id](const fake_server::words& command) {
+            return answer_as_server(command, {std::string(40, run_id), 24h});
+        },
+        where.number());
+}
+
+instance::redis::redis_settings quarantined_for(milliseconds length) {
+    auto settings = quick_settings();
+    settings.quarantine = {length, {0.0, 0ms}};
+    return settings;
+}
+
+void run_until_quarantined(instance_rig& rig) {
+    rig.run_until([&] { return rig.status().state == instance::state::quarantined; });
+}
+
+void run_until_down(instance_rig& rig) {
+    rig.run_until([&] { return rig.status().state == instance::state::down; });
 }
 
 }  // namespace
@@ -209,6 +240,126 @@ BOOST_AUTO_TEST_CASE(no_lock_may_live_for_longer) {
         mutex(one, "x", with_ttl(24h));
         client trusting(executor, with_quarantine(three, 0s));
         mutex(trusting, "x", with_ttl(24h));
+    }());
+}
+
+/// An address comes to mean another server, which has been up for long, and knows nothing of our locks.
+BOOST_AUTO_TEST_CASE(another_server_at_the_same_address) {
+    const reserved_port where;
+    std::optional<fake_server> server(server_at(where, 'a'));
+    instance_rig rig(server->uri(), quarantined_for(2s));
+    rig.run_until_ready();
+    server.reset();
+    run_until_down(rig);
+    const auto before = steady_clock::now();
+    server.emplace(server_at(where, 'b'));
+    run_until_quarantined(rig);
+    BOOST_TEST((rig.status().quarantined_until >= before + 2s));
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: quarantined");
+    const std::string why = rig.status().why_quarantined;
+    BOOST_TEST(contains(why, "run_id " + std::string(40, 'b')), why);
+    BOOST_TEST(contains(why, "was " + std::string(40, 'a')), why);
+    BOOST_TEST(contains(why, "restart_quarantine ends in "), why);
+    rig.run_until_ready();
+    BOOST_TEST((steady_clock::now() >= before + 2s));
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(a_quarantine_goes_on_when_the_other_server_is_connected_to_again) {
+    const reserved_port where;
+    std::optional<fake_server> server(server_at(where, 'a'));
+    instance_rig rig(server->uri(), quarantined_for(1min));
+    rig.run_until_ready();
+    server.reset();
+    run_until_down(rig);
+    server.emplace(server_at(where, 'b'));
+    run_until_quarantined(rig);
+    const auto end = rig.status().quarantined_until;
+    server.reset();
+    run_until_down(rig);
+    server.emplace(server_at(where, 'b'));
+    run_until_quarantined(rig);
+    BOOST_TEST((rig.status().quarantined_until == end));
+    BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'a')));
+    // The first one is back: others may have taken locks on the second meanwhile.
+    server.reset();
+    run_until_down(rig);
+    server.emplace(server_at(where, 'a'));
+    run_until_quarantined(rig);
+    BOOST_TEST((rig.status().quarantined_until > end));
+    BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'b')));
+}
+
+BOOST_AUTO_TEST_CASE(the_same_server_again_is_trusted) {
+    const reserved_port where;
+    std::optional<fake_server> server(server_at(where, 'a'));
+    instance_rig rig(server->uri(), quarantined_for(1min));
+    for (int connection = 0; connection != 3; ++connection) {
+        rig.run_until_ready();
+        server.reset();
+        run_until_down(rig);
+        server.emplace(server_at(where, 'a'));
+    }
+    rig.run_until_ready();
+    BOOST_TEST((rig.status().quarantined_until == steady_clock::time_point::min()));
+}
+
+/// Nobody can tell whether it is the same one.
+BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_not_trusted_a_second_time) {
+    const reserved_port where;
+    std::optional<fake_server> server(server_at(where, 'a'));
+    instance_rig rig(server->uri(), quarantined_for(1min));
+    rig.run_until_ready();
+    server.reset();
+    run_until_down(rig);
+    server.emplace(
+        [](const fake_server::words& command) {
+            return command[0] == "INFO" ? bulk_string("# Server\r\nuptime_in_seconds:86400\r\n")
+                                        : answer_as_server(command);
+        },
+        where.number());
+    run_until_quarantined(rig);
+    BOOST_TEST(contains(rig.status().why_quarantined, "tells no run_id"),
+               rig.status().why_quarantined);
+}
+
+BOOST_AUTO_TEST_CASE(another_server_without_a_quarantine) {
+    const reserved_port where;
+    std::optional<fake_server> server(server_at(where, 'a'));
+    instance_rig rig(server->uri(), quarantined_for(0ms));
+    rig.run_until_ready();
+    server.reset();
+    run_until_down(rig);
+    server.emplace(server_at(where, 'b'));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+/// With one server, too, if the user has asked for a quarantine.
+BOOST_AUTO_TEST_CASE(the_error_tells_of_another_server) {
+    run_test([]() -> asio::awaitable<void> {
+        const reserved_port where;
+        std::optional<fake_server> server(server_at(where, 'a'));
+        config configuration;
+        configuration.instances = {server->uri()};
+        configuration.restart_quarantine = 1min;
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        server.reset();
+        co_await async_wait_until(
+            [&] { return locks.instances()[0].state == instance_state::down; });
+        server.emplace(server_at(where, 'b'));
+        co_await async_wait_until(
+            [&] { return locks.instances()[0].state == instance_state::quarantined; });
+        const auto [e, nothing] = co_await mutex(locks, "x").try_acquire(asio::as_tuple);
+        BOOST_TEST((e == errc::no_quorum));
+        BOOST_TEST(!nothing.has_value());
+        BOOST_TEST(contains(e.details(), "in quarantine: it has run_id " + std::string(40, 'b') +
+                                             ", and was " + std::string(40, 'a')),
+                   e.details());
+        BOOST_TEST(contains(e.details(), "restart_quarantine ends in "), e.details());
+        BOOST_TEST(contains(e.details(), " s)"), e.details());
+        co_await locks.close();
     }());
 }
 

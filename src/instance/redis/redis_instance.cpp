@@ -14,9 +14,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
-#include <iterator>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,12 @@
 namespace colock::instance::redis {
 namespace asio = boost::asio;
 namespace {
+
+/// Rounded up.
+std::string seconds_until(core::time_point end) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end - clock::now());
+    return std::to_string(std::max(left.count(), std::chrono::seconds::rep{0}));
+}
 
 /// Keeps a connection to one server going, and carries the commands over it. Outlives the instance
 /// that it belongs to until its last asynchronous operation has ended.
@@ -108,6 +115,10 @@ public:
         const std::lock_guard lock(status_mutex_);
         status result = status_;
         result.in_flight = in_flight_.load(std::memory_order_relaxed);
+        if (result.state == state::quarantined) {
+            result.why_quarantined +=
+                "; restart_quarantine ends in " + seconds_until(result.quarantined_until) + " s";
+        }
         return result;
     }
 
@@ -204,8 +215,11 @@ private:
             status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
         }
         const core::time_point now = clock::now();
-        if (const core::time_point end = quarantine_end(now); end > now) {
-            quarantine(end);
+        note_server(now);
+        const quarantine_reason of_age = young(now);
+        const quarantine_reason& longer = changed_.until > of_age.until ? changed_ : of_age;
+        if (longer.until > now) {
+            quarantine(longer);
         } else {
             change_state(state::ready, {});
         }
@@ -214,27 +228,51 @@ private:
         }
     }
 
-    /// When the server has been up for long enough.
-    [[nodiscard]] core::time_point quarantine_end(core::time_point now) const {
+    /// Why a server may not grant, and until when.
+    struct quarantine_reason {
+        core::time_point until = core::time_point::min();
+        std::string why{};
+    };
+
+    /// Compares the server with the one that was last seen at this address. Another one knows nothing of the
+    /// locks that the last one has granted, for however long it has been up.
+    void note_server(core::time_point now) {
+        const std::optional<std::string> last = std::exchange(last_run_id_, facts_.run_id);
         const auto& [length, drift] = settings_.quarantine;
-        if (length == core::duration::zero()) {
-            return core::time_point::min();
+        if (!last || length == core::duration::zero()) {
+            return;
         }
-        return core::quarantine_end(now, length, facts_.uptime.value_or(std::chrono::seconds(0)),
-                                    drift);
+        if (facts_.run_id.empty()) {
+            changed_ = {core::gone_at(now, length, drift),
+                        "it tells no run_id, and may be another server than before"};
+        } else if (facts_.run_id != *last) {
+            changed_ = {core::gone_at(now, length, drift),
+                        "it has run_id " + facts_.run_id +
+                            (last->empty() ? ", and told none before" : ", and was " + *last)};
+        }
     }
 
-    void quarantine(core::time_point end) {
+    /// Of a server that has not been up for long enough.
+    [[nodiscard]] quarantine_reason young(core::time_point now) const {
+        const auto& [length, drift] = settings_.quarantine;
+        if (length == core::duration::zero()) {
+            return {};
+        }
+        const auto uptime = facts_.uptime.value_or(std::chrono::seconds(0));
+        return {core::quarantine_end(now, length, uptime, drift),
+                facts_.uptime ? "it had been up for only " + std::to_string(uptime.count()) +
+                                    " s, and may have forgotten locks"
+                              : "it does not tell how long it has been up"};
+    }
+
+    void quarantine(const quarantine_reason& r) {
         {
             const std::lock_guard lock(status_mutex_);
-            status_.quarantined_until = end;
-            status_.why_quarantined = facts_.uptime ? "it had been up for only " +
-                                                          std::to_string(facts_.uptime->count()) +
-                                                          " s, and may have forgotten locks"
-                                                    : "it does not tell how long it has been up";
+            status_.quarantined_until = r.until;
+            status_.why_quarantined = r.why;
         }
         change_state(state::quarantined, {});
-        quarantine_timer_.expires_after(end - clock::now());
+        quarantine_timer_.expires_after(r.until - clock::now());
         quarantine_timer_.async_wait(
             [self = shared_from_this()](const boost::system::error_code& cancelled) {
                 if (!cancelled && self->serving_ && !self->ready_) {
@@ -375,6 +413,8 @@ private:
     std::size_t tries_ = 0;  // to connect, since it was last ready
     std::shared_ptr<connection> connection_;
     server_facts facts_;
+    std::optional<std::string> last_run_id_;  // of the server that was last at this address
+    quarantine_reason changed_;               // since it was another one before
     std::uint64_t keeper_id_ = 0;
 
     bool was_down_for_some_ = false;          // who wait to be told that it is not any more

@@ -70,9 +70,9 @@ struct lock_options {
     /// resource should take the lock with fencing; those who do not are excluded as ever, and
     /// not ordered.
     ///
-    /// Each server keeps a counter for each name, for a week after its last use: `{key}:fence`, or
-    /// `key:fence` for a key that has a hash tag, so that in a Redis Cluster it lies where the key
-    /// does. A counter that holds no number below 2^53 makes that server's vote fail.
+    /// Each server keeps a counter for each name, for a week after its last use: `{key}:colock:fence`,
+    /// or `key:colock::fence` for a key that has a hash tag, so that in a Redis Cluster it lies where
+    /// the key does. A counter that holds no number below 2^53 makes that server's vote fail.
     bool fencing = false;
 
     /// The renewal interval in force: `renew`, or a third of the ttl.

@@ -1,39 +1,48 @@
 #ifndef COLOCK_INSTANCE_COMPANION_KEY_HPP
 #define COLOCK_INSTANCE_COMPANION_KEY_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace colock::instance {
 
-/// The name of a key that belongs to a lock's key: `{key}:role`, or, if the key has a hash tag of its own,
-/// `key:role`. A Redis Cluster has both in the slot of the key, where a script can reach them together.
-/// (Not so for a key that has braces but no hash tag, as `a}b` or `{}a`: for these there is no such name,
-/// and a cluster refuses the script.)
+/// The name of a key of our own that belongs to a lock's key: `{key}:colock:role`, or `key:colock::role` if
+/// the key has a hash tag. A Redis Cluster keeps both in the slot of the key, where a script can reach them
+/// together. No two keys share such a name, as a role never begins with a colon.
+/// (A key that has a `}` but no hash tag, as `a}b` or `{}a`, has no such name in its slot: a cluster refuses
+/// the script.)
 inline std::string companion_key(std::string_view key, std::string_view role) {
     const std::size_t open = key.find('{');
     const std::size_t close = open == std::string_view::npos ? open : key.find('}', open);
     const bool has_tag = close != std::string_view::npos && close != open + 1;
+    const std::string_view before = has_tag ? "" : "{";
+    const std::string_view after = has_tag ? ":colock::" : "}:colock:";
     std::string result;
-    result.reserve(key.size() + role.size() + 3);
-    result.append(has_tag ? "" : "{").append(key).append(has_tag ? ":" : "}:").append(role);
+    result.reserve(before.size() + key.size() + after.size() + role.size());
+    result.append(before).append(key).append(after).append(role);
     return result;
 }
 
-/// Of the counter of its fences.
+/// The counter of the key's fences.
 inline std::string fence_key(std::string_view key) {
     return companion_key(key, "fence");
 }
 
-/// Of the list of those who wait for it.
-inline std::string line_key(std::string_view key) {
-    return companion_key(key, "line");
+/// The remote queue: a list of the tickets of the clients that wait for the key.
+inline std::string queue_key(std::string_view key) {
+    return companion_key(key, "queue");
 }
 
-/// Of the ticket of the one with that number in the list.
+/// What the name of each ticket in the queue begins with; its number follows.
+inline std::string ticket_prefix(std::string_view key) {
+    return companion_key(key, "ticket:");
+}
+
+/// The ticket with that number.
 inline std::string ticket_key(std::string_view key, std::uint64_t number) {
-    return line_key(key) + ':' + std::to_string(number);
+    return ticket_prefix(key) + std::to_string(number);
 }
 
 }  // namespace colock::instance

@@ -440,7 +440,8 @@ BOOST_DATA_TEST_CASE(every_key_has_a_counter_of_its_own, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     std::uint64_t fence = 1ULL << 52U;
-    const strings keys{"k", "{k", "k}", "{}k", "a{k}", "\r\n", "\0"s, ":fence", "k:fence"};
+    const strings keys{"k",    "{k",  "k}",     "{}k",     "{k}",           "a{k}",
+                       "\r\n", "\0"s, ":fence", "k:fence", "k:colock:fence"};
     for (const std::string& key : keys) {
         BOOST_TEST(rig.ask_fence(verb::acquire_fenced, key, "ann", fence += 10).fence == fence);
         BOOST_TEST(rig.release(key, "ann") == "granted");

@@ -15,7 +15,7 @@ inline lock_options fenced(lock_options options = {}) {
 }
 
 /// The counter of the lock "x".
-inline const std::string counter_name = "{x}:fence";
+inline const std::string counter_name = "{x}:colock:fence";
 
 /// What it is on a server; 0 if there is none.
 inline std::uint64_t counter_on(const redis_server& server) {

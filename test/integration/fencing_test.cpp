@@ -251,8 +251,8 @@ BOOST_AUTO_TEST_CASE(scripts_that_a_server_has_forgotten_are_sent_again) {
 }
 
 const std::vector<std::pair<std::string, std::string>> counters_of{
-    {"x", "{app:x}:fence"},
-    {"{user:1}:cart", "app:{user:1}:cart:fence"},
+    {"x", "{app:x}:colock:fence"},
+    {"{user:1}:cart", "app:{user:1}:cart:colock::fence"},
 };
 
 BOOST_AUTO_TEST_CASE(counters_are_kept_for_a_week_beside_their_key) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 // Clients that wait for the same lock stand in line, at one of the servers: see core::place.
 
@@ -19,7 +20,7 @@ using namespace colock::test;
 std::size_t length_of_line(servers& instances) {
     std::size_t length = 0;
     for (const redis_server& server : instances) {
-        length += std::stoul(server.command({"LLEN", "{x}:line"}).value());
+        length += std::stoul(server.command({"LLEN", "{x}:colock:queue"}).value());
     }
     return length;
 }
@@ -27,7 +28,7 @@ std::size_t length_of_line(servers& instances) {
 /// The number of the server that keeps the line.
 std::size_t keeper_of(servers& instances) {
     std::size_t i = 0;
-    while (!instances[i].has("{x}:line")) {
+    while (!instances[i].has("{x}:colock:queue")) {
         ++i;
     }
     return i;
@@ -190,8 +191,12 @@ BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
         co_await s.hold();
         std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
         co_await stand_in_line(s, line);
+        const stopwatch left;
         co_await line[1].give_up();
         co_await s.line_is(2);
+        co_await async_wait_until([&] {  // the last has tried, or it would beside the first
+            return (line[2].attempts() == 2 || left.elapsed() >= 1s) && idle(line[2].locks);
+        });
         const stopwatch waited;
         co_await s.held.release();
         co_await async_wait_until([&] { return line[0].granted(); });
@@ -345,6 +350,101 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_keep_lists_it_polls) {
         BOOST_TEST(executed(one[0], "rpush") == 0U);
         co_await held.release();
         co_await async_wait_until([&] { return waiting.granted.valid(); });
+    }());
+}
+
+/// A key that belongs to an application.
+struct foreign_key {
+    std::string name;
+    std::vector<std::string> writing;
+    std::vector<std::string> reading;
+};
+
+std::vector<foreign_key> foreign_keys() {
+    std::vector<foreign_key> result;
+    for (const std::string name : {"{x}:colock:queue", "{x}:line", "x:line"}) {
+        const std::vector<std::string> range{"LRANGE", name, "0", "-1"};
+        result.push_back({name, {"RPUSH", name, "1", "job:7", "2"}, range});
+        result.push_back({name, {"RPUSH", name, "1", "2"}, range});
+        result.push_back({name, {"SET", name, "text"}, {"GET", name}});
+        result.push_back({name, {"SADD", name, "member"}, {"SMEMBERS", name}});
+    }
+    return result;
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_an_application_are_left_alone) {
+    for (const foreign_key& key : foreign_keys()) {
+        BOOST_TEST_CONTEXT(key.writing.front() << ' ' << key.name) {
+            run_test([&]() -> asio::awaitable<void> {
+                scene s(co_await asio::this_coro::executor);
+                for (const redis_server& server : s.instances) {
+                    server.command(key.writing);
+                }
+                const auto before = s.instances[0].command(key.reading);
+                co_await s.hold();
+                std::array<waiter, 2> both{waiter(s), waiter(s)};
+                for (waiter& one : both) {
+                    co_await one.start();
+                    co_await async_wait_until(
+                        [&] { return one.attempts() != 0 && idle(one.locks); });
+                }
+                // The waiters have joined again by then.
+                const stopwatch waiting;
+                co_await async_wait_until([&] { return waiting.elapsed() > 300ms; });
+                co_await s.held.release();
+                co_await both_get_it(both);
+                for (waiter& one : both) {
+                    co_await one.locks.close();
+                }
+                for (const redis_server& server : s.instances) {
+                    BOOST_TEST((server.command(key.reading) == before));
+                    BOOST_TEST(!pttl(server, key.name).has_value());
+                }
+            }());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(names_that_differ_in_their_braces_have_queues_of_their_own) {
+    run_test([]() -> asio::awaitable<void> {
+        servers one(1);  // which is the queue keeper of both
+        const auto executor = co_await asio::this_coro::executor;
+        client holding(executor, one.config());
+        client plain(executor, one.config());
+        client braced(executor, one.config());
+        for (const client* each : {&holding, &plain, &braced}) {
+            co_await all_ready(*each);
+        }
+        const mutex other(holding, "z", patient());
+        const mutex tagged(holding, "{z}", patient());
+        constexpr int handovers = 10;
+        milliseconds waited{};
+        for (int i = 0; i != handovers; ++i) {
+            lease held = co_await other.acquire();
+            lease held_too = co_await tagged.acquire();
+            const std::size_t joined = executed(one[0], "rpush");
+            const auto queued = [&](std::size_t more, const client& who) -> asio::awaitable<void> {
+                co_await async_wait_until(
+                    [&, more] { return executed(one[0], "rpush") >= joined + more && idle(who); });
+            };
+            pending_acquire first;
+            first.start(mutex(plain, "z", patient()));
+            co_await queued(1, plain);
+            pending_acquire second;
+            second.start(mutex(braced, "{z}", patient()));
+            co_await queued(2, braced);
+            const stopwatch handover;
+            co_await held_too.release();
+            co_await async_wait_until([&] { return second.granted.valid(); });
+            waited += handover.elapsed();
+            BOOST_TEST(!first.granted.valid());
+            co_await second.granted.release();
+            co_await held.release();
+            co_await async_wait_until([&] { return first.granted.valid(); });
+            co_await first.granted.release();
+        }
+        // Behind another lock's waiter each would take a quarter of a second.
+        BOOST_TEST(waited.count() < handovers * 125);
     }());
 }
 

@@ -166,53 +166,37 @@ BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
 BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
     const std::string week = "604800000";
     core::command c = make(verb::acquire_fenced, "key", "token", 10'000ms);
-    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
-                                                 "token", "10000", "0", week, "0"}));
+    BOOST_TEST(fresh_payload_of({c}) ==
+               command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
+                        "0", week, "0"}));
     c.spare_fences = 64;
-    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
-                                                 "token", "10000", "0", week, "64"}));
+    BOOST_TEST(fresh_payload_of({c}) ==
+               command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
+                        "0", week, "64"}));
     c.spare_fences = 0;
     c.fence = core::fence_limit - 1;
-    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "fence-sha", "2", "key", "{key}:fence",
-                                                 "token", "10000", "9007199254740991", week, "0"}));
+    BOOST_TEST(fresh_payload_of({c}) ==
+               command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
+                        "9007199254740991", week, "0"}));
     c.verb = verb::raise_fence;
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
-               command({"EVAL", scripts::fence, "2", "key", "{key}:fence", "token", "0",
+               command({"EVAL", scripts::fence, "2", "key", "{key}:colock:fence", "token", "0",
                         "9007199254740991", week, "0"}));
 }
 
-BOOST_AUTO_TEST_CASE(lines_with_their_tickets) {
+BOOST_AUTO_TEST_CASE(queues_with_their_tickets) {
     core::command c = make(verb::join_line, "key", "", 1000ms);
     c.fence = 42;
-    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "join-sha", "2", "{key}:line",
-                                                 "{key}:line:42", "42", "1000", "{key}:line:"}));
-    BOOST_TEST(ticket_key("key", 42) == "{key}:line:42");
-    c.verb = verb::leave_line;
     BOOST_TEST(fresh_payload_of({c}) ==
-               command({"EVALSHA", "leave-sha", "2", "{key}:line", "{key}:line:42", "42"}));
+               command({"EVALSHA", "join-sha", "2", "{key}:colock:queue", "{key}:colock:ticket:42",
+                        "42", "1000", "{key}:colock:ticket:"}));
+    BOOST_TEST(ticket_key("key", 42) == "{key}:colock:ticket:42");
+    c.verb = verb::leave_line;
+    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "leave-sha", "2", "{key}:colock:queue",
+                                                 "{key}:colock:ticket:42", "42"}));
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
-               command({"EVAL", scripts::leave, "2", "{key}:line", "{key}:line:42", "42"}));
-}
-
-BOOST_AUTO_TEST_CASE(counters_that_are_in_the_slot_of_their_key) {
-    // What Redis Cluster hashes: what is between the first brace and the next that closes it, or all.
-    const auto hashed = [](const std::string& key) {
-        const auto open = key.find('{');
-        const auto close = open == std::string::npos ? open : key.find('}', open);
-        return close == std::string::npos || close == open + 1
-                   ? key
-                   : key.substr(open + 1, close - open - 1);
-    };
-    for (const std::string key :
-         {"k", "{k", "{", "a{b}c", "{b}", "a{b", "{{b}}", "{a}{b}", "user:{42}:cart", " "}) {
-        BOOST_TEST_CONTEXT(key) {
-            BOOST_TEST(hashed(fence_key(key)) == hashed(key));
-            BOOST_TEST(fence_key(key) != key);
-            BOOST_TEST(fence_key(key).ends_with(":fence"));
-        }
-    }
-    BOOST_TEST(fence_key("like:42") == "{like:42}:fence");
-    BOOST_TEST(fence_key("like:{42}") == "like:{42}:fence");
+               command({"EVAL", scripts::leave, "2", "{key}:colock:queue", "{key}:colock:ticket:42",
+                        "42"}));
 }
 
 BOOST_AUTO_TEST_CASE(the_script_in_full_when_the_server_has_forgotten_it) {

@@ -244,14 +244,15 @@ void write_fence(const core::command& command, const dialect& dialect, script_fo
 
 void write_line(const core::command& command, const dialect& dialect, script_form form,
                 command_writer& to) {
-    const std::string line = line_key(command.key);
+    const std::string queue = queue_key(command.key);
     const std::string ticket = ticket_key(command.key, command.fence);
     const number own(static_cast<long long>(command.fence));
     if (command.verb == core::verb::join_line) {
-        write_script<"2">(scripts::join, dialect.join_digest, form, to, line, ticket, own.text(),
-                          number(command.ttl.count()).text(), line + ':');
+        write_script<"2">(scripts::join, dialect.join_digest, form, to, queue, ticket, own.text(),
+                          number(command.ttl.count()).text(), ticket_prefix(command.key));
     } else {
-        write_script<"2">(scripts::leave, dialect.leave_digest, form, to, line, ticket, own.text());
+        write_script<"2">(scripts::leave, dialect.leave_digest, form, to, queue, ticket,
+                          own.text());
     }
 }
 

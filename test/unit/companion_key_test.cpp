@@ -1,0 +1,126 @@
+// The names of our own keys: no two are the same, and each is in the slot of its lock's key.
+
+#include "instance/companion_key.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::instance {
+namespace {
+
+/// CRC-16/XMODEM, as Redis Cluster uses it.
+std::uint16_t crc16(std::string_view text) {
+    std::uint16_t crc = 0;
+    for (const char c : text) {
+        crc = static_cast<std::uint16_t>(crc ^ static_cast<unsigned char>(c) << 8U);
+        for (int bit = 0; bit != 8; ++bit) {
+            const bool carry = (crc & 0x8000U) != 0;
+            crc = static_cast<std::uint16_t>(crc << 1U ^ (carry ? 0x1021U : 0U));
+        }
+    }
+    return crc;
+}
+
+/// What the cluster hashes: what is between the first brace and the next that closes it, if there is
+/// anything, or else the whole key.
+std::string_view hashed_part(std::string_view key) {
+    const std::size_t open = key.find('{');
+    const std::size_t close = open == std::string_view::npos ? open : key.find('}', open);
+    return close == std::string_view::npos || close == open + 1
+               ? key
+               : key.substr(open + 1, close - open - 1);
+}
+
+std::uint16_t slot_of(std::string_view key) {
+    return crc16(hashed_part(key)) % 16384;
+}
+
+/// Every name that belongs to a key, with its role.
+std::vector<std::pair<std::string, std::string>> names_of(std::string_view key) {
+    return {{"fence", fence_key(key)},
+            {"queue", queue_key(key)},
+            {"ticket 1", ticket_key(key, 1)},
+            {"ticket 12", ticket_key(key, 12)}};
+}
+
+/// All texts of up to `length` of these pieces.
+std::vector<std::string> texts_of(const std::vector<std::string>& pieces, std::size_t length) {
+    std::vector<std::string> result{""};
+    for (std::size_t begin = 0; length != 0; --length) {
+        const std::size_t end = result.size();
+        for (; begin != end; ++begin) {
+            for (const std::string& piece : pieces) {
+                result.push_back(result[begin] + piece);
+            }
+        }
+    }
+    return result;
+}
+
+BOOST_AUTO_TEST_SUITE(companion_key_test)
+
+BOOST_AUTO_TEST_CASE(the_slots_are_those_of_a_cluster) {
+    BOOST_TEST(crc16("123456789") == 0x31C3U);  // from the cluster specification
+    BOOST_TEST(slot_of("foo") == 12182U);
+    BOOST_TEST(slot_of("{foo}.bar") == 12182U);
+}
+
+BOOST_AUTO_TEST_CASE(names) {
+    BOOST_TEST(fence_key("like:42") == "{like:42}:colock:fence");
+    BOOST_TEST(fence_key("like:{42}") == "like:{42}:colock::fence");
+    BOOST_TEST(queue_key("z") == "{z}:colock:queue");
+    BOOST_TEST(queue_key("{z}") == "{z}:colock::queue");
+    BOOST_TEST(ticket_key("z", 42) == "{z}:colock:ticket:42");
+    BOOST_TEST(ticket_key("{z}", 42) == "{z}:colock::ticket:42");
+    BOOST_TEST(ticket_key("z", 42) == ticket_prefix("z") + "42");
+}
+
+BOOST_AUTO_TEST_CASE(they_are_in_the_slot_of_their_key) {
+    for (const std::string& key : texts_of({"{", "}", "a", ":colock:", "queue"}, 5)) {
+        const bool braces_without_a_tag =
+            key.find('}') != std::string::npos && hashed_part(key) == key;
+        if (key.empty() || braces_without_a_tag) {
+            continue;
+        }
+        for (const auto& [role, name] : names_of(key)) {
+            BOOST_TEST(slot_of(name) == slot_of(key), name << " is not in the slot of " << key);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(no_two_keys_share_a_name) {
+    std::map<std::string, std::string> owners;
+    for (const std::string& key :
+         texts_of({"{", "}", "a", ":", ":colock:", "fence", "queue", "ticket:", "1"}, 5)) {
+        for (const auto& [role, name] : names_of(key)) {
+            const std::string owner = role + " of " + key;
+            const auto [found, added] = owners.try_emplace(name, owner);
+            if (!added) {
+                BOOST_ERROR(name << " is the " << owner << " and the " << found->second);
+            }
+        }
+    }
+}
+
+// A lock may be named as one of our keys; but not by chance.
+BOOST_AUTO_TEST_CASE(every_name_shows_whose_it_is) {
+    for (const std::string key :
+         {"k", "{k}", "line", "k:line", "k:fence", "{k}:queue", "}", "{}"}) {
+        for (const auto& [role, name] : names_of(key)) {
+            BOOST_TEST(name.find(":colock:") != std::string::npos);
+            BOOST_TEST(name != key);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance

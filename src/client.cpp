@@ -37,7 +37,7 @@ bool can_restart(const std::string& instance) {
 engine::instance_list make_instances(const config& c, const boost::asio::any_io_executor& executor,
                                      instance::instance_observer& observer) {
     instance::redis::redis_settings settings;
-    settings.connection = {c.connect_timeout, c.silence_timeout};
+    settings.connection = {c.connect_timeout, c.silence_timeout, c.max_reply_size};
     settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
     settings.max_in_flight = c.max_in_flight;
     settings.stall_timeout = 2 * c.instance_timeout;

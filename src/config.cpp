@@ -82,6 +82,8 @@ void check(const config& c, const field_namer& name,
            const std::function<std::string(std::size_t)>& item_name) {
     constexpr std::size_t most_in_flight = std::size_t{1} << 24U;
     constexpr double most_drift = 0.5;
+    constexpr std::size_t least_reply_size = std::size_t{1} << 17U;  // the longest name, twice
+    constexpr std::size_t most_reply_size = std::size_t{1} << 30U;
 
     check_instances(c.instances, name, item_name);
     for (const duration_field& field : duration_fields()) {
@@ -99,6 +101,11 @@ void check(const config& c, const field_namer& name,
     if (c.max_in_flight < 1 || c.max_in_flight > most_in_flight) {
         throw config_error(name("max_in_flight"), std::to_string(c.max_in_flight),
                            "1 to " + std::to_string(most_in_flight));
+    }
+    if (c.max_reply_size < least_reply_size || c.max_reply_size > most_reply_size) {
+        throw config_error(
+            name("max_reply_size"), std::to_string(c.max_reply_size),
+            std::to_string(least_reply_size) + " to " + std::to_string(most_reply_size));
     }
 }
 
@@ -144,6 +151,11 @@ private:
                 fail(pointer, value, "a whole number from 1");
             }
             target_.max_in_flight = value.get<std::size_t>();
+        } else if (key == "max_reply_size") {
+            if (!value.is_number_unsigned()) {
+                fail(pointer, value, "a whole number of bytes");
+            }
+            target_.max_reply_size = value.get<std::size_t>();
         } else if (key == "thread_safe") {
             if (!value.is_boolean()) {
                 fail(pointer, value, "true or false");
@@ -183,7 +195,8 @@ private:
     }
 
     static std::string known_members() {
-        std::string result = "instances, key_prefix, drift_factor, max_in_flight, thread_safe";
+        std::string result =
+            "instances, key_prefix, drift_factor, max_in_flight, max_reply_size, thread_safe";
         for (const duration_field& field : duration_fields()) {
             result += ", " + std::string(field.name) + "_ms";
         }

@@ -37,8 +37,10 @@ struct config {
     /// Allowed: 1 ms to 5 min.
     std::chrono::milliseconds connect_timeout{1000};
 
-    /// A connection on which nothing was heard for this long is closed and made anew. Idle ones are
-    /// kept alive by pings at half of this interval. Allowed: 10 ms to 1 h.
+    /// A connection on which nothing was heard for this long is closed and made anew; so is one with a
+    /// command that was not answered for this long, whatever else is heard (a quarter more where the event
+    /// loop was blocked meanwhile). Idle ones are kept alive by pings at half of this interval.
+    /// Allowed: 10 ms to 1 h.
     std::chrono::milliseconds silence_timeout{2000};
 
     /// First and longest wait between two tries to connect (doubling, jittered).
@@ -73,6 +75,12 @@ struct config {
     /// Commands in flight to one instance; one more fails at once, and is not sent. Allowed: 1 to
     /// 16,777,216.
     std::size_t max_in_flight = 65536;
+
+    /// The size of the longest reply that is read from an instance, in bytes; a connection with a longer one
+    /// ends, and its `instance_info::reason` says so. It bounds the memory that a faulty server can take.
+    /// Replies are short (the longest is that to `INFO server`, or has a key's name). Allowed: 131,072 to
+    /// 1,073,741,824.
+    std::size_t max_reply_size = std::size_t{16} << 20U;
 
     /// Adds a strand: then any thread may start any operation, emit any cancellation and destroy
     /// any lease. Otherwise all that must happen on the client's executor, one thread at a time.

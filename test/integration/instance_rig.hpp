@@ -131,6 +131,9 @@ public:
     /// Called with each vote, after it is noted.
     std::function<void(instance::command_tag)> after_vote;
 
+    /// Called each time when there is nothing left to do but to give the instance its batch.
+    std::function<void()> before_send;
+
     /// The keys of which the server has told that they changed; "*" for all.
     std::vector<std::string> changed;
 
@@ -171,6 +174,9 @@ public:
     void flush() {
         const auto batch = turn_.end();
         wants_to_send_ = false;
+        if (before_send) {
+            before_send();
+        }
         instance_->send(batch, std::chrono::steady_clock::now());
     }
 

@@ -384,6 +384,21 @@ BOOST_AUTO_TEST_CASE(max_in_flight) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(max_reply_size) {
+    config c = with_memory();
+    for (const std::size_t allowed : {std::size_t{131072}, std::size_t{1073741824}}) {
+        c.max_reply_size = allowed;
+        BOOST_CHECK_NO_THROW(c.validate());
+    }
+    for (const std::size_t refused :
+         {std::size_t{0}, std::size_t{131071}, std::size_t{1073741825}}) {
+        c.max_reply_size = refused;
+        const config_error e = error_of([&] { c.validate(); });
+        BOOST_TEST(std::string(e.what()) == "max_reply_size: " + std::to_string(refused) +
+                                                " is not allowed; expected 131072 to 1073741824");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_client_refuses_what_validate_refuses) {
     boost::asio::io_context context;
     BOOST_CHECK_THROW(colock::client(context, config()), config_error);
@@ -403,7 +418,7 @@ BOOST_AUTO_TEST_CASE(all_members) {
         "instance_timeout_ms": 1, "connect_timeout_ms": 2, "silence_timeout_ms": 30,
         "reconnect_initial_ms": 4, "reconnect_maximum_ms": 5,
         "drift_factor": 0.25, "drift_minimum_ms": 6,
-        "max_in_flight": 7, "thread_safe": true, "close_timeout_ms": 8, "restart_quarantine_ms": 9
+        "max_in_flight": 7, "max_reply_size": 200000, "thread_safe": true, "close_timeout_ms": 8, "restart_quarantine_ms": 9
     })");
     const std::vector<std::string> expected{"memory://a", "redis://h:1"};
     BOOST_TEST(c.instances == expected, boost::test_tools::per_element());
@@ -416,6 +431,7 @@ BOOST_AUTO_TEST_CASE(all_members) {
     BOOST_TEST(c.drift_factor == 0.25);
     BOOST_TEST(c.drift_minimum.count() == 6);
     BOOST_TEST(c.max_in_flight == 7U);
+    BOOST_TEST(c.max_reply_size == 200000U);
     BOOST_TEST(c.thread_safe);
     BOOST_TEST(c.close_timeout.count() == 8);
     BOOST_TEST((c.restart_quarantine == std::chrono::milliseconds(9)));
@@ -433,6 +449,7 @@ BOOST_AUTO_TEST_CASE(defaults) {
     BOOST_TEST(c.drift_factor == d.drift_factor);
     BOOST_TEST((c.drift_minimum == d.drift_minimum));
     BOOST_TEST(c.max_in_flight == d.max_in_flight);
+    BOOST_TEST(c.max_reply_size == 16U * 1024 * 1024);
     BOOST_TEST(c.thread_safe == d.thread_safe);
     BOOST_TEST((c.close_timeout == d.close_timeout));
     BOOST_TEST(!c.restart_quarantine.has_value());
@@ -495,6 +512,9 @@ const std::vector<bad_json> bad_texts{
     {with(R"("max_in_flight": 1.5)"), "/max_in_flight", "1.5 is not allowed"},
     {with(R"("max_in_flight": 0)"), "/max_in_flight", "0 is not allowed; expected 1 to 16777216"},
     {with(R"("max_in_flight": 18446744073709551616)"), "/max_in_flight", "is not allowed"},
+    {with(R"("max_reply_size": "1 MiB")"), "/max_reply_size", "expected a whole number of bytes"},
+    {with(R"("max_reply_size": 1)"), "/max_reply_size",
+     "1 is not allowed; expected 131072 to 1073741824"},
     {with(R"("thread_safe": 1)"), "/thread_safe", "1 is not allowed; expected true or false"},
     {with(R"("thread_safe": "true")"), "/thread_safe", "expected true or false"},
     {with(R"("reconnect_initial_ms": 501)"), "/reconnect_initial_ms", "501 ms is not allowed"},

@@ -1,5 +1,6 @@
 #include "instance/redis/connection.hpp"
 
+#include "instance/clock.hpp"
 #include "instance/redis/decode.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -14,6 +15,8 @@
 #include <boost/redis/logger.hpp>
 #include <boost/version.hpp>
 
+#include <algorithm>
+#include <new>
 #include <utility>
 
 static_assert(
@@ -27,18 +30,25 @@ namespace resp3 = boost::redis::resp3;
 using boost::redis::any_adapter;
 using boost::system::error_code;
 
+/// An adapter that fails with this ends the connection before anything else is read.
+const error_code stop_reading = asio::error::connection_aborted;
+
 /// Hears what the server tells unasked: of keys that have changed (`invalidate`, and their names, or null
-/// for all keys). Swallows all else; and never fails, as Boost.Redis's own adapters do on an error among
-/// pushes, since a failing adapter costs the connection.
+/// for all keys). Ignores other pushes. Boost.Redis also gives it a reply that no command waits for: then
+/// replies and commands are out of step, and the connection ends.
 class push_adapter {
 public:
     explicit push_adapter(connection& source) : source_(&source) {}
 
     void on_init() {}
     void on_done() {}
-    void on_node(const resp3::node_view& node, error_code& /*failure*/) {
+    void on_node(const resp3::node_view& node, error_code& failure) {
         switch (node.depth) {
             case 0:
+                if (node.data_type != resp3::type::push) {
+                    source_->give_up("it sent a reply that no command waits for");
+                    failure = stop_reading;
+                }
                 about_keys_ = false;
                 break;
             case 1:
@@ -187,7 +197,8 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
                        const connection_settings& settings)
     : to_(to),
       settings_(settings),
-      ended_signal_(executor, asio::steady_timer::time_point::max()) {}
+      ended_signal_(executor, asio::steady_timer::time_point::max()),
+      watch_timer_(executor) {}
 
 asio::awaitable<std::string> connection::serve(std::string numeric_host,
                                                std::shared_ptr<connection_owner> owner) {
@@ -221,16 +232,93 @@ void connection::run(const std::string& numeric_host) {
     // A ping after one interval without writing; the end after two without reading.
     config_.health_check_interval = settings_.silence_timeout / 2;
     config_.reconnect_wait_interval = std::chrono::seconds::zero();  // never; run ends instead
+    config_.max_read_size = settings_.max_reply_size;
     start_run(config_);
     start_receive();
+    watch();
+}
+
+/// Boost.Redis ends a connection on which nothing is heard. But one that is out of step can be heard, and
+/// so can one that sends nothing but pushes: hence this look at the oldest command, every now and then.
+void connection::watch() {
+    const core::time_point now = clock::now();
+    core::time_point next = now + settings_.silence_timeout / 4;
+    if (const core::time_point since = waiting_since(); since != core::never) {
+        const core::time_point end = since + settings_.silence_timeout;
+        next = end > now ? std::min(next, end) : next;
+    }
+    watch_due_ = next;
+    watch_timer_.expires_after(next - now);
+    watch_timer_.async_wait([self = shared_from_this()](const error_code& cancelled) {
+        if (!cancelled && !self->ended_) {
+            self->check();
+        }
+    });
+}
+
+void connection::check() {
+    const core::time_point now = clock::now();
+    const bool was_blocked = now - watch_due_ > settings_.silence_timeout / 4;
+    if (was_blocked) {
+        blocked_for_ = now - watch_due_;
+        blocked_until_ = now;
+    }
+    const core::time_point since = waiting_since();
+    if (since == core::never || now - since < settings_.silence_timeout) {
+        suspect_ = core::never;
+    } else if (was_blocked && suspect_ != since) {
+        suspect_ = since;  // the answer may have come meanwhile, and is read before the next look
+    } else {
+        give_up("a command was not answered within " +
+                std::to_string(settings_.silence_timeout.count()) + " ms (silence_timeout)" +
+                blocked_note());
+        close();
+        return;
+    }
+    watch();
+}
+
+/// For the reason of a timeout: our own fault, or not.
+std::string connection::blocked_note() const {
+    using std::chrono::milliseconds;
+    if (blocked_until_ == core::time_point::min() ||
+        clock::now() - blocked_until_ > settings_.silence_timeout) {
+        return {};
+    }
+    return "; the event loop was blocked for " +
+           std::to_string(std::chrono::duration_cast<milliseconds>(blocked_for_).count()) + " ms";
+}
+
+/// Nothing is to be trusted any more that comes from it. Whoever calls this ends the connection, too.
+void connection::give_up(const std::string& reason) {
+    if (end_reason_.empty()) {
+        end_reason_ = reason;
+        owner_->on_ended(reason);
+    }
+}
+
+std::string connection::reason_for(const error_code& failure) const {
+    using boost::redis::error;
+    if (failure == error::pong_timeout) {
+        return "nothing heard from it for too long" + blocked_note();
+    }
+    if (failure == error::exceeds_maximum_read_buffer_size) {
+        return "a reply is larger than " + std::to_string(settings_.max_reply_size) +
+               " bytes (max_reply_size)";
+    }
+    const bool is_timeout = failure == error::connect_timeout ||
+                            failure == error::ssl_handshake_timeout ||
+                            failure == error::write_timeout;
+    return failure.message() + (is_timeout ? blocked_note() : std::string());
 }
 
 void connection::on_run_ended(const error_code& failure) {
     ended_ = true;
-    end_reason_ = failure == boost::redis::error::pong_timeout
-                      ? "nothing heard from it for too long"
-                      : failure.message();
+    if (end_reason_.empty()) {
+        end_reason_ = reason_for(failure);
+    }
     owner_->on_ended(end_reason_);
+    watch_timer_.cancel();
     cancel(boost::redis::operation::exec);
     cancel(boost::redis::operation::receive);
     ended_signal_.cancel();
@@ -260,12 +348,13 @@ asio::awaitable<std::string> connection::pass_probe() {
     const auto timeout = 3 * settings_.connect_timeout;
     const error_code failure =
         co_await ask(questions.request(), any_adapter(std::move(replies)), timeout);
-    if (ended_) {
+    if (!end_reason_.empty()) {
         co_return end_reason_;
     }
     if (failure) {
-        co_return failure == asio::error::operation_aborted ? "the probe was not answered in time"
-                                                            : failure.message();
+        co_return failure == asio::error::operation_aborted
+            ? "the probe was not answered in time" + blocked_note()
+            : failure.message();
     }
     if (const auto objection = questions.objection()) {
         co_return *objection;
@@ -275,21 +364,34 @@ asio::awaitable<std::string> connection::pass_probe() {
 }
 
 void connection::execute(sent_batch commands, core::time_point now) {
-    sent_at_.push_back(now);
+    std::unique_ptr<sent_batch> owned;
     if (spares_.empty()) {
-        spares_.push_back(std::make_unique<sent_batch>());
+        owned = std::make_unique<sent_batch>();
+    } else {
+        owned = std::move(spares_.back());
+        spares_.pop_back();
     }
-    std::unique_ptr<sent_batch> owned = std::move(spares_.back());
-    spares_.pop_back();
     *owned = std::move(commands);
     sent_batch& sent = *owned;
     any_adapter::impl_t replies = [this, &sent](any_adapter::parse_event event,
-                                                const resp3::node_view& node, error_code&) {
-        if (event == any_adapter::parse_event::node && node.depth == 0) {
+                                                const resp3::node_view& node, error_code& failure) {
+        if (event == any_adapter::parse_event::node && node.depth == 0 && end_reason_.empty()) {
             on_reply(sent, node);
         }
+        if (!end_reason_.empty()) {
+            failure = stop_reading;
+        }
     };
-    start_execute(std::move(owned), any_adapter(std::move(replies)));
+    sent_at_.push_back(now);
+    const encoder::request_pointer request = sent.request;
+    try {
+        start_execute(std::move(owned), any_adapter(std::move(replies)));
+    } catch (...) {  // nobody knows how far it has come
+        last_request_ = request;
+        close();
+        give_up("out of memory");
+        throw;
+    }
 }
 
 void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
@@ -317,12 +419,12 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
         if (is_error(root)) {
             owner_->on_refused(*answered, is_refused_for_good(root));
         } else {
-            owner_->on_vote(*answered, decode_native_delete(root), sent.soon());
+            vote_on(*answered, decode_native_delete(root), sent.soon());
         }
     } else if (!is_in_full(sent.form) && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered, false);
     } else {
-        owner_->on_vote(*answered, decode(verb, root), sent.soon());
+        vote_on(*answered, decode(verb, root), sent.soon());
     }
 }
 
@@ -336,8 +438,17 @@ void connection::on_reply_to_many(sent_batch& sent, std::size_t count,
         } else if (is_error(root)) {
             owner_->on_refused(answered, is_refused_for_good(root));
         } else {
-            owner_->on_vote(answered, decode_release_of(i, count, root), sent.soon());
+            vote_on(answered, decode_release_of(i, count, root), sent.soon());
         }
+    }
+}
+
+/// A reply that is no answer to its command is that to another one, perhaps.
+void connection::vote_on(const submission& answered, const core::vote& vote,
+                         const submission* soon) {
+    owner_->on_vote(answered, vote, soon);
+    if (vote.reason == core::failure::unexpected_reply) {
+        give_up("it sent a reply that is no answer to the command");
     }
 }
 
@@ -346,14 +457,18 @@ void connection::on_executed(std::unique_ptr<sent_batch> sent, const error_code&
     std::shared_ptr<const std::string> reason;
     while (const submission* const unanswered = sent->next()) {
         if (!reason) {
-            reason = std::make_shared<const std::string>(ended_ ? end_reason_ : failure.message());
+            reason = std::make_shared<const std::string>(end_reason_.empty() ? reason_for(failure)
+                                                                             : end_reason_);
         }
         sent->advance();
         owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
                         nullptr);
     }
     *sent = sent_batch();
-    spares_.push_back(std::move(sent));
+    try {
+        spares_.push_back(std::move(sent));
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): then there is one less
+    }
 }
 
 void connection::close() {

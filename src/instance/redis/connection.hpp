@@ -18,6 +18,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <string>
@@ -29,6 +30,7 @@ namespace colock::instance::redis {
 struct connection_settings {
     std::chrono::milliseconds connect_timeout{};
     std::chrono::milliseconds silence_timeout{};
+    std::size_t max_reply_size = std::size_t{16} << 20U;
 };
 
 /// Who owns a connection, and hears what becomes of it.
@@ -78,7 +80,8 @@ public:
     boost::asio::awaitable<std::string> serve(std::string numeric_host,
                                               std::shared_ptr<connection_owner> owner);
 
-    /// Sends a batch. Each of its commands gets its vote.
+    /// Sends a batch. Each of its commands gets its vote. Throws `std::bad_alloc`: then none of them does,
+    /// though they may have been sent.
     void execute(sent_batch commands, core::time_point now);
 
     /// Since when the oldest batch that is not fully answered waits for its replies; `core::never`
@@ -119,8 +122,14 @@ private:
 
     void run(const std::string& numeric_host);
     boost::asio::awaitable<std::string> pass_probe();
+    void watch();
+    void check();
+    void give_up(const std::string& reason);
+    [[nodiscard]] std::string reason_for(const boost::system::error_code& failure) const;
+    [[nodiscard]] std::string blocked_note() const;
     friend class push_adapter;
     void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
+    void vote_on(const submission& answered, const core::vote& vote, const submission* soon);
     void on_reply_to_many(sent_batch& sent, std::size_t count,
                           const boost::redis::resp3::node_view& root);
 
@@ -131,9 +140,15 @@ private:
     boost::redis::config config_;
     boost::asio::steady_timer ended_signal_;  // cancelled when the connection has ended
     bool ended_ = false;
-    std::string end_reason_;
-    std::deque<core::time_point> sent_at_;  // of the batches under way; they end in this order
+    std::string end_reason_;  // empty until it is known
+    boost::asio::steady_timer watch_timer_;
+    core::time_point watch_due_;    // when it should fire
+    core::duration blocked_for_{};  // the event loop, at least, when the timer last fired too late
+    core::time_point blocked_until_ = core::time_point::min();
+    core::time_point suspect_ = core::never;  // when a batch was sent that gets some more time
+    std::deque<core::time_point> sent_at_;    // of the batches under way; they end in this order
     std::vector<std::unique_ptr<sent_batch>> spares_;
+    encoder::request_pointer last_request_;  // kept for Boost.Redis, which may know it
 };
 
 /// The TLS settings of an address; throws `boost::system::system_error` if a file cannot be used.

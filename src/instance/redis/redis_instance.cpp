@@ -17,6 +17,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -95,10 +96,9 @@ public:
             if (!all.empty()) {
                 count_in_flight(all.size());
                 sent_ += all.size();
-                const script_form form = usual_form();
-                connection_->execute(
-                    {commands, settings_.encoder->encode_shared(commands, facts_, form), form},
-                    now);
+                execute(commands, usual_form(), now, [&](script_form form) {
+                    return settings_.encoder->encode_shared(commands, facts_, form);
+                });
             }
         } else {
             count_in_flight(static_cast<std::size_t>(std::ranges::count_if(
@@ -140,15 +140,34 @@ private:
                 vote_on(one, core::vote::failed(refusal));
                 continue;
             }
-            if (!admitted) {
-                admitted = std::make_shared<batch>();
+            try {
+                if (!admitted) {
+                    admitted = std::make_shared<batch>();
+                }
+                admitted->submit(one);
+                ++sent_;
+            } catch (const std::bad_alloc&) {
+                vote_on(one, core::vote::failed(core::failure::overloaded));
             }
-            ++sent_;
-            admitted->submit(one);
         }
         if (admitted) {
-            const auto request = settings_.encoder->encode(*admitted, facts_, form);
-            connection_->execute({admitted, request, form}, now);
+            execute(admitted, form, now, [&](script_form as) {
+                return settings_.encoder->encode(*admitted, facts_, as);
+            });
+        }
+    }
+
+    /// Sends a batch whose commands count as sent already. Without the memory for it they have failed, and
+    /// nobody knows whether they were sent.
+    template <typename Encode>
+    void execute(const std::shared_ptr<const batch>& commands, script_form form,
+                 core::time_point now, const Encode& encode) {
+        try {
+            connection_->execute({commands, encode(form), form}, now);
+        } catch (const std::bad_alloc&) {
+            for (const submission& one : commands->submissions()) {
+                on_vote(one, core::vote::failed(core::failure::connection_lost), nullptr);
+            }
         }
     }
 
@@ -302,10 +321,16 @@ private:
     /// In the next turn, with the others of that list.
     void send_again(const submission& command, std::vector<submission>& list) {
         --sent_;
-        if (list.empty() && observer_ != nullptr) {
+        const bool is_first = list.empty();
+        try {
+            list.push_back(command);
+        } catch (const std::bad_alloc&) {
+            vote_on(command, core::vote::failed(core::failure::overloaded));
+            return;
+        }
+        if (is_first && observer_ != nullptr) {
             observer_->on_pending(index_);
         }
-        list.push_back(command);
     }
 
     void on_key_changed(std::string_view key) override {

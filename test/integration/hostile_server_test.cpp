@@ -1,0 +1,285 @@
+// What a server can do to an instance that no healthy one does: say too much, too little, or the wrong thing.
+
+#include "instance_group.hpp"
+#include "instance_rig.hpp"
+#include "support/fake_server.hpp"
+#include "support/redis_server.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace colock::test;
+using namespace std::chrono_literals;
+using colock::core::verb;
+using std::chrono::steady_clock;
+using strings = std::vector<std::string>;
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// Settings with which nothing is noticed by silence.
+colock::instance::redis::redis_settings patient_settings() {
+    auto settings = quick_settings();
+    settings.connection.silence_timeout = 1h;
+    return settings;
+}
+
+colock::instance::redis::redis_settings impatient_settings() {
+    auto settings = quick_settings();
+    settings.connection.silence_timeout = 400ms;
+    return settings;
+}
+
+/// A server that answers this to one command, and to all else as a server does.
+fake_server answering(const std::string& name, fake_reply with) {
+    return fake_server([name, with = std::move(with)](const fake_server::words& command) {
+        return command[0] == name ? with : fake_reply(answer_as_server(command));
+    });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(too_much)
+
+namespace {
+
+constexpr std::size_t limit = std::size_t{1} << 20U;
+constexpr std::size_t piece = 64 * 1024;
+constexpr std::size_t pieces = (std::size_t{1} << 30U) / piece;
+
+/// A gigabyte in all.
+fake_reply endless(const std::string& begin, const std::string& more) {
+    std::string text;
+    while (text.size() < piece) {
+        text += more;
+    }
+    return {begin, text, pieces};
+}
+
+colock::instance::redis::redis_settings limited_settings() {
+    auto settings = patient_settings();
+    settings.connection.max_reply_size = limit;
+    return settings;
+}
+
+void check_too_large(const std::string& command, const fake_reply& reply) {
+    // What the kernels keep for the two sides.
+    constexpr std::size_t on_the_way = std::size_t{32} << 20U;
+    const fake_server server = answering(command, reply);
+    const redis_server other;
+    instance_group all({server.uri(), other.uri()}, limited_settings());
+    all.run_until([&] { return all[1].ready(); });
+    if (command == "SET") {
+        all.run_until([&] { return all[0].ready(); });
+        all.submit(verb::acquire, "k", "ann");
+        BOOST_TEST(all.votes() == strings{"failed: connection lost, granted"},
+                   boost::test_tools::per_element());
+        all.submit(verb::release, "k", "ann");
+        BOOST_TEST(contains(all.votes()[0], ", granted"));
+    }
+    all.run_until([&] { return !all[0].snapshot().reason.empty(); });
+    const std::string reason = all[0].snapshot().reason;
+    BOOST_TEST(contains(reason, "a reply is larger than 1048576 bytes (max_reply_size)"), reason);
+    BOOST_TEST(server.bytes_sent() < (limit + on_the_way) * server.accepted());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_huge_string) {
+    check_too_large("SET", endless("$10000000000\r\n", "x"));
+}
+
+BOOST_AUTO_TEST_CASE(a_line_without_end) {
+    check_too_large("SET", endless("+", "x"));
+}
+
+BOOST_AUTO_TEST_CASE(a_huge_push) {
+    check_too_large("SET", endless(">1000000000\r\n", ":1\r\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_huge_answer_to_the_probe) {
+    check_too_large("HELLO", endless("%1000000000\r\n", ":1\r\n"));
+    check_too_large("INFO", endless("$10000000000\r\n", "x"));
+}
+
+/// Not even its beginning is an answer.
+BOOST_AUTO_TEST_CASE(a_huge_array) {
+    const fake_server server = answering("SET", endless("*1000000000\r\n", ":1\r\n"));
+    instance_rig rig(server.uri(), limited_settings());
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: unexpected reply");
+    BOOST_TEST(contains(rig.run_until_down(), "no answer to the command"));
+}
+
+BOOST_AUTO_TEST_CASE(a_large_reply_within_the_limit) {
+    const fake_server server =
+        answering("INFO", bulk_string("redis_version:7.0.0\r\nuptime_in_seconds:1000\r\nother:" +
+                                      std::string(limit / 2, 'x') + "\r\n"));
+    instance_rig rig(server.uri(), limited_settings());
+    rig.run_until_ready();
+    BOOST_TEST(rig.status().version == "7.0.0");
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(out_of_step)
+
+/// One reply was lost on the way. Something is heard all the while, but the command stays unanswered.
+BOOST_AUTO_TEST_CASE(a_command_that_is_never_answered_ends_the_connection) {
+    std::atomic<bool> silent{false};
+    fake_server server([&silent](const fake_server::words& command) -> std::string {
+        silent = silent || command[0] == "SET";
+        return silent ? "" : answer_as_server(command);
+    });
+    const auto settings = impatient_settings();
+    instance_rig rig(server.uri(), settings);
+    rig.run_until_ready();
+    const auto begin = steady_clock::now();
+    rig.submit(verb::acquire, "k", "ann");
+    auto next_push = begin;
+    rig.run_until([&] {
+        if (steady_clock::now() >= next_push) {
+            server.say(">2\r\n+message\r\n+nothing\r\n");
+            next_push = steady_clock::now() + 20ms;
+        }
+        return !rig.subject().ready();
+    });
+    BOOST_TEST((steady_clock::now() - begin >= settings.connection.silence_timeout));
+    BOOST_TEST(contains(rig.status().reason, "a command was not answered within 400 ms"),
+               rig.status().reason);
+    BOOST_TEST(rig.votes() == strings{"failed: connection lost"}, boost::test_tools::per_element());
+}
+
+/// Each command takes the next one's reply for its own, until a reply does not fit, or none comes.
+BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
+    std::atomic<int> sets{0};
+    const fake_server server([&sets](const fake_server::words& command) -> std::string {
+        if (command[0] == "SET" && sets++ == 0) {
+            return "";
+        }
+        return command[0] == "EVAL" ? ":1\r\n" : answer_as_server(command);
+    });
+    instance_rig rig(server.uri(), impatient_settings());
+    rig.run_until_ready();
+    const std::size_t changes = rig.state_changes();
+    for (int i = 0; i != 3; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    rig.submit(verb::remaining, "k");
+    rig.run_until([&] { return rig.state_changes() != changes; });
+    BOOST_TEST(!rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_that_no_command_waits_for) {
+    fake_server server([](const fake_server::words& command) { return answer_as_server(command); });
+    instance_rig rig(server.uri(), patient_settings());
+    for (const char* reply : {"+OK\r\n", ":1\r\n", "_\r\n", "-ERR no\r\n", "*1\r\n:1\r\n"}) {
+        rig.run_until_ready();
+        const std::size_t changes = rig.state_changes();
+        server.say(reply);
+        rig.run_until([&] { return rig.state_changes() != changes; });
+        BOOST_TEST(contains(rig.status().reason, "a reply that no command waits for"),
+                   rig.status().reason);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(two_replies_to_one_command) {
+    const fake_server server = answering("SET", "+OK\r\n+OK\r\n");
+    instance_rig rig(server.uri(), patient_settings());
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(contains(rig.run_until_down(), "a reply that no command waits for"));
+}
+
+BOOST_AUTO_TEST_CASE(a_reply_that_is_no_answer) {
+    const fake_server server = answering("SET", ":1\r\n");
+    instance_rig rig(server.uri(), patient_settings());
+    rig.run_until_ready();
+    for (int i = 0; i != 3; ++i) {
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == (strings{"failed: unexpected reply", "failed: connection lost",
+                                       "failed: connection lost"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(contains(rig.status().reason, "no answer to the command"), rig.status().reason);
+}
+
+BOOST_AUTO_TEST_CASE(pushes_of_any_kind_do_no_harm) {
+    fake_server server([](const fake_server::words& command) { return answer_as_server(command); });
+    instance_rig rig(server.uri(), patient_settings());
+    rig.run_until_ready();
+    for (const char* push : {">0\r\n", ">1\r\n+x\r\n", ">2\r\n-ERR x\r\n*1\r\n-ERR y\r\n"}) {
+        server.say(push);
+        BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    }
+    BOOST_TEST(rig.status().reason.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// It is not the server's fault that nobody has read its answers.
+BOOST_AUTO_TEST_SUITE(blocked_event_loop)
+
+BOOST_AUTO_TEST_CASE(answers_that_came_meanwhile_are_read_first) {
+    const redis_server server;
+    instance_rig rig(server.uri(), impatient_settings());
+    rig.run_until_ready();
+    const std::size_t changes = rig.state_changes();
+    for (int i = 0; i != 2000; ++i) {  // more than is read at once
+        rig.submit(verb::acquire, std::to_string(i), "ann");
+    }
+    rig.run_until([&] { return rig.voted(0); });
+    for (int i = 0; i != 2000; ++i) {
+        rig.submit(verb::remaining, std::to_string(i));
+    }
+    rig.flush();
+    rig.run_until([&] { return rig.voted(2000); });
+    std::this_thread::sleep_for(1s);
+    for (const std::string& vote : rig.votes()) {
+        BOOST_TEST((vote == "granted" || vote == "denied: another"), vote);
+    }
+    BOOST_TEST(rig.state_changes() == changes);
+    BOOST_TEST(rig.status().reason.empty(), rig.status().reason);
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_by_it_says_so) {
+    const redis_server server;
+    instance_rig rig(server.uri(), impatient_settings());
+    rig.run_until_ready();
+    const std::size_t changes = rig.state_changes();
+    std::this_thread::sleep_for(2s);  // no ping was sent, and so nothing was heard
+    rig.run_until([&] { return rig.state_changes() != changes; });
+    const std::string reason = rig.status().reason;
+    const std::string text = "; the event loop was blocked for ";
+    const auto found = reason.find(text);
+    BOOST_REQUIRE_MESSAGE(found != std::string::npos, reason);
+    const int blocked = std::stoi(reason.substr(found + text.size()));
+    BOOST_TEST(blocked > 1500, reason);
+    BOOST_TEST(contains(reason, " ms"), reason);
+    rig.run_until_ready();
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_is_silent_without_it_is_not_excused) {
+    redis_server server;
+    instance_rig rig(server.uri(), impatient_settings());
+    rig.run_until_ready();
+    server.pause();
+    rig.submit(verb::acquire, "k", "ann");
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(!contains(reason, "blocked"), reason);
+    server.resume();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,13 @@
 
 include_guard(GLOBAL)
 
+# The archive may become part of somebody's shared library, unless whoever builds it has decided otherwise.
+function(colock_position_independent target)
+    if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+endfunction()
+
 function(colock_objects name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
     if(NOT arg_SOURCES)
@@ -15,5 +22,6 @@ function(colock_objects name)
     target_compile_features(${name} PUBLIC cxx_std_20)
     target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
     target_link_libraries(${name} PUBLIC ${arg_LIBRARIES})
+    colock_position_independent(${name})
     colock_warnings(${name})
 endfunction()

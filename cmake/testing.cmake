@@ -68,6 +68,29 @@ function(colock_unoptimized_if_sanitized target)
     endif()
 endfunction()
 
+# colock_path_of(PROGRAM TARGET...): the targets have `extern const char* const path_of_PROGRAM` (namespace colock::test).
+# It is compiled by itself, for a definition with a path in it would keep the sources out of another clone's ccache.
+function(colock_path_of program)
+    set(name path_of_${program})
+    if(NOT TARGET ${name})
+        set(source "${PROJECT_BINARY_DIR}/generated/${name}.cpp")
+        file(
+            GENERATE
+            OUTPUT "${source}"
+            CONTENT "namespace colock::test {
+extern const char* const ${name};
+const char* const ${name} = \"$<TARGET_FILE:${program}>\";
+}
+"
+        )
+        add_library(${name} OBJECT EXCLUDE_FROM_ALL "${source}")
+    endif()
+    foreach(target IN LISTS ARGN)
+        target_link_libraries(${target} PRIVATE ${name})
+        add_dependencies(${target} ${program})
+    endforeach()
+endfunction()
+
 function(colock_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;VALKEY_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
     if(NOT arg_SOURCES)

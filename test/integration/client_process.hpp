@@ -13,6 +13,8 @@
 
 namespace colock::test {
 
+extern const char* const path_of_lock_holder;  // cmake/testing.cmake writes its definition
+
 /// The process of lock_holder.cpp: a client with one lock, which does what it is told.
 class client_process : public child_process {
 public:
@@ -40,7 +42,7 @@ private:
             {"instances", configuration.instances},
             {"instance_timeout_ms", configuration.instance_timeout.count()},
         };
-        return {LOCK_HOLDER, resource, std::to_string(ttl.count()), json.dump(),
+        return {path_of_lock_holder, resource, std::to_string(ttl.count()), json.dump(),
                 fencing ? "fenced" : "plain"};
     }
 };

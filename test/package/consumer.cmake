@@ -19,12 +19,13 @@ endif()
 # Debug: a consumer is about what links, not about speed.
 set(options "-DCMAKE_BUILD_TYPE=Debug" "-DCMAKE_CXX_COMPILER=${COMPILER}")
 list(JOIN prefix_path "\\;" prefix_path)
+string(REPLACE "|" "\\;" launcher "${LAUNCHER}")
 if(TOOLCHAIN)
     list(APPEND options "-DCMAKE_TOOLCHAIN_FILE=${TOOLCHAIN}")
 endif()
 step(
     "configure" "${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}" -B "${BINARY}/build" ${options}
-    "-DCMAKE_PREFIX_PATH=${prefix_path}"
+    "-DCMAKE_PREFIX_PATH=${prefix_path}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}"
 )
 step("build" "${CMAKE_COMMAND}" --build "${BINARY}/build" --parallel 2)
 step("run" "${BINARY}/build/consumer")

@@ -15,7 +15,12 @@
 
 extern char** environ;
 
+namespace colock::test {
+extern const char* const path_of_like_counter_service;  // cmake/testing.cmake writes its definition
+}
+
 namespace like_counter::test {
+using colock::test::path_of_like_counter_service;
 namespace {
 
 void check(int error, const char* what) {
@@ -36,14 +41,14 @@ std::vector<char*> argv_of(std::vector<std::string>& arguments) {
 }  // namespace
 
 service_process::service_process(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), LIKE_COUNTER_SERVICE);
+    arguments.insert(arguments.begin(), path_of_like_counter_service);
     int ends[2];
     check(::pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno, "pipe2");
     output_ = ends[0];
     posix_spawn_file_actions_t actions;
     check(::posix_spawn_file_actions_init(&actions), "posix_spawn_file_actions_init");
     check(::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO), "adddup2");
-    const int failure = ::posix_spawn(&pid_, LIKE_COUNTER_SERVICE, &actions, nullptr,
+    const int failure = ::posix_spawn(&pid_, path_of_like_counter_service, &actions, nullptr,
                                       argv_of(arguments).data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);

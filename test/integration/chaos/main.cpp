@@ -16,6 +16,10 @@
 
 // Locks under faults, for as long as you like. See chaos.sh.
 
+namespace colock::test {
+extern const char* const path_of_chaos_client;  // cmake/testing.cmake writes its definition
+}
+
 namespace {
 
 using namespace colock::chaos;
@@ -60,7 +64,7 @@ int main(int argc, char** argv) {
     };
     soak_options options;
     options.seed = std::random_device{}();
-    options.client = CHAOS_CLIENT;
+    options.client = colock::test::path_of_chaos_client;
     std::string json;
     CLI::App app("colock under random faults");
     app.add_option("--seconds", options.seconds)->check(CLI::Range(1, 86400));

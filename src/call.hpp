@@ -7,14 +7,19 @@
 #include <colock/error.hpp>
 
 #include "core/prefetch.hpp"
+#include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/recycling_allocator.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace colock {
@@ -40,8 +45,16 @@ protected:
           handler_(std::move(handler)),
           engine_(engine) {}
 
-    /// Ends the call.
+    /// Ends the call. What the parent has begun is not for a child to have.
     void complete(error e, Results... results) {
+        if (engine_.is_inherited()) {
+            e = errc::forked;
+        }
+        pass_on(std::move(e), std::move(results)...);
+    }
+
+    /// The same in every process.
+    void pass_on(error e, Results... results) {
         // With a strand of our own, the handler must not run on it.
         const detail::delivery where{engine_.user_executor(), !engine_.thread_safe()};
         std::move(handler_)(where, std::move(e), std::move(results)...);
@@ -51,6 +64,20 @@ private:
     detail::handler<Results...> handler_;
     runtime::engine& engine_;  // whose turn calls us
 };
+
+/// Fails an operation that is not started, since it is for a client that was moved from, or that belongs to a
+/// parent process: `owner` is null or inherited. Does nothing to that.
+template <typename... Results>
+void refuse(const runtime::engine* owner, detail::handler<Results...> handler,
+            std::string_view resource, Results... results) {
+    const boost::asio::any_io_executor executor =
+        owner == nullptr ? boost::asio::any_io_executor(boost::asio::system_executor())
+                         : owner->user_executor();
+    const errc why = owner == nullptr ? errc::client_closed : errc::forked;
+    std::string details = resource.empty() ? std::string() : runtime::describe(resource);
+    std::move(handler)(detail::delivery{executor, false}, error(why, std::move(details)),
+                       std::move(results)...);
+}
 
 /// Makes a `Call`, connects the handler's cancellation slot to it, and starts it.
 template <typename Call, typename... Results, typename... Arguments>

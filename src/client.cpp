@@ -10,6 +10,7 @@
 #include "runtime/engine.hpp"
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 #include <random>
@@ -166,11 +167,14 @@ client::~client() {
 }
 
 client::executor_type client::get_executor() const noexcept {
-    return engine_->user_executor();
+    return executor_of(engine_);
 }
 
 std::vector<instance_info> client::instances() const {
     std::vector<instance_info> result;
+    if (!engine_ || engine_->is_inherited()) {
+        return result;
+    }
     for (instance::status& s : engine_->instance_states()) {
         result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
                           std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
@@ -180,8 +184,11 @@ std::vector<instance_info> client::instances() const {
 }
 
 counters client::counters() const {
-    const runtime::statistics& s = engine_->counts();
     colock::counters result;
+    if (!engine_) {
+        return result;
+    }
+    const runtime::statistics& s = engine_->counts();
     result.attempts = s.attempts;
     result.acquired = s.acquired;
     result.contended = s.contended;
@@ -202,11 +209,17 @@ counters client::counters() const {
 }
 
 client::executor_type client::executor_of(const std::shared_ptr<engine>& owner) noexcept {
-    return owner->user_executor();
+    return owner ? owner->user_executor() : executor_type(boost::asio::system_executor());
 }
 
 void client::start_close(const std::shared_ptr<engine>& owner, detail::handler<> handler) {
-    start_call<close_call>(owner, std::move(handler));
+    if (!owner) {
+        std::move(handler)(detail::delivery{executor_of(owner), false}, {});
+    } else if (owner->is_inherited()) {
+        refuse<>(owner.get(), std::move(handler), {});
+    } else {
+        start_call<close_call>(owner, std::move(handler));
+    }
 }
 
 }  // namespace colock

@@ -31,6 +31,8 @@ public:
                 return "the lock client is closed";
             case errc::not_fenced:
                 return "the lock was made without fencing";
+            case errc::forked:
+                return "the lock client was made before fork(); make a new one in the child";
             case errc::instance_down:
                 return "the lock instance is down";
             case errc::instance_timeout:
@@ -54,6 +56,7 @@ public:
             case errc::no_quorum:
             case errc::too_slow:
             case errc::client_closed:
+            case errc::forked:
             case errc::instance_down:
             case errc::instance_timeout:
             case errc::instance_overloaded:

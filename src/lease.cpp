@@ -23,6 +23,9 @@ error aborted() {
 }
 
 error loss_of(const runtime::lease_state& state, std::uint32_t holder) {
+    if (state.owner()->is_inherited()) {
+        return {errc::forked, runtime::describe(state.resource())};
+    }
     switch (state.loss(holder)) {
         case runtime::loss_reason::none:
             return {};
@@ -101,8 +104,8 @@ public:
         : call(engine, std::move(handler), std::move(state), holder) {}
 
     void deliver() override {
-        complete(result() == runtime::lease_result::ended ? error()
-                                                          : error_of(result(), lease(), holder()));
+        pass_on(result() == runtime::lease_result::ended ? error()
+                                                         : error_of(result(), lease(), holder()));
     }
 };
 
@@ -169,12 +172,14 @@ std::uint64_t lease::fence() const {
 }
 
 lease::time_point lease::valid_until() const noexcept {
-    return held_.state ? instance::clock::to_steady(held_.state->valid_until(held_.holder))
-                       : time_point::min();
+    return held_.state && !held_.state->owner()->is_inherited()
+               ? instance::clock::to_steady(held_.state->valid_until(held_.holder))
+               : time_point::min();
 }
 
 bool lease::valid() const noexcept {
-    return held_.state && instance::clock::now() < held_.state->valid_until(held_.holder);
+    return held_.state && !held_.state->owner()->is_inherited() &&
+           instance::clock::now() < held_.state->valid_until(held_.holder);
 }
 
 error lease::loss() const {
@@ -194,29 +199,33 @@ void lease::check_ttl(std::chrono::milliseconds ttl) const {
 }
 
 void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {
-    if (held.state) {
-        const auto& owner = held.state->owner();
-        start_call<extend_call>(owner, std::move(handler), std::move(held.state), held.holder, ttl);
-    } else {
+    if (!held.state) {
         complete_not_held<>(std::move(handler));
+    } else if (const auto& owner = held.state->owner(); owner->is_inherited()) {
+        refuse<>(owner.get(), std::move(handler), held.state->resource());
+    } else {
+        start_call<extend_call>(owner, std::move(handler), std::move(held.state), held.holder, ttl);
     }
 }
 
 void lease::start_release(holding held, detail::handler<release_result> handler) {
-    if (held.state) {
-        const auto& owner = held.state->owner();
-        start_call<release_call>(owner, std::move(handler), std::move(held.state), held.holder);
-    } else {
+    if (!held.state) {
         complete_not_held<release_result>(std::move(handler), release_result::lost);
+    } else if (const auto& owner = held.state->owner(); owner->is_inherited()) {
+        refuse<release_result>(owner.get(), std::move(handler), held.state->resource(),
+                               release_result::lost);
+    } else {
+        start_call<release_call>(owner, std::move(handler), std::move(held.state), held.holder);
     }
 }
 
 void lease::start_wait_lost(holding held, detail::handler<> handler) {
-    if (held.state) {
-        const auto& owner = held.state->owner();
-        start_call<wait_lost_call>(owner, std::move(handler), std::move(held.state), held.holder);
-    } else {
+    if (!held.state) {
         complete_not_held<>(std::move(handler));
+    } else if (const auto& owner = held.state->owner(); owner->is_inherited()) {
+        refuse<>(owner.get(), std::move(handler), held.state->resource());
+    } else {
+        start_call<wait_lost_call>(owner, std::move(handler), std::move(held.state), held.holder);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <cstddef>
 #include <string>
@@ -97,8 +98,12 @@ std::shared_ptr<const runtime::lock_policy> share(const runtime::lock_policy& po
 std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtime::engine>& owner,
                                                     std::string_view resource,
                                                     const lock_options& options) {
-    const std::string& prefix = owner->settings().key_prefix;
     auto spec = std::make_shared<runtime::lock_spec>();
+    if (!owner) {  // the client was moved from: only the name is needed, for the errors
+        spec->key = resource;
+        return spec;
+    }
+    const std::string& prefix = owner->settings().key_prefix;
     spec->owner = owner;
     spec->policy = share(policy_of(options, *owner));
     spec->key.reserve(prefix.size() + resource.size());
@@ -106,6 +111,22 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtim
     spec->key_hash = runtime::hash_of_key(spec->key);
     spec->prefix_size = prefix.size();
     return spec;
+}
+
+using shared_spec = std::shared_ptr<const runtime::lock_spec>;
+
+/// Null for a mutex that was moved from, or whose client was.
+const runtime::engine* owner_of(const shared_spec& spec) noexcept {
+    return spec ? spec->owner.get() : nullptr;
+}
+
+std::string_view resource_of(const shared_spec& spec) noexcept {
+    return spec ? spec->resource() : std::string_view();
+}
+
+bool can_start(const shared_spec& spec) noexcept {
+    const runtime::engine* const owner = owner_of(spec);
+    return owner != nullptr && !owner->is_inherited();
 }
 
 void check_resource(std::string_view resource) {
@@ -120,25 +141,30 @@ void check_resource(std::string_view resource) {
 mutex::mutex(client& client, std::string_view resource, lock_options options) : options_(options) {
     check_resource(resource);
     options.validate();
-    detail::check_quarantine(options.ttl, client.engine_->settings().longest_ttl);
+    if (client.engine_) {
+        detail::check_quarantine(options.ttl, client.engine_->settings().longest_ttl);
+    }
     spec_ = make_spec(client.engine_, resource, options);
 }
 
 mutex::executor_type mutex::get_executor() const noexcept {
-    return executor_of(*spec_);
+    return executor_of(spec_);
 }
 
 std::string_view mutex::resource() const noexcept {
-    return spec_->resource();
+    return resource_of(spec_);
 }
 
-const mutex::executor_type& mutex::executor_of(const runtime::lock_spec& spec) noexcept {
-    return spec.owner->user_executor();
+const mutex::executor_type& mutex::executor_of(
+    const std::shared_ptr<const runtime::lock_spec>& spec) noexcept {
+    static const executor_type of_none = boost::asio::system_executor();
+    return spec && spec->owner ? spec->owner->user_executor() : of_none;
 }
 
 mutex::executor_type mutex::body_executor() const {
-    return spec_->owner->thread_safe() ? executor_type(boost::asio::make_strand(get_executor()))
-                                       : get_executor();
+    return spec_ && spec_->owner && spec_->owner->thread_safe()
+               ? executor_type(boost::asio::make_strand(get_executor()))
+               : get_executor();
 }
 
 mutex::time_point mutex::deadline_after(duration timeout) noexcept {
@@ -151,12 +177,21 @@ mutex::time_point mutex::deadline_after(duration timeout) noexcept {
 
 void mutex::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
                           detail::handler<lease> handler) {
+    if (!can_start(spec)) {
+        refuse<lease>(owner_of(spec), std::move(handler), resource_of(spec), lease());
+        return;
+    }
     const auto& owner = spec->owner;
     start_call<acquire_call>(owner, std::move(handler), std::move(spec));
 }
 
 void mutex::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec, time_point deadline,
                               detail::handler<std::optional<lease>> handler) {
+    if (!can_start(spec)) {
+        refuse<std::optional<lease>>(owner_of(spec), std::move(handler), resource_of(spec),
+                                     std::nullopt);
+        return;
+    }
     const auto& owner = spec->owner;
     start_call<try_acquire_call>(owner, std::move(handler), std::move(spec),
                                  instance::clock::from_steady(deadline));

@@ -55,6 +55,14 @@ struct instance_info {
 ///
 /// Keeps the executor's context busy until it is closed or destroyed.
 ///
+/// A client that was moved from behaves as a closed one.
+///
+/// A client belongs to the process that made it. In a child, made by `fork`, every operation on it, on its locks
+/// and on its leases fails at once with `forked`, no lease is valid, and destructors send nothing: the parent
+/// goes on with the connections and the locks. A client that is made in the child works. (A child that goes on
+/// with an execution context of its parent has to call the context's `notify_fork` before, as Asio demands, and
+/// the parent too: else the two take each other's events.)
+///
 /// Thread-safety: distinct objects safe; shared objects unsafe unless `config::thread_safe`, which
 /// makes all but construction, destruction and assignment safe.
 class client {
@@ -79,10 +87,12 @@ public:
     /// `config::close_timeout` at most. Never blocks.
     ~client();
 
-    /// The executor on which the client does its work and operations complete by default.
+    /// The executor on which the client does its work and operations complete by default; the system executor
+    /// if it was moved from.
     [[nodiscard]] executor_type get_executor() const noexcept;
 
-    /// The state of each instance, in the order of `config::instances`.
+    /// The state of each instance, in the order of `config::instances`. None if the client was moved from, or
+    /// belongs to a parent process.
     [[nodiscard]] std::vector<instance_info> instances() const;
 
     /// What was done so far.
@@ -93,7 +103,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `no_quorum` if after `config::close_timeout` releases were still unanswered; those
-    ///   locks end with their ttl.
+    ///   locks end with their ttl. `forked` in a child of the process that made the client.
     /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; closing
     ///   goes on.
     /// - Object lifetimes: the client may be moved or destroyed meanwhile.

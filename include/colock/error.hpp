@@ -36,6 +36,9 @@ enum class errc {
     client_closed = 8,
     /// The lease has no fence: its lock was made without `lock_options::fencing`.
     not_fenced = 9,
+    /// The client was made before this process was forked from the one that made it, and only the parent can use
+    /// it. A client that is made in the child works.
+    forked = 10,
     // How a single instance votes, in words that the text of an error uses. No operation ends with one of
     // these: a vote alone decides nothing.
 
@@ -59,7 +62,7 @@ enum class condition {
     contended = 1,
     /// The servers cannot be asked right now: `no_quorum`, `too_slow` and the votes `instance_*`,
     /// `connection_lost`, `server_error`, `unexpected_reply`; or not by this client ever again:
-    /// `client_closed`.
+    /// `client_closed`, `forked`.
     unavailable = 2,
     /// The lease is not ours any more: `lease_lost`, `lease_expired`, `max_hold_exceeded`.
     lost = 3,

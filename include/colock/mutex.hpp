@@ -21,7 +21,7 @@ namespace colock {
 /// An exclusive lock on a name, over a quorum of instances (the Redlock algorithm:
 /// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It is a name and options;
 /// what is held is the `lease`. Not reentrant. Cheap to make and to copy; may outlive its client,
-/// and then fails with `client_closed`.
+/// and then fails with `client_closed`. So does one that was moved from, or made from a client that was.
 ///
 /// Fairness: those of one client are served in the order in which they came, and mostly without asking
 /// a server: see `lock_options::handoff_limit`. So are clients among each other, by a line that one of the
@@ -53,7 +53,8 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: `no_quorum` or `too_slow` after `lock_options::unavailable_timeout` without a
-    ///   quorum of answers; `contended` only with `retry.attempts`; `client_closed`.
+    ///   quorum of answers; `contended` only with `retry.attempts`; `client_closed`; `forked` in a
+    ///   child of the process that made the client.
     /// - Cancellation: terminal, partial, total. Before anything was sent: no effect. After:
     ///   completes at once with `operation_aborted`, and the client takes back in the background
     ///   whatever was or will be granted.
@@ -98,20 +99,20 @@ public:
 private:
     struct initiation {
         using executor_type = mutex::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(*spec); }
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }
         std::shared_ptr<const runtime::lock_spec> spec;
     };
     struct acquire_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(*this->spec));
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
             start_acquire(std::move(this->spec), std::move(to));
         }
     };
     struct try_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, time_point deadline) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(*this->spec));
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
             start_try_acquire(std::move(this->spec), deadline, std::move(to));
         }
     };
@@ -123,7 +124,8 @@ private:
     }
 
     static time_point deadline_after(duration timeout) noexcept;
-    static const executor_type& executor_of(const runtime::lock_spec& spec) noexcept;
+    static const executor_type& executor_of(
+        const std::shared_ptr<const runtime::lock_spec>& spec) noexcept;
     static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
                               detail::handler<lease> handler);
     static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,

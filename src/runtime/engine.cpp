@@ -61,6 +61,17 @@ private:
         }
     }
 
+    /// In a child, before the context runs there, if it is done as Asio asks for.
+    void notify_fork(boost::asio::execution_context::fork_event event) override {
+        if (event == boost::asio::execution_context::fork_child) {
+            for (const auto& known : engines_) {
+                if (const auto e = known.lock()) {
+                    e->end_in_child();
+                }
+            }
+        }
+    }
+
     std::mutex mutex_;
     std::vector<std::weak_ptr<engine>> engines_;
 };
@@ -121,7 +132,7 @@ engine::~engine() = default;
 
 void engine::dispose(engine* e) noexcept {
     std::unique_ptr<engine> owned(e);
-    if (e->settings_.thread_safe && !e->dead()) {
+    if (e->settings_.thread_safe && !e->dead() && !e->is_inherited()) {
         try {
             boost::asio::dispatch(boost::asio::any_io_executor(e->executor_),
                                   [dying = std::move(owned)] {});
@@ -235,6 +246,10 @@ void engine::schedule_turn() {
 }
 
 void engine::turn() {
+    const presence::visit inside(presence_);
+    if (is_inherited()) {
+        end_in_child();
+    }
     recent_time_ = instance::clock::now();
     try {
         deliver_finished();
@@ -315,7 +330,8 @@ void engine::begin_next() {
 
 /// Makes the timer fire when the earliest time has come.
 void engine::arm() {
-    if (timers_.earliest() < armed_for_ && timer_) {
+    // A child may share the file with which Asio waits for timers.
+    if (timers_.earliest() < armed_for_ && timer_ && !is_inherited()) {
         wait_for_timer();
     }
 }
@@ -331,6 +347,11 @@ void engine::wait_for_timer() {
         const auto self = weak.lock();
         if (failure || !self || self->dead()) {
             return;  // armed anew for an earlier time, or gone
+        }
+        const presence::visit inside(self->presence_);
+        if (self->is_inherited()) {
+            self->end_in_child();
+            return;
         }
         self->recent_time_ = instance::clock::now();
         self->armed_for_ = core::time_point::min();  // until all that is due has had its turn
@@ -359,6 +380,13 @@ void engine::close() {
     for_each_lease([](lease_state& one) { one.on_close(); });
     wait(*this, instance::clock::now() + settings_.close_timeout);
     schedule_turn();
+}
+
+void engine::end_in_child() {
+    if (!std::exchange(ended_in_child_, true) && !dead() && !closed_) {
+        close();
+        finish_closing(close_operation::outcome_type::closed);
+    }
 }
 
 void engine::on_time(core::time_point /*now*/) {

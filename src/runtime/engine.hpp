@@ -6,6 +6,7 @@
 #include "core/validity.hpp"
 #include "instance/batch.hpp"
 #include "instance/clock.hpp"
+#include "instance/fork.hpp"
 #include "instance/instance.hpp"
 #include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
@@ -14,6 +15,7 @@
 #include "runtime/lock_queue.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/place_in_line.hpp"
+#include "runtime/presence.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -128,16 +130,27 @@ public:
     [[nodiscard]] const statistics& counts() const noexcept { return statistics_; }
     [[nodiscard]] std::vector<instance::status> instance_states() const;
 
+    /// Whether this process is a child of the one that made the client, which is the parent's alone: nothing
+    /// can be started here.
+    [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
+
     /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
-    /// context is gone.
+    /// context is gone, and in a child where another thread of the parent was inside, or may have been.
     template <typename Function>
     void run(Function&& function) {
         if (dead_.load(std::memory_order_acquire)) {
             return;
         }
+        if (is_inherited()) {
+            if (settings_.thread_safe || presence_.is_of_another()) {
+                return;
+            }
+            end_in_child();
+        }
         if (settings_.thread_safe) {
             boost::asio::dispatch(executor_, std::forward<Function>(function));
         } else {
+            const presence::visit inside(presence_);
             std::forward<Function>(function)();
         }
     }
@@ -146,6 +159,10 @@ public:
 
     /// The client is destroyed or closed: see `colock::client::close`.
     void close();
+
+    /// In a child of the process that made the client: ends what was under way at the fork, as `close` does, but
+    /// without a word to the servers, with which the parent goes on. Idempotent.
+    void end_in_child();
 
     /// The execution context is being destroyed: nothing will run any more.
     void abandon() noexcept;
@@ -262,6 +279,8 @@ private:
     std::shared_ptr<instance::batch> empty_batch();
     void finish_closing(close_operation::outcome_type outcome);
 
+    instance::process_mark process_;
+    presence presence_;  // unless there is a strand
     engine_settings settings_;
     boost::asio::any_io_executor user_executor_;
     boost::asio::any_io_executor executor_;
@@ -304,6 +323,7 @@ private:
     boost::intrusive::list<place_in_line, boost::intrusive::constant_time_size<false>> places_;
     std::unordered_map<std::string_view, place_in_line*> watched_;
 
+    bool ended_in_child_ = false;
     bool closing_ = false;
     bool closed_ = false;
     close_operation::outcome_type close_outcome_ = close_operation::outcome_type::closed;

@@ -2,13 +2,15 @@
 #include "integration/locks.hpp"
 
 #include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
 #include <utility>
 
 // Lease, mutex, client and context destroyed in every order, with operations under way: handlers are
-// destroyed, if not called, and nothing is touched that is gone. (For the address sanitizer.)
+// destroyed, if not called, and nothing is touched that is gone. (For the address sanitizer.) And those that were
+// moved from.
 
 namespace {
 
@@ -20,6 +22,64 @@ config in_memory() {
 }
 
 BOOST_AUTO_TEST_SUITE(destruction_test)
+
+/// Each operation of a lock whose client is no more.
+asio::awaitable<void> check_closed(const mutex& lock) {
+    const auto [e1, nothing] = co_await lock.acquire(asio::as_tuple);
+    BOOST_TEST((e1 == errc::client_closed));
+    BOOST_TEST(!nothing.valid());
+    const auto [e2, none] = co_await lock.try_acquire(asio::as_tuple);
+    BOOST_TEST((e2 == errc::client_closed));
+    BOOST_TEST(!none.has_value());
+    const auto [e3, none_in_time] = co_await lock.try_acquire_for(1s, asio::as_tuple);
+    BOOST_TEST((e3 == errc::client_closed));
+    BOOST_TEST(!none_in_time.has_value());
+    const auto body = [](lease& /*held*/) -> asio::awaitable<void> { co_return; };
+    std::optional<error_code> e4;
+    with_lock(lock, body, [&](std::exception_ptr thrown) { e4 = background{true, thrown}.code(); });
+    co_await async_wait_until([&] { return e4.has_value(); });
+    BOOST_TEST((*e4 == make_error_code(errc::client_closed)));
+    const mutex copy = lock;  // NOLINT(performance-unnecessary-copy-initialization)
+    BOOST_TEST(copy.resource() == lock.resource());
+    BOOST_TEST((lock.get_executor() == asio::system_executor()));
+    BOOST_TEST((lock.body_executor() == asio::system_executor()));
+}
+
+BOOST_AUTO_TEST_CASE(a_mutex_that_was_moved_from_behaves_as_closed) {
+    run_test([]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, in_memory());
+        mutex lock(locks, "x", with_ttl(5s));
+        mutex moved = std::move(lock);
+        // NOLINTBEGIN(bugprone-use-after-move)
+        BOOST_TEST(lock.resource() == "");
+        co_await check_closed(lock);
+        BOOST_TEST((co_await moved.acquire()).valid());
+        lock = moved;
+        // NOLINTEND(bugprone-use-after-move)
+        BOOST_TEST((co_await lock.acquire()).valid());
+        BOOST_TEST((lock.options().ttl == 5s));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_was_moved_from_behaves_as_closed) {
+    run_test([]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, in_memory());
+        const client moved = std::move(locks);
+        // NOLINTBEGIN(bugprone-use-after-move)
+        BOOST_TEST(locks.instances().empty());
+        BOOST_TEST(locks.counters().attempts == 0U);
+        BOOST_TEST((locks.get_executor() == asio::system_executor()));
+        const auto [e] = co_await locks.close(asio::as_tuple);
+        BOOST_TEST(!e, e.message());
+        const mutex lock(locks, "x");
+        // NOLINTEND(bugprone-use-after-move)
+        BOOST_TEST(lock.resource() == "x");
+        co_await check_closed(lock);
+        const auto [refused, nothing] = co_await lock.acquire(asio::as_tuple);
+        BOOST_TEST(refused.details() == "'x'");
+        BOOST_TEST(moved.instances().size() == 3U);
+    }());
+}
 
 BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory) {
     for (const bool thread_safe : {false, true}) {

@@ -36,6 +36,7 @@ const std::vector<mapping> mappings{
     {errc::not_held, 7, std::nullopt},
     {errc::client_closed, 8, condition::unavailable},
     {errc::not_fenced, 9, std::nullopt},
+    {errc::forked, 10, condition::unavailable},
     {errc::instance_down, 20, condition::unavailable},
     {errc::instance_timeout, 21, condition::unavailable},
     {errc::instance_overloaded, 22, condition::unavailable},
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(conditions_have_texts) {
 }
 
 BOOST_AUTO_TEST_CASE(unknown_values_are_harmless) {
-    for (const int value : {0, 10, 19, 26, -1}) {
+    for (const int value : {0, 11, 19, 26, -1}) {
         const error_code code(value, colock::error_category());
         BOOST_TEST(code.message() == "unknown colock error");
         for (const condition c : all_conditions) {

@@ -137,12 +137,19 @@ private:
 
     /// Boost.Redis leaves Nagle's algorithm on, which costs a command that follows another up to 40 ms.
     void disable_nagle() override {
+        error_code ignored;  // without it everything works, only slower
+        socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    }
+
+    int native_handle() override {
+        return socket().native_handle();
+    }
+
+    auto& socket() {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-        auto& socket = redis_.next_layer().next_layer();  // deprecated, and the only way there is
+        return redis_.next_layer().next_layer();  // deprecated, and the only way there is
 #pragma GCC diagnostic pop
-        error_code ignored;  // without it everything works, only slower
-        socket.set_option(asio::ip::tcp::no_delay(true), ignored);
     }
 
     [[nodiscard]] std::shared_ptr<connection_on> self() {
@@ -209,6 +216,7 @@ asio::awaitable<std::string> connection::serve(std::string numeric_host,
     if (reason.empty()) {
         if (to_.unix_path.empty()) {
             disable_nagle();
+            socket_.set(native_handle());
         }
         owner_->on_ready(facts_);
     } else {
@@ -314,6 +322,7 @@ std::string connection::reason_for(const error_code& failure) const {
 
 void connection::on_run_ended(const error_code& failure) {
     ended_ = true;
+    socket_.reset();
     if (end_reason_.empty()) {
         end_reason_ = reason_for(failure);
     }

@@ -3,6 +3,7 @@
 
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "instance/fork.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/probe.hpp"
 #include "instance/redis/sent_batch.hpp"
@@ -119,6 +120,8 @@ private:
         std::chrono::milliseconds timeout) = 0;
     virtual void cancel(boost::redis::operation what) = 0;
     virtual void disable_nagle() = 0;
+    /// Of the socket; not known for a UNIX socket.
+    virtual int native_handle() = 0;
 
     void run(const std::string& numeric_host);
     boost::asio::awaitable<std::string> pass_probe();
@@ -139,6 +142,7 @@ private:
     server_facts facts_;
     boost::redis::config config_;
     boost::asio::steady_timer ended_signal_;  // cancelled when the connection has ended
+    unshared_socket socket_;
     bool ended_ = false;
     std::string end_reason_;  // empty until it is known
     boost::asio::steady_timer watch_timer_;

@@ -2,6 +2,7 @@
 
 #include "core/stable_hash.hpp"
 #include "instance/clock.hpp"
+#include "instance/fork.hpp"
 #include "instance/redis/resolve.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -65,6 +66,9 @@ public:
         if (connection_) {
             // Not now: inside a vote, that is, inside the connection's reader, it would miss it.
             asio::post(executor_, [closing = connection_] { closing->close(); });
+            if (process_.is_inherited()) {
+                connection_->close();  // before it can read what is meant for the parent
+            }
         }
         backoff_timer_.cancel();
         quarantine_timer_.cancel();
@@ -358,7 +362,7 @@ private:
             change_state(state::connecting, {});
             const std::string reason = co_await connect_and_serve();
             connection_.reset();
-            if (stopped_) {
+            if (stopped_ || process_.is_inherited()) {
                 break;
             }
             change_state(state::down, reason);
@@ -420,6 +424,7 @@ private:
         }
     }
 
+    process_mark process_;
     std::size_t index_;
     address to_;
     redis_settings settings_;

@@ -1,0 +1,16 @@
+#include "runtime/presence.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace colock::runtime {
+
+void presence::end_program() noexcept {
+    std::fputs(
+        "colock: two threads have used a client, or its locks and leases, at the same time. Set "
+        "config::thread_safe, or use them on the client's executor only, one thread at a time.\n",
+        stderr);
+    std::abort();
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,293 @@
+#include "integration/locks.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+// A child process, made by `fork`, and its parent's client. (This program has no threads.)
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+using asio::execution_context;
+
+/// Runs the context until it is so.
+template <std::predicate Predicate>
+void run_until(asio::io_context& context, Predicate predicate) {
+    wait_until([&] {
+        context.restart();
+        context.poll();
+        return predicate();
+    });
+}
+
+template <std::predicate Predicate>
+void run_until_notified(asio::io_context& context, Predicate predicate) {
+    context.notify_fork(execution_context::fork_child);
+    run_until(context, std::move(predicate));
+}
+
+/// What `work` gives back, in a child of this process.
+template <typename Work>
+std::string in_child(const Work& work) {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) {
+        throw std::runtime_error("pipe");
+    }
+    const pid_t child = ::fork();
+    if (child < 0) {
+        throw std::runtime_error("fork");
+    }
+    if (child == 0) {
+        std::string result;
+        try {
+            result = work();
+        } catch (const std::exception& failure) {
+            result = failure.what();
+        }
+        const ssize_t written = ::write(ends[1], result.data(), result.size());
+        ::_exit(written < 0 ? 1 : 0);
+    }
+    ::close(ends[1]);
+    std::string result;
+    std::array<char, 4096> buffer{};
+    for (ssize_t size = 0; (size = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
+        result.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+    ::close(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? result : result + " and the child died";
+}
+
+/// The same, with a context that both are to use.
+template <typename Work>
+std::string in_child(asio::io_context& context, const Work& work) {
+    context.notify_fork(execution_context::fork_prepare);
+    std::string result = in_child(work);
+    context.notify_fork(execution_context::fork_parent);
+    return result;
+}
+
+/// "1" for each operation that failed as it should, else what it said.
+std::string verdict(const error& e) {
+    return e == errc::forked && e == condition::unavailable ? "1" : "(" + e.message() + ")";
+}
+
+/// A parent with a client that is connected, and holds "x".
+struct parent : shared_servers<3> {
+    enum class network { tcp, unix_sockets };
+
+    explicit parent(network by) {
+        config settings = instances.config();
+        settings.instance_timeout = 10s;
+        if (by == network::unix_sockets) {
+            settings.instances.clear();
+            for (const redis_server& server : instances) {
+                settings.instances.push_back(server.unix_uri());
+            }
+        }
+        locks.emplace(context, settings);
+        run_until(context, [&] { return ready_instances(*locks) == 3; });
+        held = acquire("x");
+    }
+
+    mutex lock(const std::string& name) { return {*locks, name, renewed_every(20ms, 30s)}; }
+
+    lease acquire(const std::string& name) {
+        std::optional<lease> result;
+        lock(name).acquire([&](const error& e, lease l) {
+            BOOST_TEST(!e, e.message());
+            result = std::move(l);
+        });
+        run_until(context, [&] { return result.has_value(); });
+        return std::move(*result);
+    }
+
+    /// The child has changed nothing: leases are held, connections work and are in step.
+    void check_untouched() {
+        BOOST_TEST(held.valid());
+        BOOST_TEST(!held.loss());
+        BOOST_TEST(instances.holding("x") == 3U);
+        const auto renewed = locks->counters().renewed;
+        run_until(context, [&] { return locks->counters().renewed >= renewed + 3; });
+        for (redis_server& server : instances) {
+            hold_by_hand(server, "taken", 1min);
+        }
+        for (int i = 0; i != 20; ++i) {
+            lease one = acquire("y" + std::to_string(i));
+            std::optional<bool> denied;
+            mutex(*locks, "taken").try_acquire([&](const error& e, const std::optional<lease>& l) {
+                denied = !e && !l;
+            });
+            std::optional<release_result> released;
+            one.release([&](const error& /*e*/, release_result result) { released = result; });
+            run_until(context, [&] { return denied && released; });
+            BOOST_TEST(*denied);
+            BOOST_TEST((*released == release_result::released));
+        }
+        for (const instance_info& one : locks->instances()) {
+            BOOST_TEST(one.reason.empty(), one.reason);  // was never down
+        }
+    }
+
+    asio::io_context context{1};
+    std::optional<client> locks;
+    lease held;
+};
+
+struct parent_by_tcp : parent {
+    parent_by_tcp() : parent(network::tcp) {}
+};
+struct parent_by_unix_sockets : parent {
+    parent_by_unix_sockets() : parent(network::unix_sockets) {}
+};
+using parents = std::tuple<parent_by_tcp, parent_by_unix_sockets>;
+
+BOOST_AUTO_TEST_SUITE(fork_test)
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_operation_in_a_child_fails_at_once, Parent, parents) {
+    Parent p;
+    const std::string said = in_child(p.context, [&] {
+        std::string result;
+        const auto note = [&](const error& e, const auto&... /*results*/) { result += verdict(e); };
+        const mutex lock(*p.locks, "z");
+        lock.acquire(note);
+        lock.try_acquire(note);
+        lock.try_acquire_for(1s, note);
+        p.held.extend(10s, note);
+        p.held.release(note);
+        p.held.wait_lost(note);
+        p.locks->close(note);
+        run_until_notified(p.context, [&] { return result.size() >= 7; });
+        result += verdict(p.held.loss());
+        result += p.held.valid() || p.held.valid_until() > steady_clock::now() ? "valid" : "";
+        result += p.locks->instances().empty() ? "" : "has instances";
+        return result;
+    });
+    BOOST_TEST(said == "11111111");
+    p.check_untouched();
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(destructors_in_a_child_do_nothing, Parent, parents) {
+    Parent p;
+    std::optional<lease> more = p.acquire("more");
+    const std::string said = in_child(p.context, [&] {
+        more.reset();
+        p.held = lease();
+        p.locks.reset();
+        run_until_notified(p.context, [] { return true; });
+        return std::string("done");
+    });
+    BOOST_TEST(said == "done");
+    BOOST_TEST(more->valid());
+    p.check_untouched();
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_in_a_child_comes_to_the_executor_of_its_handler, parent_by_tcp) {
+    const std::string said = in_child([&] {
+        asio::io_context own;
+        std::optional<error> result;
+        mutex(*locks, "z")
+            .acquire(asio::bind_executor(own.get_executor(), [&](error e, const lease& /*none*/) {
+                result = std::move(e);
+            }));
+        run_until(own, [&] { return result.has_value(); });
+        return result->message();
+    });
+    BOOST_TEST(said == "the lock client was made before fork(); make a new one in the child: 'z'");
+    check_untouched();
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_that_is_made_in_a_child_works, parent_by_tcp) {
+    const std::string said = in_child([&] {
+        std::string result;
+        run_test([&]() -> asio::awaitable<void> {
+            client own(co_await asio::this_coro::executor, instances.config());
+            result += co_await mutex(own, "x").try_acquire() ? "has x" : "1";
+            lease other = co_await mutex(own, "z").acquire();
+            result += other.valid() && instances.holding("z") >= 2 ? "1" : "no z";
+            result += co_await other.release() == release_result::released ? "1" : "not released";
+            co_await own.close();
+        }());
+        return result;
+    });
+    BOOST_TEST(said == "111");
+    check_untouched();
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_under_way_at_the_fork_goes_on_in_the_parent_only, Parent,
+                              parents) {
+    Parent p;
+    std::optional<error> waited;
+    std::optional<error> lost;
+    lease next;
+    p.lock("x").acquire([&](error e, lease l) {
+        waited = std::move(e);
+        next = std::move(l);
+    });
+    p.held.wait_lost([&](error e) { lost = std::move(e); });
+    const std::string said = in_child(p.context, [&] {
+        run_until_notified(p.context, [&] { return waited && lost; });
+        return verdict(*waited) + verdict(p.held.loss()) + (*lost ? lost->message() : "1");
+    });
+    BOOST_TEST(said == "111");
+    p.check_untouched();
+    BOOST_TEST(!waited.has_value());
+    BOOST_TEST(!lost.has_value());
+    p.held.release(asio::detached);
+    run_until(p.context, [&] { return waited.has_value(); });
+    BOOST_TEST(!*waited, waited->message());
+    BOOST_TEST(next.valid());
+    p.held = std::move(next);
+    p.check_untouched();
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_takes_no_reply_from_its_parent, Parent, parents) {
+    Parent p;
+    for (redis_server& server : p.instances) {
+        server.command({"CONFIG", "RESETSTAT"});
+        server.pause();
+    }
+    std::optional<error> result;
+    lease granted;
+    mutex(*p.locks, "z").acquire([&](error e, lease l) {
+        result = std::move(e);
+        granted = std::move(l);
+    });
+    p.context.restart();
+    p.context.poll();  // the commands are on their way
+    const std::string said = in_child(p.context, [&] {
+        for (redis_server& server : p.instances) {
+            server.resume();
+        }
+        run_until_notified(p.context, [&] { return executed(p.instances, "set") >= 3; });
+        for (int i = 0; i != 100; ++i) {
+            p.context.restart();
+            p.context.poll();
+        }
+        return result ? verdict(*result) : "nothing";
+    });
+    BOOST_TEST(said == "1");
+    run_until(p.context, [&] { return result.has_value(); });
+    BOOST_TEST(!*result, result->message());
+    BOOST_TEST(granted.valid());
+    p.check_untouched();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -34,13 +34,15 @@ enum class failure : std::uint8_t {
     too_late,          ///< its deadline passed before it was sent
     timeout,           ///< no answer in time; outcome unknown
     connection_lost,   ///< sent, and then the connection broke; outcome unknown
-    server_error,      ///< refused by the server with an error
+    server_error,      ///< refused by the server with an error, and so not executed
+    unclear_error,     ///< an error that may have come after the execution; outcome unknown
     unexpected_reply,  ///< something that is no answer to the command; outcome unknown
 };
 
 /// Whether a command with this failure may still have been, or be, executed.
 constexpr bool outcome_unknown(failure f) noexcept {
-    return f == failure::timeout || f == failure::connection_lost || f == failure::unexpected_reply;
+    return f == failure::timeout || f == failure::connection_lost || f == failure::unclear_error ||
+           f == failure::unexpected_reply;
 }
 
 /// "no remaining time known".

@@ -47,6 +47,8 @@ std::string_view words_for(core::failure reason) noexcept {
             return "connection lost";
         case core::failure::server_error:
             return "error";
+        case core::failure::unclear_error:
+            return "error, perhaps after it was executed";
         case core::failure::unexpected_reply:
             return "unexpected reply";
     }

@@ -2,6 +2,7 @@
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
+#include "locks.hpp"
 #include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
 
@@ -280,6 +281,61 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_silent_without_it_is_not_excused) {
     const std::string reason = rig.run_until_down();
     BOOST_TEST(!contains(reason, "blocked"), reason);
     server.resume();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// A proxy may have passed a command on when it answers with an error.
+BOOST_AUTO_TEST_SUITE(errors_after_the_execution)
+
+namespace {
+
+/// Passes what makes or deletes a key on to a server, and answers itself: an error to what takes a lock.
+fake_server timing_out(redis_server& behind) {
+    return fake_server([&behind](const fake_server::words& command) -> std::string {
+        const bool acquires = command[0] == "SET" ||
+                              (command[0] == "EVAL" && contains(command[1], "redis.call('time')"));
+        if (acquires) {
+            behind.command(command);
+            return "-ERR upstream timed out\r\n";
+        }
+        return command[0] == "EVAL" ? ":" + behind.command(command).value() + "\r\n"
+                                    : answer_as_server(command);
+    });
+}
+
+void check_undone(const colock::lock_options& options) {
+    redis_server server;
+    const fake_server proxy = timing_out(server);
+    run_test([](redis_server& behind, std::string uri,
+                colock::lock_options how) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        colock::config configuration;
+        configuration.instances.push_back(uri);
+        colock::client locks(executor, configuration);
+        co_await all_ready(locks);
+        const auto [e, nothing] =
+            co_await colock::mutex(locks, "k", how).try_acquire(asio::as_tuple);
+        BOOST_TEST((e == colock::errc::no_quorum));
+        BOOST_TEST(!nothing.has_value());
+        BOOST_TEST(contains(e.details(), "perhaps after it was executed: ERR upstream timed out"),
+                   e.details());
+        co_await settled(locks);
+        BOOST_TEST(executed(behind, "eval") > 0U);
+        BOOST_TEST(!behind.has("k"));
+        BOOST_TEST(locks.counters().undone == 1U);
+        co_await locks.close();
+    }(server, proxy.uri(), options));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_key_that_was_made_is_deleted) {
+    check_undone({});
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_was_made_with_a_fence_is_deleted) {
+    check_undone({.fencing = true});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -41,6 +41,8 @@ inline std::string to_text(const core::vote& v) {
             return "failed: connection lost";
         case core::failure::server_error:
             return "failed: server error";
+        case core::failure::unclear_error:
+            return "failed: unclear error";
         case core::failure::unexpected_reply:
             return "failed: unexpected reply";
     }

@@ -100,6 +100,70 @@ BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
     BOOST_TEST(meaning(verb::remaining, type::number, "15 ms") == unexpected);
 }
 
+/// What Redis and Valkey say instead of executing a command, in the words of their sources.
+BOOST_AUTO_TEST_CASE(errors_that_prove_that_nothing_was_executed) {
+    for (const std::string_view text : {
+             "NOAUTH Authentication required.",
+             "NOPERM User ann has no permissions to run the 'set' command",
+             "READONLY You can't write against a read only replica.",
+             "LOADING Redis is loading the dataset in memory",
+             "OOM command not allowed when used memory > 'maxmemory'.",
+             "OOM",
+             "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "
+             "persist",
+             "NOREPLICAS Not enough good replicas to write.",
+             "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+             "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+             "NOSAVE.",
+             "MOVED 3999 127.0.0.1:6381",
+             "ASK 3999 127.0.0.1:6381",
+             "TRYAGAIN Multiple keys request during rehashing of slot",
+             "CROSSSLOT Keys in request don't hash to the same slot",
+             "CLUSTERDOWN Hash slot not served",
+             "NOSCRIPT No matching script. Please use EVAL.",
+             "FENCE the fence counter holds no number below 2^53 to go on with",
+             "ERR unknown command 'SET', with args beginning with: ",
+             "ERR wrong number of arguments for 'set' command",
+             "ERR invalid expire time in 'set' command",
+         }) {
+        BOOST_TEST_CONTEXT(text) {
+            for (const verb v : {verb::acquire, verb::acquire_fenced, verb::release}) {
+                BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");
+            }
+            BOOST_TEST(meaning(verb::acquire, type::blob_error, text) == "failed: server error");
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
+    for (const std::string_view text : {
+             "",
+             "ERR",
+             "ERR upstream timed out",
+             "ERR unknown",
+             "OOMPH",
+             "READONLYISH and more",
+             "upstream failure",
+             "EXECABORT Transaction discarded because of previous errors.",
+             "UNBLOCKED client unblocked via CLIENT UNBLOCK",
+             "WRONGTYPE Operation against a key holding the wrong kind of value",
+             "ERR Error running script (call to f_0): @user_script:1: ERR",
+         }) {
+        BOOST_TEST_CONTEXT(text) {
+            for (const verb v : {verb::acquire, verb::acquire_fenced}) {
+                BOOST_TEST(meaning(v, type::simple_error, text) == "failed: unclear error");
+                BOOST_TEST(meaning(v, type::blob_error, text) == "failed: unclear error");
+            }
+            // These make no key.
+            for (const verb v : {verb::extend, verb::release, verb::raise_fence, verb::remaining,
+                                 verb::join_line}) {
+                BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");
+            }
+        }
+    }
+    BOOST_TEST(!is_refused_before_execution(reply(type::blob_string, "OOM")));
+}
+
 BOOST_AUTO_TEST_CASE(errors_that_will_come_again) {
     const auto for_good = [](std::string_view text) {
         return is_refused_for_good(reply(type::simple_error, text));

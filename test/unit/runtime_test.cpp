@@ -174,6 +174,7 @@ BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {
         {failure::timeout, "no answer in time"},
         {failure::connection_lost, "connection lost"},
         {failure::server_error, "error"},
+        {failure::unclear_error, "error, perhaps after it was executed"},
         {failure::unexpected_reply, "unexpected reply"},
     };
     for (const auto& [reason, text] : words) {

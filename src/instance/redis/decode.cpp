@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -109,7 +110,8 @@ vote decode_remaining(const node_view& root) {
 
 core::vote decode(core::verb verb, const node_view& root) {
     if (is_error(root)) {
-        return vote::failed(core::failure::server_error,
+        const bool unclear = core::acquires(verb) && !is_refused_before_execution(root);
+        return vote::failed(unclear ? core::failure::unclear_error : core::failure::server_error,
                             std::make_shared<const std::string>(root.value));
     }
     switch (verb) {
@@ -168,6 +170,34 @@ bool is_refused_for_good(const node_view& root) noexcept {
         "CROSSSLOT",
     };
     return is_error(root) && (forbidden || std::ranges::any_of(forever, [&](std::string_view text) {
+                                  return root.value.starts_with(text);
+                              }));
+}
+
+bool is_refused_before_execution(const node_view& root) noexcept {
+    // Redis and Valkey check these before they call a command (processCommand in server.c), a script's first
+    // write likewise.
+    constexpr std::string_view codes[] = {
+        "NOAUTH",     "NOPERM",      "READONLY", "LOADING", "OOM", "MISCONF",
+        "NOREPLICAS", "MASTERDOWN",  "BUSY",     "MOVED",   "ASK", "TRYAGAIN",
+        "CROSSSLOT",  "CLUSTERDOWN", "NOSCRIPT", "DENIED",
+        "FENCE",  // our own script's
+    };
+    constexpr std::string_view texts[] = {
+        "ERR unknown command",
+        "ERR wrong number of arguments",
+        "ERR syntax error",
+        "ERR invalid expire time",
+        "ERR value is not an integer or out of range",
+        "ERR max number of clients reached",
+        "ERR unknown subcommand",
+        "ERR Unknown Redis command called from script",
+        "ERR Unknown command called from script",
+        "ERR The user executing the script can't run this command",
+    };
+    const std::string_view code = root.value.substr(0, root.value.find(' '));
+    return is_error(root) && (std::ranges::find(codes, code) != std::end(codes) ||
+                              std::ranges::any_of(texts, [&](std::string_view text) {
                                   return root.value.starts_with(text);
                               }));
 }

@@ -13,7 +13,8 @@
 namespace colock::instance::redis {
 
 /// What a server's reply to a command means. `root` is the reply's node at depth 0; a reply that has
-/// others is no answer to any of our commands.
+/// others is no answer to any of our commands. An error proves that a command has made no key only if
+/// `is_refused_before_execution`.
 core::vote decode(core::verb verb, const boost::redis::resp3::node_view& root);
 
 /// Whether a reply is "done", with nothing else to tell, which `decode` and `decode_native_delete` would
@@ -44,6 +45,10 @@ core::vote decode_native_delete(const boost::redis::resp3::node_view& root);
 /// Whether the error reply says that this connection may not, or cannot, use a command at all; or keys of a
 /// cluster together that are in different slots.
 bool is_refused_for_good(const boost::redis::resp3::node_view& root) noexcept;
+
+/// Whether the error reply is one that a server gives instead of executing a command. Any other may come
+/// afterwards: a proxy may have passed the command on, and answers itself (a timeout, say).
+bool is_refused_before_execution(const boost::redis::resp3::node_view& root) noexcept;
 
 /// Whether the reply says that the server does not know the script: to be sent again in full.
 bool is_unknown_script(const boost::redis::resp3::node_view& root) noexcept;

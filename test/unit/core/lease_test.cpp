@@ -256,8 +256,8 @@ BOOST_AUTO_TEST_CASE(a_failure_that_tells_leaves_nothing_to_give_back) {
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_given_back) {
-    for (const failure f :
-         {failure::timeout, failure::connection_lost, failure::unexpected_reply}) {
+    for (const failure f : {failure::timeout, failure::connection_lost, failure::unclear_error,
+                            failure::unexpected_reply}) {
         lease machine = sent();
         play(machine,
              {

@@ -57,6 +57,7 @@ constexpr bool tells(failure f) {
 
 static_assert(outcome_unknown(failure::timeout));
 static_assert(outcome_unknown(failure::connection_lost));
+static_assert(outcome_unknown(failure::unclear_error));
 static_assert(outcome_unknown(failure::unexpected_reply));
 static_assert(tells(failure::none) && tells(failure::down) && tells(failure::overloaded));
 static_assert(tells(failure::stalled) && tells(failure::withdrawn));

@@ -42,7 +42,8 @@ struct lock_options {
     /// How a waiting `acquire` polls, when nobody of this client is before it, and no server tells it that the
     /// name may be free. Where servers tell, clients that wait for a name stand in line at one of them, and
     /// `maximum` (but 1 s at most) is how often they make sure of their places; who dies there is gone past
-    /// after as long.
+    /// after as long. The first of them polls too, every 1 to 2 ms (or every `initial`, if that is less),
+    /// while others take the lock time and again right after its release.
     retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 namespace colock::core {
@@ -203,15 +204,22 @@ bool acquire::may_retry(acquire_outcome why, time_point now) const {
 acquire::action acquire::back_off(time_point now) {
     state_ = state::backing_off;
     free_at_.assign(settings_.instances, never);
-    backoff_end_ = now + settings_.retry.delay(attempts_ - 1, next_random(random_));
+    constexpr duration between_polls = milliseconds(2);
+    backoff_end_ = now + (std::exchange(polls_, false)
+                              ? short_pause(between_polls)
+                              : settings_.retry.delay(attempts_ - 1, next_random(random_)));
     return action::wait(std::min(backoff_end_, settings_.deadline));
 }
 
 /// A first backoff, but a short one even for the patient: nothing is in the way any more.
 duration acquire::step_aside() {
-    constexpr duration longest = milliseconds(10);
-    const backoff step{std::min(settings_.retry.initial, longest), longest};
-    return step.delay(0, next_random(random_));
+    return short_pause(milliseconds(10));
+}
+
+/// A first backoff, but no longer than this.
+duration acquire::short_pause(duration longest) {
+    const backoff pause{std::min(settings_.retry.initial, longest), longest};
+    return pause.delay(0, next_random(random_));
 }
 
 void acquire::expect_free_at(std::size_t index, time_point when) {

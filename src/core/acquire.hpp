@@ -132,6 +132,9 @@ public:
     /// Before the start: as others of this process know, no quorum has answered since then.
     void no_quorum_since(time_point since) noexcept { unavailable_since_ = since; }
 
+    /// After `give_back`: the next attempt is to follow soon, however many there were: see `place::news::poll`.
+    void poll() noexcept { polls_ = true; }
+
     /// Since when no quorum has answered; never, if it has.
     [[nodiscard]] time_point no_quorum_since() const noexcept { return unavailable_since_; }
 
@@ -210,12 +213,14 @@ private:
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] time_point round_end() const;
     [[nodiscard]] duration step_aside();
+    [[nodiscard]] duration short_pause(duration longest);
     [[nodiscard]] time_point quorum_free_at() const;
     void expect_free_at(std::size_t index, time_point when);
 
     state state_ = state::idle;
     acquire_outcome outcome_ = acquire_outcome::contended;
     bool agreed_ = true;  // the grants have one value of the fence
+    bool polls_ = false;  // the next wait is short
     round votes_;
     std::uint64_t fence_ = 0;  // the largest that was granted
     time_point sent_{};

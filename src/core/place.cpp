@@ -17,6 +17,16 @@ place::step place::join(time_point now, time_point from) {
 }
 
 place::step place::denied(time_point now) {
+    if (must_poll(now)) {
+        step result = wait(news::none);
+        if (unanswered_ == 0 && !watches_lock_) {
+            step what;
+            what.ask_lock = true;
+            result = ask(what, now);
+        }
+        result.news = news::poll;
+        return result;
+    }
     was_denied_ = attempting_ && !guessed_;
     attempting_ = guessed_ = false;
     if (unanswered_ != 0) {
@@ -44,14 +54,15 @@ place::step place::begin(look at_lock, time_point now) {
     joined_ = now;
     join_at_ = never;
     again_ = false;
-    return ask(what);
+    return ask(what, now);
 }
 
-place::step place::ask(const step& what) {
+place::step place::ask(const step& what, time_point now) {
+    asked_ = now;
     before_is_gone_ = lock_is_free_ = false;
     unanswered_ = unsigned{what.join} + unsigned{what.ask_lock} + unsigned{what.ask_before};
     step result = what;
-    result.until = joined_ + settings_.refresh;
+    result.until = asked_ + settings_.refresh;
     return result;
 }
 
@@ -109,7 +120,7 @@ place::step place::settle(time_point now) {
         if (!watches_before_) {
             step what;
             what.ask_before = true;
-            return ask(what);
+            return ask(what, now);
         }
         return wait(news::wait);
     }
@@ -122,7 +133,7 @@ place::step place::settle(time_point now) {
     if (!watches_lock_) {
         step what;
         what.ask_lock = true;
-        return ask(what);
+        return ask(what, now);
     }
     return wait(news::wait);
 }
@@ -141,7 +152,7 @@ place::step place::wait(news what) {
     } else if (join_at_ != never) {
         result.until = join_at_;
     } else if (unanswered_ != 0) {
-        result.until = joined_ + settings_.refresh;
+        result.until = asked_ + settings_.refresh;
     } else {
         result.until = std::min(joined_ + settings_.refresh, next_look());
     }
@@ -157,6 +168,9 @@ time_point place::next_look() const noexcept {
 place::step place::lock_changed(time_point now) {
     watches_lock_ = false;
     lock_end_ = never;
+    if (is_first_) {
+        count_change(now);
+    }
     if (attempting_ || !is_first_) {
         return wait(news::none);
     }
@@ -164,6 +178,16 @@ place::step place::lock_changed(time_point now) {
         return changed(now);
     }
     return give_turn(news::turn);
+}
+
+void place::count_change(time_point now) {
+    changes_ = changes_ != 0 && now - changed_ < settings_.quick_succession ? changes_ + 1 : 1;
+    changed_ = now;
+}
+
+bool place::must_poll(time_point now) const noexcept {
+    return attempting_ && is_first_ && changes_ >= settings_.changes_in_vain &&
+           now - changed_ < settings_.quick_succession;
 }
 
 place::step place::before_changed(time_point now) {
@@ -197,7 +221,7 @@ place::step place::on_time(time_point now) {
         return now < join_at_ ? wait(news::none) : begin(look::no, now);
     }
     if (unanswered_ != 0) {
-        return wait(now < joined_ + settings_.refresh ? news::none : news::broken);
+        return wait(now < asked_ + settings_.refresh ? news::none : news::broken);
     }
     if (now >= next_look()) {
         return give_turn(news::turn);

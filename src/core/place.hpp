@@ -14,6 +14,12 @@ struct place_settings {
     /// as long to be told that the lock is free, before it tries without that.
     duration refresh = milliseconds(250);
 
+    /// After so many changes of the lock, each this soon after the one before, the first polls if it still
+    /// does not have it, until the lock has not changed for as long. (Renewals are further apart, unless
+    /// the ttl is short.)
+    unsigned changes_in_vain = 3;
+    duration quick_succession = milliseconds(250);
+
     /// What a place is joined for: it outlives a few joins that are late. Those write the ticket anew only
     /// when half of that is over, since whoever is behind is told of it.
     [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
@@ -29,6 +35,11 @@ struct place_settings {
 /// Who gets the lock keeps its place, and leaves with the release; unless it holds the lock for long. So when
 /// a ticket is gone, the next one attempts at once: mostly it was a release.
 ///
+/// A program that does not join the queue, and takes the lock again right after its release, is always
+/// faster than a waiter that has to be told first. So when the lock has changed a few times in quick
+/// succession, and the first still does not have it, the first polls, until it has the lock or the changes
+/// end. Only the first does so, and it is still told of each release.
+///
 /// All of it is a hint, of when an attempt makes sense. Mutual exclusion does not depend on it; and if the
 /// keeper forgets, errs or is silent, it only ends in attempts too early or a little late.
 ///
@@ -41,7 +52,8 @@ public:
         wait,        ///< an attempt makes no sense before its turn
         turn,        ///< the lock seems to be free: attempt now
         on_its_own,  ///< it is the first, and was denied when it was its turn: it has to look for itself
-        broken,  ///< as that, and the place is kept no more
+        poll,  ///< as that, and others have taken the lock time and again since: to be told is too late
+        broken,  ///< as `on_its_own`, and the place is kept no more
         over,    ///< it has held the lock for long, and is to leave
     };
 
@@ -94,12 +106,14 @@ private:
     enum class look : bool { no, yes };
 
     step begin(look at_lock, time_point now);
-    step ask(const step& what);
+    step ask(const step& what, time_point now);
     step answered(const vote& v, time_point now);
     step settle(time_point now);
     step changed(time_point now);
     step wait(place::news what);
     step give_turn(place::news what);
+    void count_change(time_point now);
+    [[nodiscard]] bool must_poll(time_point now) const noexcept;
     [[nodiscard]] time_point next_look() const noexcept;
 
     place_settings settings_;
@@ -115,11 +129,14 @@ private:
     bool failed_ = false;
     bool again_ = false;       // something has changed since it asked
     unsigned unanswered_ = 0;  // of what it asked
+    unsigned changes_ = 0;     // of the lock in quick succession, while it was the first
     std::uint64_t before_ = 0;
     time_point before_renews_{};   // not its ticket before then: what changes that is the end of it
     time_point join_at_ = never;   // if it has not yet
     time_point leave_at_ = never;  // once it holds the lock
     time_point joined_{};
+    time_point asked_{};
+    time_point changed_{};  // the last of `changes_`
     time_point first_since_ = never;
     time_point lock_end_ = never;
 };

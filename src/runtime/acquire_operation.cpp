@@ -132,13 +132,16 @@ void acquire_operation::wait_for_turn() {
 void acquire_operation::on_place(core::place::news news) {
     using core::place;
     if (stage_ == stage::waiting_for_turn) {
-        if (news == place::news::turn || news == place::news::on_its_own) {
+        if (news == place::news::turn || news == place::news::on_its_own ||
+            news == place::news::poll) {
             start_attempts();
         } else if (news == place::news::broken) {
             // For a random time, or all who waited would be there at once.
             stage_ = stage::stepping_aside;
             wait(instance::clock::now() + spec_->policy->retry.delay(0, engine_.next_seed()));
         }
+    } else if (news == place::news::poll) {
+        machine_->poll();
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
         if (news == place::news::wait) {
             drive(core::acquire::event::parked());

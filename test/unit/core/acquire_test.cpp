@@ -375,6 +375,22 @@ BOOST_AUTO_TEST_CASE(one_that_is_parked_no_more_backs_off) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
+    acquire_settings settings = five();
+    settings.instances = 1;
+    acquire machine(settings, acquire_seed);
+    play(machine, {{0ms, start(), "attempt; wait 50"}});
+    machine.poll();
+    std::uint64_t state = acquire_seed;
+    const duration soon = backoff{2ms, 2ms}.delay(0, next_random(state));
+    BOOST_TEST((soon >= 1ms && soon <= 2ms));
+    play(machine, {
+                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + soon)},
+                      {1ms + soon, timer(), "attempt; wait " + in_ms(51ms + soon)},
+                      {5ms, denied(0), "give_back; wait " + in_ms(5ms + pause(2))},
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(a_parked_one_ends_as_any_other) {
     acquire cancelled = parked_machine();
     play(cancelled, {{40ms, cancel(), "failed cancelled"}});

@@ -31,6 +31,7 @@ struct scene {
         add(s.news == place::news::wait, "WAIT");
         add(s.news == place::news::turn, "TURN");
         add(s.news == place::news::on_its_own, "ON ITS OWN");
+        add(s.news == place::news::poll, "POLL");
         add(s.news == place::news::broken, "BROKEN");
         add(s.news == place::news::over, "OVER");
         const auto until = std::chrono::duration_cast<milliseconds>(s.until - start).count();
@@ -81,6 +82,19 @@ struct scene {
         join();
         joined(0);
         BOOST_TEST_REQUIRE(lock_held() == "WAIT@250");
+    }
+
+    /// The first, woken twice, at 10 and 20 ms, and denied both times.
+    void stand_first_in_vain() {
+        stand_first();
+        at(10ms);
+        BOOST_TEST_REQUIRE(lock_changed() == "TURN@250");
+        BOOST_TEST_REQUIRE(denied() == "join@260");
+        BOOST_TEST_REQUIRE(joined(0) == "ON ITS OWN@260");
+        at(20ms);
+        BOOST_TEST_REQUIRE(lock_changed() == "@260");
+        BOOST_TEST_REQUIRE(denied() == "join@270");
+        BOOST_TEST_REQUIRE(joined(0) == "ON ITS OWN@270");
     }
 };
 
@@ -290,6 +304,96 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
     s.at(250ms);
     BOOST_TEST(s.timer() == "join@500");  // only to keep the place
     BOOST_TEST(s.joined(0) == "@500");
+}
+
+BOOST_AUTO_TEST_CASE(woken_in_vain_time_and_again_the_first_polls) {
+    scene s;
+    s.stand_first_in_vain();
+    s.at(30ms);
+    BOOST_TEST(s.lock_changed() == "@270");
+    s.at(31ms);
+    BOOST_TEST(s.denied() == "lock POLL@281");  // to be told of the next change too
+    s.at(32ms);
+    BOOST_TEST(s.denied() == "POLL@281");  // though that is not answered yet
+    BOOST_TEST(s.lock_held() == "@270");
+    s.at(34ms);
+    BOOST_TEST(s.denied() == "POLL@270");
+    s.at(40ms);
+    BOOST_TEST(s.lock_changed() == "@270");
+    s.at(41ms);
+    BOOST_TEST(s.denied() == "lock POLL@291");
+    BOOST_TEST(s.lock_free() == "@270");
+    s.at(42ms);
+    BOOST_TEST(s.denied() == "lock POLL@292");
+    BOOST_TEST(s.lock_held() == "@270");
+}
+
+BOOST_AUTO_TEST_CASE(while_it_polls_it_keeps_its_place) {
+    scene s;
+    s.stand_first_in_vain();
+    s.at(30ms);
+    s.lock_changed();
+    s.at(269ms);
+    BOOST_TEST(s.denied() == "lock POLL@519");
+    s.at(270ms);
+    BOOST_TEST(s.timer() == "@519");  // not before that is answered
+    BOOST_TEST(s.lock_held() == "@270");
+    BOOST_TEST(s.timer() == "join@520");
+    BOOST_TEST(s.denied() == "POLL@520");
+    BOOST_TEST(s.joined(0) == "@520");
+    BOOST_TEST(s.denied() == "POLL@520");
+}
+
+BOOST_AUTO_TEST_CASE(it_polls_no_more_when_the_lock_is_kept) {
+    scene s;
+    s.stand_first_in_vain();
+    s.at(30ms);
+    s.lock_changed();
+    s.at(279ms);
+    BOOST_TEST(s.denied() == "lock POLL@529");
+    BOOST_TEST(s.lock_held() == "@270");
+    s.at(280ms);
+    BOOST_TEST(s.denied() == "join@530");
+    BOOST_TEST(s.joined(0) == "ON ITS OWN@530");
+    s.at(281ms);
+    s.lock_changed();
+    BOOST_TEST(s.denied() == "join@531");  // which is the first change in a long time
+}
+
+BOOST_AUTO_TEST_CASE(it_polls_no_more_when_another_is_before_it) {
+    scene s;
+    s.stand_first_in_vain();
+    s.at(30ms);
+    s.lock_changed();
+    s.at(270ms);
+    s.timer();
+    BOOST_TEST(s.joined(7) == "@520");
+    BOOST_TEST(s.denied() == "join@520");
+    BOOST_TEST(s.joined(7) == "before@520");
+    BOOST_TEST(s.before_there() == "WAIT@520");
+}
+
+BOOST_AUTO_TEST_CASE(renewals_are_too_far_apart_to_poll_for) {
+    scene s;
+    s.stand_first();
+    for (int i = 1; i != 20; ++i) {
+        s.at(i * 250ms);
+        s.lock_changed();
+        BOOST_TEST(s.denied() == "join@" + std::to_string((i + 1) * 250));
+        s.joined(0);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(whoever_stands_behind_another_never_polls) {
+    scene s;
+    s.stand_behind();
+    for (int i = 0; i != 10; ++i) {
+        s.lock_changed();
+        s.before_changed();
+        BOOST_TEST(s.denied() == "join@250");
+        s.joined(7);
+        BOOST_TEST(s.before_there() == "WAIT@250");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(denied_at_its_turn_with_others_before_it) {

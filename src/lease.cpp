@@ -139,8 +139,9 @@ lease& lease::operator=(lease&& other) noexcept {
 /// Of a lease that is not empty.
 void lease::let_go() noexcept {
     const holding held = std::move(held_);
-    if (held.state->valid_until(held.holder) == time_point::min()) {
-        return;  // it was released, or lost
+    const bool is_held = held.state->valid_until(held.holder) != time_point::min();
+    if (!is_held && held.state->loss(held.holder) == runtime::loss_reason::none) {
+        return;  // it was released
     }
     try {
         held.state->owner()->run([held] { held.state->let_go(held.holder); });

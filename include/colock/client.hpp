@@ -99,11 +99,17 @@ public:
     [[nodiscard]] colock::counters counters() const;
 
     /// Ends everything: waiting acquires fail with `client_closed`, leases still held are announced
-    /// lost (`client_closed`) and released, pending releases are drained, connections closed.
+    /// lost (`client_closed`), pending releases are drained, connections closed.
+    ///
+    /// A lost lease keeps its lock until its holder lets go, since the holder may still be at work.
+    /// Closing waits for that, and for the releases, for `config::close_timeout` at most: until a quorum
+    /// of instances, and each one that can be reached, has answered every release. A lock whose holder
+    /// has not let go by then ends with its ttl; that is no error.
     ///
     /// - Handler signature: `void(colock::error)`.
-    /// - Errors: `no_quorum` if after `config::close_timeout` releases were still unanswered; those
-    ///   locks end with their ttl. `forked` in a child of the process that made the client.
+    /// - Errors: `no_quorum` if after `config::close_timeout` there were releases that no quorum had
+    ///   answered; those locks end with their ttl. `forked` in a child of the process that made the
+    ///   client.
     /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; closing
     ///   goes on.
     /// - Object lifetimes: the client may be moved or destroyed meanwhile.

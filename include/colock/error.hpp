@@ -22,13 +22,13 @@ enum class errc {
     contended = 1,
     /// Fewer than a quorum of the configured instances answered.
     no_quorum = 2,
-    /// A quorum granted the lock, but so late that none of its validity was left. It was undone.
+    /// A quorum granted the lock, but so late that too little of its validity was left. It was undone.
     too_slow = 3,
     /// A held lease could not be renewed, or its keys were found gone or taken over.
     lease_lost = 4,
     /// A lease that is not renewed (`renew = 0`) reached the end of its validity.
     lease_expired = 5,
-    /// The lease was held for `lock_options::max_hold`; it was given up and released.
+    /// The lease was held for `lock_options::max_hold`; it ends, and is released.
     max_hold_exceeded = 6,
     /// The operation needs a held lease: this one is empty, moved from, or was released.
     not_held = 7,

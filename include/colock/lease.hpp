@@ -89,8 +89,10 @@ public:
     [[nodiscard]] std::uint64_t fence() const;
 
     /// Until when the lock is ours at least, on this machine's steady clock; moves on with every
-    /// renewal. In the past once the lease was released or lost. The steady clock stands still while the
-    /// machine is suspended, and the servers do not: so after a suspend this time is earlier than it was.
+    /// renewal, but never beyond `lock_options::max_hold`. In the past once the lease was released or
+    /// lost: then nobody else has the lock before the time that was told last, unless we let go. The
+    /// steady clock stands still while the machine is suspended, and the servers do not: so after a
+    /// suspend this time is earlier than it was.
     [[nodiscard]] time_point valid_until() const noexcept;
 
     /// Whether the lock is ours now; false, too, if the machine was suspended for so long that the validity
@@ -139,7 +141,9 @@ public:
     }
 
     /// Completes, without error, when the lease is lost, expired or held for too long, a little
-    /// before its validity ends, or when the client is closed. `loss()` then tells why.
+    /// before its validity ends (a twentieth of the ttl, 500 ms at most), or when the client is closed.
+    /// `loss()` then tells why. Until that end the lock stays ours, so that what is under way can be
+    /// stopped or rolled back; let go of the lease as soon as it is.
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` for an empty lease, or when the lease was released instead.

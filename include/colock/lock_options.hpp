@@ -35,8 +35,10 @@ struct lock_options {
     /// are renewed by one batch.
     std::optional<std::chrono::milliseconds> renew{};
 
-    /// A holder that has not let go after this time loses the lease (`errc::max_hold_exceeded`),
-    /// and it is released. 0: no limit. Counted from the grant. Allowed: 0 to a year.
+    /// The longest time that a lease may last, counted from the grant. A holder that has not let go
+    /// shortly before it is over (a twentieth of it or of the ttl, 500 ms at most) is told of the loss
+    /// (`errc::max_hold_exceeded`); when it is over, the lock is released. 0: no limit. Allowed: 0 to a
+    /// year.
     std::chrono::milliseconds max_hold{0};
 
     /// How a waiting `acquire` polls, when nobody of this client is before it, and no server tells it that the

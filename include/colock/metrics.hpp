@@ -22,7 +22,9 @@ struct counters {
     std::uint64_t held = 0;             ///< leases held now
     std::uint64_t acquiring = 0;        ///< acquire operations running now
     std::uint64_t queued = 0;           ///< of those: waiting for others of this client
-    std::uint64_t releasing = 0;        ///< releases and undos that some instance has yet to answer
+    /// Releases and undone attempts that some instance has yet to answer, and leases that were lost and
+    /// are not released yet.
+    std::uint64_t releasing = 0;
 };
 
 }  // namespace colock

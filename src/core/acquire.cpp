@@ -116,7 +116,7 @@ acquire::action acquire::begin_attempt(time_point now) {
 acquire::action acquire::consider(time_point now) {
     if (votes_.won()) {
         const time_point until = valid_until(sent_, settings_.ttl, settings_.drift);
-        if (until <= now) {
+        if (now >= useful_until()) {
             return end_attempt(acquire_outcome::too_slow, now);
         }
         if (!agreed_) {
@@ -142,7 +142,7 @@ acquire::action acquire::on_round(const event& e, time_point now) {
         record(e.index, e.vote);
     } else if (e.kind == kind::raised) {
         votes_.record(e.index, e.vote);
-    } else if (raising && now >= valid_until(sent_, settings_.ttl, settings_.drift)) {
+    } else if (raising && now >= useful_until()) {
         return end_attempt(acquire_outcome::too_slow, now);
     } else if (now >= asked_ + settings_.instance_timeout) {
         votes_.fail_silent(failure::timeout);
@@ -170,9 +170,12 @@ time_point acquire::round_end() const {
     const time_point timeout = asked_ + settings_.instance_timeout;
     const time_point end =
         settings_.deadline <= sent_ ? timeout : std::min(timeout, settings_.deadline);
-    return state_ == state::raising
-               ? std::min(end, valid_until(sent_, settings_.ttl, settings_.drift))
-               : end;
+    return state_ == state::raising ? std::min(end, useful_until()) : end;
+}
+
+/// When a lease by this attempt would be announced lost: from then on a grant comes too late.
+time_point acquire::useful_until() const {
+    return valid_until(sent_, settings_.ttl, settings_.drift) - loss_notice(settings_.ttl);
 }
 
 acquire::action acquire::end_attempt(acquire_outcome why, time_point now) {

@@ -18,7 +18,7 @@ namespace colock::core {
 enum class acquire_outcome : std::uint8_t {
     contended,  ///< somebody else holds it, and we were not to wait (any longer)
     no_quorum,  ///< too few instances answered
-    too_slow,   ///< a quorum granted, but the validity was over by then
+    too_slow,   ///< a quorum granted, but by then the lease would have been announced lost
     cancelled,
 };
 
@@ -212,6 +212,7 @@ private:
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] time_point round_end() const;
+    [[nodiscard]] time_point useful_until() const;
     [[nodiscard]] duration step_aside();
     [[nodiscard]] duration short_pause(duration longest);
     [[nodiscard]] time_point quorum_free_at() const;

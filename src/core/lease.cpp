@@ -18,8 +18,7 @@ lease::action lease::raise(std::uint64_t fence) {
     return action::send(verb::raise_fence, lease_tag(purpose::raise), {});
 }
 
-lease::action lease::hold(time_point sent, time_point valid_until, time_point now,
-                          std::uint64_t fence) {
+lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t fence) {
     assert(phase_ == phase::acquiring);
     phase_ = phase::held;
     fence_ = fence;
@@ -39,7 +38,7 @@ lease::action lease::hold(time_point sent, time_point valid_until, time_point no
     settings.drift = settings_->drift;
     settings.instance_timeout = settings_->instance_timeout;
     settings.max_hold = settings_->max_hold;
-    machine_.emplace<renew>(settings, sent, valid_until);
+    machine_.emplace<renew>(settings, now, valid_until);
     return perform(renewing().resume(renew::event::start(), now));
 }
 
@@ -56,22 +55,38 @@ lease::action lease::extend(duration ttl, time_point now) {
 }
 
 lease::action lease::release(time_point now) {
-    if (phase_ != phase::held) {
+    if (phase_ != phase::held && phase_ != phase::lost) {
         return action::wait(never);
     }
-    return begin_release(now, valid_until());
+    return begin_release(now, promised_until());
 }
 
 lease::action lease::close() {
     if (phase_ != phase::held) {
         return action::wait(never);
     }
-    lost_ = loss::closed;
-    return action::lost(*lost_);
+    return lose(loss::closed);
+}
+
+lease::action lease::lose(loss why) {
+    phase_ = phase::lost;
+    lost_ = why;
+    return action::lost(why);
+}
+
+/// The holder has not let go of a lost lease: it keeps its keys until its validity has ended.
+lease::action lease::wait_for_holder(time_point now) {
+    const time_point end = watchdog().valid_until();
+    return now < end ? action::wait(end) : begin_release(now, promised_until());
+}
+
+/// Until when the keys should have been there. For a lease that was lost because they were not: always.
+time_point lease::promised_until() const noexcept {
+    return lost_ == loss::keys_gone ? never : watchdog().valid_until();
 }
 
 bool lease::may_hand_over(time_point now) const noexcept {
-    return phase_ == phase::held && !lost_ && (!settings_->fencing || holder_ < spare_fences_) &&
+    return phase_ == phase::held && (!settings_->fencing || holder_ < spare_fences_) &&
            settings_->renew_interval > duration::zero() && ttl_ == settings_->ttl &&
            watchdog().undisturbed() && watchdog().ttl() == settings_->ttl &&
            watchdog().valid_until() - now >= settings_->ttl / 2;
@@ -105,6 +120,9 @@ lease::action lease::on_time(time_point now) {
     if (phase_ == phase::held) {
         return perform(renewing().resume(renew::event::timer(), now));
     }
+    if (phase_ == phase::lost) {
+        return wait_for_holder(now);
+    }
     if (phase_ == phase::releasing) {
         return perform(giving_back().resume(core::release::event::timer(), now));
     }
@@ -116,10 +134,9 @@ lease::action lease::next(time_point now) {
         case phase::acquiring:
             break;
         case phase::held:
-            if (lost_) {
-                return begin_release(now, valid_until());
-            }
             return perform(renewing().resume(renew::event::done(), now));
+        case phase::lost:
+            return wait_for_holder(now);
         case phase::releasing:
             return perform(giving_back().resume(core::release::event::done(), now));
         case phase::ended:
@@ -131,7 +148,7 @@ lease::action lease::next(time_point now) {
 void lease::disconnect() noexcept {
     phase_ = phase::ended;
     if (!outcome_) {
-        outcome_ = release_outcome::no_quorum;
+        outcome_ = outcome_to_tell(release_outcome::no_quorum);
     }
 }
 
@@ -139,7 +156,7 @@ bool lease::may_have_keys() const noexcept {
     return std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; });
 }
 
-/// Leaves the phase of acquiring or holding for good.
+/// Leaves the phases of acquiring, holding and having lost for good.
 lease::action lease::begin_release(time_point now, time_point valid_until) {
     phase_ = phase::releasing;
     release_settings settings;
@@ -177,8 +194,7 @@ lease::action lease::perform(const renew::action& a) {
         case kind::extended:
             return action::extended(a.success);
         case kind::lost:
-            lost_ = a.why;
-            return action::lost(a.why);
+            return lose(a.why);
     }
     return action::wait(a.time);
 }

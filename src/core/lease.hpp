@@ -81,11 +81,15 @@ private:
 /// A token's life: from the first command of an attempt that carries it, over being held, until each
 /// instance has answered its release. It knows which instances may have the key, and has it given
 /// back by all of these; composed of `renew` while it is held, and of `release` afterwards. Nothing
-/// that could make or prolong a key is sent after that has begun.
+/// that could make or prolong a key is sent after the lease was lost or released.
+///
+/// A lost lease keeps its keys until its holder has released it, or until the validity that the holder
+/// was promised has ended: the holder may still be at work when it hears of the loss, and nobody else
+/// is to have the lock until it has stopped.
 ///
 /// It acts by being called: each member that takes `now` returns an action. Carry it out, then call
 /// `next`, until it says `wait`; then call what comes first, at the latest `on_time` at the time that
-/// it said. While its attempt is running, it is `acquire` who waits, and says `hold` or `give_back`.
+/// it said. While its attempt is running, `acquire` waits in its place, and says `hold` or `give_back`.
 class lease {
 public:
     struct action {
@@ -93,7 +97,7 @@ public:
             wait,      ///< until something happens, or `time`; the only one without a `next`
             send,      ///< send `verb` with `ttl`, as `tag`, to the `targets`
             extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
-            lost,      ///< the lease has ended by itself: see `why`; its release follows
+            lost,      ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
             resolved,  ///< `outcome()` is known
             ended,     ///< nothing is left to do; comes once
         };
@@ -157,8 +161,8 @@ public:
     /// It has won, and writes its fence back: see `acquire`.
     action raise(std::uint64_t fence);
 
-    /// It was sent at `sent` and has won: the watchdog begins. `fence` is 0 without fencing.
-    action hold(time_point sent, time_point valid_until, time_point now, std::uint64_t fence = 0);
+    /// It has won: the watchdog begins. `fence` is 0 without fencing.
+    action hold(time_point valid_until, time_point now, std::uint64_t fence = 0);
 
     /// It has failed, or is not wanted any more: takes back what it got or may get.
     action give_back(time_point now);
@@ -178,7 +182,7 @@ public:
     /// of `next`, is the time for another.
     action extend(duration ttl, time_point now);
 
-    /// Lets go of it.
+    /// Lets go of it. Has an effect on a lost lease, too.
     action release(time_point now);
 
     /// Lets it be lost.
@@ -258,7 +262,13 @@ public:
 
     [[nodiscard]] bool acquiring() const noexcept { return phase_ == phase::acquiring; }
     [[nodiscard]] bool held() const noexcept { return phase_ == phase::held; }
+    /// Whether it was lost, and is still to be released by its holder.
+    [[nodiscard]] bool lost() const noexcept { return phase_ == phase::lost; }
     [[nodiscard]] bool releasing() const noexcept { return phase_ == phase::releasing; }
+    /// Whether its release has begun, and may have ended.
+    [[nodiscard]] bool let_go() const noexcept {
+        return phase_ == phase::releasing || phase_ == phase::ended;
+    }
     [[nodiscard]] bool ended() const noexcept { return phase_ == phase::ended; }
     [[nodiscard]] bool was_held() const noexcept { return was_held_; }
 
@@ -288,14 +298,25 @@ public:
         return outcome_;
     }
 
+    /// Whether a quorum has answered its release. False before that has begun.
+    [[nodiscard]] bool answered() const noexcept {
+        return outcome_ && *outcome_ != release_outcome::no_quorum;
+    }
+
+    /// Whether a client that is being closed need not wait for it any longer: it was released, a quorum
+    /// has answered, and each instance that can be reached has, too.
+    [[nodiscard]] bool settled(time_point now) const {
+        return ended() || (releasing() && answered() && !giving_back().awaits_answer(now));
+    }
+
     /// What the instances have answered to its release; once that has begun.
     [[nodiscard]] round release_votes() const { return giving_back().votes(); }
 
-    /// While it is held: what the watchdog knows.
+    /// While it is held or lost: what the watchdog knows.
     [[nodiscard]] const renew& watchdog() const noexcept { return present<const renew>(machine_); }
 
 private:
-    enum class phase : std::uint8_t { acquiring, held, releasing, ended };
+    enum class phase : std::uint8_t { acquiring, held, lost, releasing, ended };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
     /// The machine of the phase. (Which it is, the phase has told: the variant's own word, in another
@@ -331,6 +352,9 @@ private:
     [[nodiscard]] core::verb acquire_verb() const noexcept {
         return settings_->fencing ? verb::acquire_fenced : verb::acquire;
     }
+    action lose(loss why);
+    action wait_for_holder(time_point now);
+    [[nodiscard]] time_point promised_until() const noexcept;
     action begin_release(time_point now, time_point valid_until);
     action perform(const renew::action& a);
     action perform(const core::release::action& a);
@@ -343,7 +367,7 @@ private:
     std::optional<loss> lost_;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
-    std::variant<std::monostate, renew, core::release> machine_;  // held, releasing
+    std::variant<std::monostate, renew, core::release> machine_;  // renew while held or lost
 
     const lease_settings* settings_;
     duration ttl_;  // the longest that is in force anywhere

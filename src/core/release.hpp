@@ -119,6 +119,12 @@ public:
     /// token has denied.
     [[nodiscard]] round votes() const;
 
+    /// Whether an instance that was sent the command may answer it yet: within its timeout.
+    [[nodiscard]] bool awaits_answer(time_point now) const noexcept {
+        return count(progress::to_send) + count(progress::sent) != 0 &&
+               now < started_at_ + settings_.instance_timeout;
+    }
+
     /// Whether `start` was given.
     [[nodiscard]] bool started() const noexcept { return started_; }
 

@@ -32,7 +32,7 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
       notice_(loss_notice(settings.ttl)),
       round_ttl_(settings.ttl) {
     plan(settings.first > duration::zero() ? settings.first : settings.interval,
-         sent_of(valid_until, settings));
+         sent_of(valid_until, settings), granted_at);
 }
 
 renew::action renew::resume(const event& e, time_point now) {
@@ -83,11 +83,8 @@ renew::action renew::next(time_point now) {
         // Known only after the round had failed.
         return lose(loss::keys_gone);
     }
-    if (now >= max_hold_end()) {
-        return lose(loss::max_hold);
-    }
     if (now >= loss_time()) {
-        return lose(settings_.interval == duration::zero() ? loss::expired : loss::unrenewable);
+        return lose(reason_for_loss());
     }
     if (const auto index = take_healable()) {
         return action::heal(*index);
@@ -100,7 +97,7 @@ renew::action renew::next(time_point now) {
     if (now >= next_renewal_) {
         return begin_round(now, settings_.ttl, false);
     }
-    return action::wait(std::min({next_renewal_, loss_time(), max_hold_end()}));
+    return action::wait(std::min(next_renewal_, loss_time()));
 }
 
 renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
@@ -134,14 +131,10 @@ renew::action renew::consider(time_point now) {
     if (round_->votes.impossible() || round_->votes.won()) {
         return end_round(false, now);
     }
-    if (now >= max_hold_end()) {
-        return lose(loss::max_hold);
-    }
     if (now >= loss_time()) {
-        return lose(loss::unrenewable);
+        return lose(reason_for_loss());
     }
-    return action::wait(
-        std::min({sent_ + settings_.instance_timeout, loss_time(), max_hold_end()}));
+    return action::wait(std::min(sent_ + settings_.instance_timeout, loss_time()));
 }
 
 renew::action renew::end_round(bool success, time_point now) {
@@ -157,7 +150,7 @@ renew::action renew::end_round(bool success, time_point now) {
         // Also if that is sooner: a key that was healed meanwhile lives no longer.
         valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);
         notice_ = loss_notice(round_ttl_);
-        plan(settings_.interval, sent_);
+        plan(settings_.interval, sent_, now);
     } else {
         ++failed_;
         round_ttl_ = settings_.ttl;
@@ -176,13 +169,14 @@ renew::action renew::end_round(bool success, time_point now) {
     return next(now);
 }
 
-/// The next renewal, so long after the round that was granted.
-void renew::plan(duration after_sent, time_point sent) {
+/// The next renewal: so long after the round that was granted, or sooner where rounds are slow.
+void renew::plan(duration after_sent, time_point sent, time_point granted) {
     if (settings_.interval == duration::zero()) {
         next_renewal_ = never;
         return;
     }
-    next_renewal_ = sent + after_sent;
+    const duration round_trip = granted - sent;
+    next_renewal_ = std::min(sent + after_sent, valid_until_ - notice_ - 2 * round_trip);
     if (settings_.grid > duration::zero()) {
         next_renewal_ -= next_renewal_.time_since_epoch() % settings_.grid;
     }
@@ -194,11 +188,20 @@ renew::action renew::lose(loss why) {
 }
 
 time_point renew::loss_time() const {
-    return valid_until_ - notice_;
+    return std::min(valid_until_ - notice_, max_hold_loss_time());
 }
 
-time_point renew::max_hold_end() const {
-    return settings_.max_hold > duration::zero() ? granted_at_ + settings_.max_hold : never;
+time_point renew::max_hold_loss_time() const {
+    const time_point end = max_hold_end();
+    return end == never ? never : end - loss_notice(std::min(settings_.ttl, settings_.max_hold));
+}
+
+/// Why it is lost at `loss_time`.
+loss renew::reason_for_loss() const {
+    if (max_hold_loss_time() == loss_time()) {
+        return loss::max_hold;
+    }
+    return settings_.interval == duration::zero() ? loss::expired : loss::unrenewable;
 }
 
 /// An instance that was found without the key in a round that won, once each.

@@ -7,6 +7,7 @@
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,7 @@ struct renew_settings {
     duration ttl{};
     /// From one renewal to the next; 0 = never renew.
     duration interval{};
-    /// From the grant to the first renewal; 0 = `interval`.
+    /// From the sending of the acquire to the first renewal; 0 = `interval`.
     duration first{};
     /// A renewal that is not urgent begins at a multiple of it, so that many leases are renewed by one batch;
     /// 0 = at any time.
@@ -43,9 +44,11 @@ struct renew_settings {
 ///
 /// A renewal is a round of `verb::extend`. When it wins, the validity counts from when it was sent;
 /// instances that by then had no key get one again (`heal`), but never otherwise is a key made. When
-/// it fails, it is tried again, soon and for as long as the validity lasts. The loss is announced a
-/// `loss_notice` before the validity ends; validity that is over never comes back, whatever a round
-/// then wins. After `lost` or `stop` an `extend` that is under way gets no answer.
+/// it fails, it is tried again, soon and for as long as the validity lasts. A renewal begins so early that
+/// two of them, each as slow as the last round was, end before the loss would be announced. Validity never lasts longer
+/// than `max_hold` allows. The loss is announced a `loss_notice` before the validity ends; validity that
+/// is over never comes back, whatever a round then wins. After `lost` or `stop` an `extend` that is under
+/// way gets no answer.
 ///
 /// To be resumed as `acquire` is: with `done` at once after every action but `wait` and `lost`.
 class renew {
@@ -112,7 +115,9 @@ public:
     }
 
     /// The end of the validity as it stands.
-    [[nodiscard]] time_point valid_until() const noexcept { return valid_until_; }
+    [[nodiscard]] time_point valid_until() const noexcept {
+        return std::min(valid_until_, max_hold_end());
+    }
 
     /// The ttl to send, in force or about to be.
     [[nodiscard]] duration ttl() const noexcept { return round_ttl_; }
@@ -147,15 +152,19 @@ private:
     action consider(time_point now);
     action end_round(bool success, time_point now);
     action lose(loss why);
-    void plan(duration after_sent, time_point sent);
+    void plan(duration after_sent, time_point sent, time_point granted);
+    [[nodiscard]] loss reason_for_loss() const;
     [[nodiscard]] time_point loss_time() const;
-    [[nodiscard]] time_point max_hold_end() const;
+    [[nodiscard]] time_point max_hold_loss_time() const;
+    [[nodiscard]] time_point max_hold_end() const noexcept {
+        return settings_.max_hold > duration::zero() ? granted_at_ + settings_.max_hold : never;
+    }
     [[nodiscard]] std::optional<std::size_t> take_healable();
 
     renew_settings settings_;
     time_point granted_at_;
-    time_point valid_until_;
-    duration notice_;  // how long before that to announce the loss
+    time_point valid_until_;  // by what the instances granted, whatever max_hold is
+    duration notice_;         // how long before that to announce the loss
     time_point next_renewal_ = never;
     state state_ = state::holding;
 

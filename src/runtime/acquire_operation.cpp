@@ -291,7 +291,7 @@ void acquire_operation::drive(const core::acquire::event& event) {
                 return;
             case kind::granted:
                 queue_->begin_tenure(machine_->sent(), now);
-                lease_->hold(*queue_, machine_->sent(), action.time, now, machine_->fence());
+                lease_->hold(*queue_, action.time, now, machine_->fence());
                 finish(acquire_result::granted);
                 return;
             case kind::failed:

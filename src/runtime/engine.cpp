@@ -264,9 +264,14 @@ void engine::turn() {
         schedule_turn();
     }
     send_batch();
-    if (closing_ && !closed_ && statistics_.releasing == 0) {
+    if (closing_ && !closed_ && all_settled(recent_time_)) {
         finish_closing(close_operation::outcome_type::closed);
     }
+}
+
+bool engine::all_settled(core::time_point now) const {
+    const auto settled = [now](const lease_state& one) { return one.settled(now); };
+    return std::ranges::all_of(leases_, settled) && std::ranges::all_of(giving_back_, settled);
 }
 
 void engine::send_batch() {
@@ -378,7 +383,9 @@ void engine::close() {
         acquiring_.front().on_close();
     }
     for_each_lease([](lease_state& one) { one.on_close(); });
-    wait(*this, instance::clock::now() + settings_.close_timeout);
+    const core::time_point now = instance::clock::now();
+    close_deadline_ = now + settings_.close_timeout;
+    look_after_leases(now);
     schedule_turn();
 }
 
@@ -389,10 +396,25 @@ void engine::end_in_child() {
     }
 }
 
-void engine::on_time(core::time_point /*now*/) {
-    if (!closed_) {
-        finish_closing(close_operation::outcome_type::unanswered);
+/// Time alone may settle a lease: an instance that is silent for long is not waited for.
+void engine::look_after_leases(core::time_point now) {
+    wait(*this, std::min(close_deadline_, now + settings_.instance_timeout / 4));
+}
+
+void engine::on_time(core::time_point now) {
+    if (closed_) {
+        return;
     }
+    if (now < close_deadline_) {
+        look_after_leases(now);
+        schedule_turn();
+        return;
+    }
+    const auto unanswered = [](const lease_state& one) { return one.unanswered(); };
+    finish_closing(std::ranges::any_of(leases_, unanswered) ||
+                           std::ranges::any_of(giving_back_, unanswered)
+                       ? close_operation::outcome_type::unanswered
+                       : close_operation::outcome_type::closed);
 }
 
 void engine::finish_closing(close_operation::outcome_type outcome) {

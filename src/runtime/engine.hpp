@@ -277,6 +277,8 @@ private:
     void arm();
     void wait_for_timer();
     std::shared_ptr<instance::batch> empty_batch();
+    void look_after_leases(core::time_point now);
+    [[nodiscard]] bool all_settled(core::time_point now) const;
     void finish_closing(close_operation::outcome_type outcome);
 
     instance::process_mark process_;
@@ -326,6 +328,7 @@ private:
     bool ended_in_child_ = false;
     bool closing_ = false;
     bool closed_ = false;
+    core::time_point close_deadline_ = core::never;
     close_operation::outcome_type close_outcome_ = close_operation::outcome_type::closed;
     std::vector<std::shared_ptr<close_operation>> close_waiters_;
     std::shared_ptr<engine> self_;  // while closing in the background

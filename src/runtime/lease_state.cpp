@@ -120,12 +120,12 @@ void lease_state::raise(std::uint64_t fence, core::time_point now) {
     submit(machine_.raise(fence), now);
 }
 
-void lease_state::hold(lock_queue& queue, core::time_point sent, core::time_point valid_until,
+void lease_state::hold(lock_queue& queue, core::time_point valid_until,
                        core::time_point now, std::uint64_t fence) {
     attempt_ = nullptr;
     queue_ = &queue;
     ++engine_.count().held;
-    drive(machine_.hold(sent, valid_until, now, fence), now);
+    drive(machine_.hold(valid_until, now, fence), now);
 }
 
 void lease_state::give_back() {
@@ -133,7 +133,6 @@ void lease_state::give_back() {
         ++engine_.count().undone;
     }
     const core::time_point now = instance::clock::now();
-    before_release(now);
     drive(machine_.give_back(now), now);
 }
 
@@ -216,6 +215,9 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
     using kind = core::lease::action::kind_type;
     for (;;) {
         publish();
+        if (machine_.let_go() && !std::exchange(let_go_, true)) {
+            on_releasing(now);
+        }
         switch (action.kind) {
             case kind::wait:
                 engine_.wait(*this, action.time);
@@ -227,7 +229,7 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
                 action = end_extend(action.success, now);
                 continue;
             case kind::lost:
-                on_lost(reason_for(action.why), now);
+                on_lost(reason_for(action.why));
                 break;
             case kind::resolved:
                 on_resolved();
@@ -307,7 +309,7 @@ void lease_state::release(release_operation& asker) {
 }
 
 void lease_state::let_go(std::uint32_t holder) {
-    if (holder != this->holder() || !machine_.held() || engine_.dead()) {
+    if (holder != this->holder() || queue_ == nullptr || engine_.dead()) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
@@ -315,7 +317,6 @@ void lease_state::let_go(std::uint32_t holder) {
     if (may_pass_on(now)) {
         pass_on(now);
     } else {
-        before_release(now);
         drive(machine_.release(now), now);
         forget_if_over();
     }
@@ -330,6 +331,7 @@ bool lease_state::may_pass_on(core::time_point now) const {
 
 void lease_state::pass_on(core::time_point now) {
     machine_.hand_over(now);
+    publish();
     holder_.store(machine_.holder(), std::memory_order_release);
     ++engine_.count().released;
     ++engine_.count().handed_over;
@@ -337,7 +339,8 @@ void lease_state::pass_on(core::time_point now) {
     queue_->front().receive(self_);
 }
 
-void lease_state::on_lost(loss_reason why, core::time_point now) {
+/// Its keys stay where they are until the holder has let go: see `core::lease`.
+void lease_state::on_lost(loss_reason why) {
     const core::round* votes = machine_.watchdog().votes();
     rare().loss_details = why == loss_reason::lost && votes != nullptr
                               ? describe(spec_->resource(), *votes, engine_.instance_states())
@@ -345,23 +348,35 @@ void lease_state::on_lost(loss_reason why, core::time_point now) {
     ++engine_.count().lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
-    before_release(now);
+    end_extends();
+    --engine_.count().held;
+    engine_.release_started();
+    engine_.reconsider(last_turn_);
 }
 
-/// The last thing to do while acquiring or held.
-void lease_state::before_release(core::time_point now) {
-    if (machine_.held()) {
-        --engine_.count().held;
-        if (rare_) {
-            for (const auto& asker : std::exchange(rare_->extends, {})) {
-                asker->finish(result_without(*asker));
-            }
+void lease_state::end_extends() {
+    if (rare_) {
+        for (const auto& asker : std::exchange(rare_->extends, {})) {
+            asker->finish(result_without(*asker));
+        }
+    }
+}
+
+/// The machine has begun to release what was attempted, held or lost: the key is for others now.
+void lease_state::on_releasing(core::time_point now) {
+    const bool was_lost = loss_.load(std::memory_order_relaxed) != loss_reason::none;
+    if (!was_lost) {
+        engine_.release_started();
+    }
+    if (queue_ != nullptr) {
+        if (!was_lost) {
+            --engine_.count().held;
+            end_extends();
         }
         queue_->end_tenure(now);
         engine_.advance(*std::exchange(queue_, nullptr));
     }
     engine_.reconsider(last_turn_);
-    engine_.release_started();
 }
 
 void lease_state::on_resolved() {
@@ -404,13 +419,17 @@ void lease_state::on_close() {
 }
 
 void lease_state::on_closed() {
-    if (!machine_.releasing()) {
+    if (machine_.ended()) {
         return;
     }
-    const bool was_resolved = machine_.outcome().has_value();
+    const bool resolves = machine_.releasing() && !machine_.outcome();
     machine_.disconnect();
+    if (queue_ != nullptr) {  // a lost lease whose holder has not let go
+        rare().no_quorum_details = rare().loss_details;
+        engine_.advance(*std::exchange(queue_, nullptr));
+    }
     end();
-    if (!was_resolved) {
+    if (resolves) {
         on_resolved();
     }
     forget_if_over();

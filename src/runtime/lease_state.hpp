@@ -161,8 +161,8 @@ public:
 
     /// The attempt has won `now`: the watchdog begins. `fence` is 0 without fencing. `queue` is that
     /// of the key.
-    void hold(lock_queue& queue, core::time_point sent, core::time_point valid_until,
-              core::time_point now, std::uint64_t fence);
+    void hold(lock_queue& queue, core::time_point valid_until, core::time_point now,
+              std::uint64_t fence);
 
     /// The attempt has failed: takes back what it got or may get.
     void give_back();
@@ -179,7 +179,8 @@ public:
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
 
-    /// That holder does not refer to the lease any more.
+    /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
+    /// and not released it since.
     void let_go(std::uint32_t holder);
 
     // From the engine:
@@ -188,6 +189,10 @@ public:
     void on_accepting(std::size_t index);
     /// The client is being closed: the lease is lost.
     void on_close();
+    /// Whether the closing client need not wait for it any longer: see `core::lease::settled`.
+    [[nodiscard]] bool settled(core::time_point now) const { return machine_.settled(now); }
+    /// Whether it was released, and too few instances have answered.
+    [[nodiscard]] bool unanswered() const { return machine_.releasing() && !machine_.answered(); }
     /// The connections are gone: nothing more can be released.
     void on_closed();
     void on_abandon() noexcept;
@@ -219,10 +224,11 @@ private:
 
     void drive(core::lease::action action, core::time_point now);
     [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
-    void on_lost(loss_reason why, core::time_point now);
+    void on_lost(loss_reason why);
     [[nodiscard]] bool may_pass_on(core::time_point now) const;
     void pass_on(core::time_point now);
-    void before_release(core::time_point now);
+    void end_extends();
+    void on_releasing(core::time_point now);
     void on_resolved();
     void resolve(core::release_outcome outcome);
     void end();
@@ -236,6 +242,7 @@ private:
     // where the rest is that most of them need.
     std::uint32_t pending_votes_ = 0;
     bool in_vote_ = false;         // what comes of a vote may call us, but must not end us under it
+    bool let_go_ = false;          // the machine's, as far as it was acted upon
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     acquire_operation* attempt_;
     core::acquire* attempt_machine_;  // valid while `attempt_` is not null
@@ -250,7 +257,7 @@ private:
         core::time_point::min().time_since_epoch().count()};
     std::atomic<loss_reason> loss_{loss_reason::none};
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
-    lock_queue* queue_ = nullptr;           // of the key, while held
+    lock_queue* queue_ = nullptr;           // of the key, while held, or lost and not released
 
     std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;

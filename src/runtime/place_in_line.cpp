@@ -100,7 +100,6 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
     const auto what = static_cast<question>(tag);
     const core::time_point now = clock::now();
     if (what == question::leave) {
-        engine_.release_ended();
         if (vote.kind == core::vote_kind::granted) {
             engine_.crowds().note(spec_->key_hash, vote.fence != 0, now);
         }
@@ -178,7 +177,6 @@ void place_in_line::leave() {
     stop_watching();
     engine_.stop_waiting(*this);
     engine_.reconsider(last_turn_);
-    engine_.release_started();
     const core::time_point now = clock::now();
     engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask(question::leave, core::verb::leave_line, spec_->key, now);

@@ -136,6 +136,35 @@ BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long) {
 }
 
 /// Nobody tries to, meanwhile, and for a minute nothing else would delete the keys.
+// A quorum has answered each release: there is nothing to wait for.
+BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
+    for (const bool stopped : {true, false}) {
+        BOOST_TEST_CONTEXT((stopped ? "stopped" : "killed")) {
+            servers five(5);
+            run_test([&]() -> asio::awaitable<void> {
+                config configuration = five.config();
+                configuration.close_timeout = 30s;
+                client locks(co_await asio::this_coro::executor, configuration);
+                co_await all_ready(locks);
+                lease held = co_await mutex(locks, "x").acquire();
+                co_await async_wait_until([&] { return five.holding("x") == 5; });
+                for (const std::size_t victim : {1U, 4U}) {
+                    if (stopped) {
+                        five[victim].pause();
+                    } else {
+                        five[victim].kill();
+                    }
+                }
+                co_await held.release();
+                const stopwatch closing;
+                const auto [e] = co_await locks.close(asio::as_tuple);
+                BOOST_TEST(!e, e.message());
+                BOOST_TEST((closing.elapsed() < 10s));
+            }());
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_was_released_without_them_is_given_back_when_they_return) {
     servers five(5);
     proxies network(five);

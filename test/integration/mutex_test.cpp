@@ -345,6 +345,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_may_outlive_its_client) {
         BOOST_TEST((try_error == errc::client_closed));
         BOOST_TEST(!held.valid());
         BOOST_TEST((held.loss() == errc::client_closed));
+        held = {};
         co_await async_wait_until([&] { return instances.holding("x") == 0; });
     }());
 }
@@ -362,6 +363,7 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
         }(locks));
         const auto watching = co_await start([](lease& l) -> asio::awaitable<void> {
             co_await l.wait_lost(asio::use_awaitable);
+            co_await l.release(asio::use_awaitable);
         }(held));
         co_await async_wait_until([&] { return locks.counters().contended != 0; });
 
@@ -382,6 +384,37 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
         co_await locks.close();  // once more does no harm
         const auto [e, nothing] = co_await mutex(locks, "y").acquire(asio::as_tuple);
         BOOST_TEST((e == errc::client_closed));
+    }());
+}
+
+// A holder may be at work until it lets go, and so long nobody else is to have its lock.
+BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_let_go) {
+    run_test([&]() -> asio::awaitable<void> {
+        config configuration = instances.config();
+        configuration.close_timeout = 300ms;
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        lease slow = co_await mutex(locks, "x").acquire();
+        lease kept = co_await mutex(locks, "y").acquire();
+        bool closed = false;
+        std::optional<error> how;
+        locks.close([&](error e) {
+            closed = true;
+            how = e;
+        });
+        co_await async_wait_until([&] { return slow.loss() == errc::client_closed; });
+        BOOST_TEST(!slow.valid());
+        BOOST_TEST(!closed);
+        BOOST_TEST(instances.holding("x") == 5U);
+        const auto result = co_await slow.release();
+        BOOST_TEST((result == release_result::expired));
+        BOOST_TEST(instances.holding("x") == 0U);
+        co_await async_wait_until([&] { return closed; });
+        BOOST_TEST(!*how, how->message());  // that of `kept` was not asked for
+        BOOST_TEST(instances.holding("y") == 5U);
+        const auto [late, nothing] = co_await kept.release(asio::as_tuple);
+        BOOST_TEST((late == errc::no_quorum));
+        BOOST_TEST(late.details().find("'y'") != std::string::npos, late.message());
     }());
 }
 

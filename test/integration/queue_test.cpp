@@ -462,7 +462,7 @@ BOOST_AUTO_TEST_CASE(the_time_to_hold_it_begins_anew) {
         co_await async_wait_until([&] { return second.granted.valid(); });
         const stopwatch second_held;
         co_await async_wait_until([&] { return bool(second.granted.loss()); });
-        BOOST_TEST((second_held.elapsed() >= 1900ms));
+        BOOST_TEST((second_held.elapsed() >= 1800ms));
         BOOST_TEST((second.granted.loss() == errc::max_hold_exceeded));
         BOOST_TEST(!first.loss());
     }());
@@ -577,7 +577,8 @@ BOOST_AUTO_TEST_CASE(closing_ends_all) {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         const mutex lock(locks, "x");
-        const lease held = co_await lock.acquire();
+        lease held = co_await lock.acquire();
+        held.wait_lost([&](error) { lease(std::move(held)); });  // what a holder does
         crowd all;
         all.enter(lock, 1000);
         crowd attempting;
@@ -590,7 +591,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_all) {
                 BOOST_TEST((*one.waiting.result == errc::client_closed));
             }
         }
-        BOOST_TEST((held.loss() == errc::client_closed));
+        BOOST_TEST(locks.counters().lost == 1U);
         BOOST_TEST(locks.counters().queued == 0U);
         BOOST_TEST(locks.counters().acquiring == 0U);
         BOOST_TEST(instances.keys() == 0U);

@@ -241,6 +241,55 @@ BOOST_AUTO_TEST_CASE(a_loss_that_only_the_release_finds) {
     }());
 }
 
+// The lock is the body's until it has ended, or until the end of what it was promised.
+BOOST_AUTO_TEST_CASE(nobody_is_inside_while_a_body_rolls_back) {
+    lock_options limited = renewed_every(100ms, 4s);
+    limited.max_hold = 1s;
+    for (const lock_options& options : {without_watchdog(4s), limited}) {
+        run_test([&]() -> asio::awaitable<void> {
+            client locks(co_await asio::this_coro::executor, instances.config());
+            client others(co_await asio::this_coro::executor, instances.config());
+            co_await all_ready(locks);
+            co_await all_ready(others);
+            lease::time_point promised{};
+            lease::time_point left = lease::time_point::max();
+            pending ours;
+            ours.start(mutex(locks, "x", options), [&](lease& held) -> asio::awaitable<void> {
+                co_await asio::this_coro::reset_cancellation_state(
+                    asio::enable_total_cancellation());
+                co_await async_wait_until([&] { return held.valid(); });
+                while (held.valid()) {
+                    promised = held.valid_until();
+                    asio::steady_timer tick(co_await asio::this_coro::executor, 1ms);
+                    co_await tick.async_wait(asio::as_tuple);
+                }
+                co_await asio::this_coro::reset_cancellation_state();
+                asio::steady_timer rolling_back(co_await asio::this_coro::executor, 20ms);
+                co_await rolling_back.async_wait();
+                left = steady_clock::now();
+            });
+            co_await async_wait_until([&] { return locks.counters().held == 1; });
+            std::array<lease::time_point, 2> entered{};  // by another client, and by the same
+            std::array<lease, 2> next;
+            const std::array<client*, 2> rivals = {&others, &locks};
+            for (std::size_t i = 0; i != rivals.size(); ++i) {
+                mutex(*rivals[i], "x").acquire([&, i](error, lease l) {
+                    entered[i] = steady_clock::now();
+                    lease(std::move(l));
+                });
+            }
+            co_await async_wait_until([&] {
+                return ours.done && entered[0] != lease::time_point() &&
+                       entered[1] != lease::time_point();
+            });
+            BOOST_TEST(ours.threw_lease_lost());
+            for (const lease::time_point one : entered) {
+                BOOST_TEST((one >= std::min(left, promised)));
+            }
+        }());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(an_expired_lease_tells_so) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

@@ -55,9 +55,7 @@ void checker::add(token_life& life) {
 
 void checker::on_submitted(token_life& life, const core::lease::action& what) {
     life.longest_ttl = std::max(life.longest_ttl, what.ttl);
-    if (what.tag.purpose() == purpose::acquire) {
-        life.asked_at = life.owner.now();
-    } else if (what.tag.purpose() == purpose::extend) {
+    if (what.tag.purpose() == purpose::extend) {
         life.latest_round = what.tag.round();
         life.extended_by = 0;
         life.denied_by = 0;
@@ -225,6 +223,10 @@ void checker::on_validity(token_life& life, core::time_point until) {
         rivals.push_back(&life);
     }
     life.valid_until = until;
+    const duration limit = life.lock.lease.max_hold;
+    if (limit > duration::zero() && until > life.valid_since + limit) {
+        world_.violation("max_hold", describe(life) + " is promised to be valid for longer");
+    }
     if (!counts_now(life)) {
         return;
     }
@@ -235,7 +237,8 @@ void checker::on_validity(token_life& life, core::time_point until) {
         if (!world_.profile().claims.mutual_exclusion || excused(*other) || excused(life)) {
             ++world_.tally.excused;
         } else {
-            world_.violation("mutual exclusion", describe(life) + " and " + describe(*other));
+            world_.violation(other->lost ? "kept until let go" : "mutual exclusion",
+                             describe(life) + " and " + describe(*other));
         }
     }
     expect_backed(life, until);
@@ -247,7 +250,8 @@ void checker::on_validity(token_life& life, core::time_point until) {
         }
     });
     world_.at(end + 1us, [this, &life, until] {
-        if (life.counts && life.valid_until == until && !life.owner.dead() && was_awake(life)) {
+        if (life.counts && !life.lost && life.valid_until == until && !life.owner.dead() &&
+            was_awake(life)) {
             world_.violation("loss in time", describe(life) + " is over, and nobody was told");
         }
     });
@@ -266,7 +270,7 @@ void checker::on_handed_over(token_life& life, std::uint64_t fence) {
         return;
     }
     expect_backed(life, life.valid_until);
-    life.asked_at = life.valid_since = now;
+    life.valid_since = now;
 }
 
 void checker::on_invalid(token_life& life) {
@@ -279,21 +283,22 @@ void checker::on_invalid(token_life& life) {
     life.counts = false;
     std::erase(valid_[life.lock.key], &life);
     const duration limit = life.lock.lease.max_hold;
-    // A fence may take so long that nothing of it is left.
-    const core::time_point end = std::max(life.asked_at + limit, life.valid_since);
-    if (limit > duration::zero() && life.owner.now() > end + 10us && was_awake(life)) {
+    if (limit > duration::zero() && life.owner.now() > life.valid_since + limit + 10us &&
+        was_awake(life)) {
         world_.violation("max_hold", describe(life) + " was held for longer");
     }
 }
 
 void checker::on_lost(token_life& life, core::loss why) {
     ++world_.tally.losses;
+    life.lost = true;
     if (life.owner.now() >= life.valid_until && was_awake(life)) {
         world_.violation("loss in time",
                          describe(life) + " was over before the loss was announced");
     }
+    const duration limit = life.lock.lease.max_hold;
     if (why == core::loss::max_hold &&
-        life.owner.now() < life.asked_at + life.lock.lease.max_hold) {
+        life.owner.now() < life.valid_since + limit - core::loss_notice(limit)) {
         world_.violation("max_hold", describe(life) + " was taken away too early");
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;

@@ -23,6 +23,8 @@ struct token_life;
 ///
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
 ///   client's clock (see `claims` for the excuse).
+/// - *kept until let go*: a lost lease excludes all others until its holder has let go, or until the
+///   validity has ended that the holder was promised last.
 /// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
 ///   included, and there the key lasts to the end of the lease's validity; or the instance has
 ///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
@@ -31,7 +33,7 @@ struct token_life;
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
-/// - *max_hold*: no lease is valid for longer than it may be held.
+/// - *max_hold*: no lease is valid, or promised to be, for longer than it may be held.
 /// - *loss in time*: the loss of a lease is announced before its validity ends.
 /// - *needless loss*: no lease is lost because of its keys while a quorum has them. Not counted are
 ///   instances that restarted without their last writes, and those that denied the renewal: both may
@@ -64,8 +66,8 @@ public:
     void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);
-    /// It was let go or lost: it is not valid any more.
     void on_handed_over(token_life& life, std::uint64_t fence);
+    /// It was let go: it is not valid any more.
     void on_invalid(token_life& life);
     void on_lost(token_life& life, core::loss why);
     void on_ended(token_life& life);

@@ -251,11 +251,7 @@ void client::cancel(operation& o) {
 /// The critical section.
 void client::hold(user& u, token_life& life) {
     u.lease = &life;
-    life.on_lost = [this, &u] {
-        if (u.lease != nullptr) {
-            think(u, world_.random.up_to(30ms));
-        }
-    };
+    life.on_lost = [this, &u, &life] { clean_up(u, life); };
     dice& random = world_.random;
     const duration ttl = u.lock.lease.ttl;
     const duration how_long = random.chance(0.5)   ? random.up_to(ttl / 10)
@@ -275,6 +271,25 @@ void client::hold(user& u, token_life& life) {
         });
     }
     post(world_.now() + how_long, [this, &u, &life] { let_go(u, life); });
+}
+
+/// What a holder does that has heard of the loss of its lease: it lets go at once, after a while, or never.
+void client::clean_up(user& u, token_life& life) {
+    if (u.lease == nullptr) {
+        return;
+    }
+    dice& random = world_.random;
+    const duration how_long = random.chance(0.3)   ? duration{}
+                              : random.chance(0.7) ? random.up_to(life.lock.lease.ttl / 10)
+                                                   : random.up_to(life.lock.lease.ttl * 2);
+    if (random.chance(0.8)) {
+        post(world_.now() + how_long, [this, &life] {
+            if (life.machine.lost()) {
+                release(life);
+            }
+        });
+    }
+    think(u, how_long + random.up_to(30ms));
 }
 
 void client::let_go(user& u, token_life& life) {
@@ -297,6 +312,7 @@ void client::hand_over(user& u, token_life& life) {
     }
     life.machine.hand_over(now());
     checker_.on_handed_over(life, life.machine.fence_of(life.machine.holder()));
+    observe(life);
     hold(u, life);
 }
 
@@ -342,7 +358,7 @@ void client::drive(operation& o, core::acquire::event event) {
                     checker_.on_fence(life, o.machine.fence() - life.machine.spare_fences());
                 }
                 drive(life,
-                      life.machine.hold(o.machine.sent(), action.time, now, o.machine.fence()),
+                      life.machine.hold(action.time, now, o.machine.fence()),
                       now);
                 finish(o, &life);
                 return;
@@ -418,6 +434,9 @@ void client::drive(token_life& life, core::lease::action action, core::time_poin
     using kind = core::lease::action::kind_type;
     for (;;) {
         observe(life);
+        if (life.machine.let_go() && !life.let_go) {
+            end(life);  // the validity of a lost lease has ended, and nobody has released it
+        }
         switch (action.kind) {
             case kind::wait:
                 wait(life, action.time);
@@ -433,7 +452,6 @@ void client::drive(token_life& life, core::lease::action action, core::time_poin
                     world_.tell(name_, "has lost " + life.lock.key + ", token " + life.token);
                 }
                 checker_.on_lost(life, action.why);
-                end(life);
                 if (life.on_lost) {
                     deliver_later(std::exchange(life.on_lost, nullptr));
                 }
@@ -455,8 +473,8 @@ void client::observe(token_life& life) {
     }
     const core::renew& watchdog = life.machine.watchdog();
     world_.tally.renewals += watchdog.won() - std::exchange(life.renewals, watchdog.won());
-    if (!life.counts || life.valid_until != watchdog.valid_until()) {
-        checker_.on_validity(life, watchdog.valid_until());
+    if (!life.counts || life.valid_until != life.machine.valid_until()) {
+        checker_.on_validity(life, life.machine.valid_until());
     }
 }
 

@@ -56,12 +56,12 @@ struct token_life {
     std::uint64_t destroyed_at = 0;
     std::uint64_t late_at = 0;       // those that gave it a key, or a ttl, when it was let go
     std::uint64_t forgotten_at = 0;  // those that restarted, which had the key
-    core::time_point asked_at{};     // when the first command was submitted
     core::duration longest_ttl{};
     bool counts = false;  // as a lease that may be valid
     core::time_point valid_since{};
     core::time_point valid_until{};  // while it counts
-    bool let_go = false;             // released, lost or given back
+    bool lost = false;               // and perhaps not let go yet
+    bool let_go = false;             // released or given back
     core::time_point let_go_at{};
     std::uint32_t renewals = 0;
     /// When each instance gave it its key, as a number that grows, until it was handed out.
@@ -147,6 +147,7 @@ private:
     void think(user& u, duration how_long);
     void take(user& u);
     void hold(user& u, token_life& life);
+    void clean_up(user& u, token_life& life);
     void let_go(user& u, token_life& life);
     void hand_over(user& u, token_life& life);
     [[nodiscard]] spec some_spec(const std::string& key);

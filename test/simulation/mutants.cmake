@@ -41,8 +41,8 @@ colock_mutant(
     NAME too_slow_is_believed
     WHAT "a quorum that granted after the validity was over counts"
     FILE src/core/acquire.cpp
-    FIND [[if (until <= now) {]]
-    WITH [[if (until <= now && !@MUTANT@) {]]
+    FIND [[if (now >= useful_until()) {]]
+    WITH [[if (now >= useful_until() && !@MUTANT@) {]]
 )
 
 # --- The servers ------------------------------------------------------------------------------------------------------
@@ -194,6 +194,21 @@ colock_mutant(
     WITH [[round_->votes.won() && ((now < valid_until_ && now < in_time) || @MUTANT@)) {]]
 )
 
+colock_mutant(
+    NAME released_at_the_loss
+    WHAT "a lost lease is released before its holder can stop"
+    FILE src/core/lease.cpp
+    FIND [[return now < end ? action::wait(end) :]]
+    WITH [[return now < end && !@MUTANT@ ? action::wait(end) :]]
+)
+colock_mutant(
+    NAME max_hold_promises_too_much
+    WHAT "the validity that a holder is told ignores max_hold"
+    FILE src/core/renew.hpp
+    FIND [[return std::min(valid_until_, max_hold_end());]]
+    WITH [[return @MUTANT@ ? valid_until_ : std::min(valid_until_, max_hold_end());]]
+)
+
 # --- The watchdog -----------------------------------------------------------------------------------------------------
 
 colock_mutant(
@@ -262,7 +277,7 @@ colock_mutant(
 colock_mutant(
     NAME max_hold_ignored
     WHAT "a lease is held for as long as its holder likes"
-    FILE src/core/renew.cpp
+    FILE src/core/renew.hpp
     FIND [[return settings_.max_hold > duration::zero() ?]]
     WITH [[return settings_.max_hold > duration::zero() && !@MUTANT@ ?]]
 )

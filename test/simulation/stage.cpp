@@ -75,8 +75,8 @@ taking& stage::acquire(std::size_t user, const spec& lock) {
 }
 
 void stage::release(taking& t) {
-    expect(t.held(), "there is something to release");
-    if (t.held()) {
+    expect(t.owned(), "there is something to release");
+    if (t.owned()) {
         t.by->release(*t.lease);
     }
 }

@@ -34,6 +34,10 @@ struct taking {
 
     [[nodiscard]] bool ended() const { return !op->running; }
     [[nodiscard]] bool held() const { return lease != nullptr && lease->machine.held(); }
+    /// Whether it is to be released.
+    [[nodiscard]] bool owned() const {
+        return lease != nullptr && (lease->machine.held() || lease->machine.lost());
+    }
     /// Of its latest attempt.
     [[nodiscard]] const std::string& token() const { return op->life->token; }
 };

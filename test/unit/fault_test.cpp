@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(fault_17_max_hold_is_not_renewed_away) {
         }
     }
     BOOST_TEST((action.why == core::loss::max_hold));
-    BOOST_TEST((now == granted_at + settings.max_hold));
+    BOOST_TEST((now == granted_at + settings.max_hold - core::loss_notice(settings.ttl)));
+    BOOST_TEST((machine.valid_until() == granted_at + settings.max_hold));
     BOOST_TEST(machine.won() > 190U);
 }
 

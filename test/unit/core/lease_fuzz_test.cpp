@@ -186,7 +186,7 @@ private:
         if (grants_ < quorum_of(settings_.instances) || now_ >= until) {
             return false;
         }
-        handle(machine_.hold(sent_at_, until, now_));
+        handle(machine_.hold(until, now_));
         return true;
     }
 
@@ -195,7 +195,7 @@ private:
             begin_to_let_go();
             handle(machine_.give_back(now_));
             submit(lease::ask_remaining(0));
-        } else if (machine_.held()) {
+        } else if (machine_.held() || machine_.lost()) {
             begin_to_let_go();
             handle(machine_.release(now_));
         }
@@ -235,8 +235,9 @@ private:
                     asked_ = false;
                     break;
                 case kind::lost:
-                    check(machine_.held() && !let_go_at_, "loses what is not held", seed_);
-                    begin_to_let_go();
+                    check(machine_.lost() && !let_go_at_, "loses what is not held", seed_);
+                    asked_ = false;  // gets no answer any more
+                    kept_until_ = promised_;
                     break;
                 case kind::resolved:
                     ++resolved_;
@@ -255,8 +256,11 @@ private:
 
     void submit(const lease::action& a) {
         const bool gives_back = a.verb == verb::release || a.verb == verb::remaining;
-        check(gives_back || !let_go_at_, "makes or prolongs a key that was let go", seed_);
-        check(a.verb != verb::release || let_go_at_, "releases what was not let go", seed_);
+        check(gives_back || !(let_go_at_ || kept_until_), "makes or prolongs a key that was let go", seed_);
+        if (a.verb == verb::release && !let_go_at_) {
+            check(kept_until_ && now_ >= *kept_until_, "releases what was not let go", seed_);
+            begin_to_let_go();
+        }
         const auto ttl = std::chrono::duration_cast<milliseconds>(a.ttl);
         longest_ttl_ = std::max<duration>(longest_ttl_, ttl);
         for (std::size_t i = 0; i != settings_.instances; ++i) {
@@ -271,7 +275,7 @@ private:
         for (const auto& [i, command] : std::exchange(submitted_, {})) {
             const bool wanted = machine_.wanted(i, command.tag);
             const bool prolongs = command.verb == verb::acquire || command.verb == verb::extend;
-            check(!(wanted && prolongs && let_go_at_), "wants to send what was let go", seed_);
+            check(!(wanted && prolongs && (let_go_at_ || kept_until_)), "wants to send what was let go", seed_);
             if (!wanted) {
                 answer(i, command, vote::failed(failure::withdrawn));
             } else if (random_.one_in(20)) {
@@ -334,7 +338,10 @@ private:
         check(machine_.held() == (machine_.valid_until() != time_point::min()),
               "valid and not held, or held and not valid", seed_);
         check(ended_ <= 1 && machine_.ended() == (ended_ == 1), "ends twice, or silently", seed_);
-        if (machine_.ended() || machine_.releasing()) {
+        if (machine_.held()) {
+            promised_ = machine_.valid_until();
+        }
+        if (machine_.let_go()) {
             return;
         }
         std::size_t backing = 0;
@@ -374,6 +381,8 @@ private:
     time_point timer_ = never;
     duration longest_ttl_{};
     std::optional<time_point> let_go_at_;
+    time_point promised_{};                // the end of the validity, as the holder saw it last
+    std::optional<time_point> kept_until_;  // once it is lost: its keys, unless the holder lets go
     std::size_t grants_ = 0;
     bool asked_ = false;
     int resolved_ = 0;

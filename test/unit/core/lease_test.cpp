@@ -44,7 +44,7 @@ event start() {
 }
 event hold() {  // what was sent at 0
     return [](lease& l, time_point now) {
-        return l.hold(at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift), now);
+        return l.hold(core::valid_until(at(0ms), settings.ttl, settings.drift), now);
     };
 }
 event give_back() {
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(first_renewals_are_spread_over_half_an_interval) {
     for (std::uint64_t seed = 0; seed != 100; ++seed) {
         lease machine(spread, seed);
         machine.start(0);
-        const auto action = machine.hold(at(0ms), at(988ms), at(10ms), 0);
+        const auto action = machine.hold(at(988ms), at(10ms), 0);
         BOOST_TEST((action.kind == lease::action::kind_type::wait));
         BOOST_TEST((action.time >= at(148ms)));
         BOOST_TEST((action.time <= at(300ms)));
@@ -497,30 +497,123 @@ BOOST_AUTO_TEST_CASE(says_that_it_is_lost_and_then_gives_back) {
     play(machine, {
                       {300ms, timer(), "extend #1; wait 350"},
                       {310ms, extended('N', 0), "wait 350"},
-                      {311ms, extended('D', 1), "lost keys_gone; release; wait 361"},
-                      {320ms, release(), "wait never"},
+                      {311ms, extended('D', 1), "lost keys_gone; wait 988"},
+                      {320ms, release(), "release; wait 370"},
                       {321ms, released('G', 0), "wait never"},
-                      {322ms, released('G', 1), "resolved expired; wait 1323"},
+                      {322ms, released('G', 1), "resolved expired; wait 1332"},
                   });
 }
 
-BOOST_AUTO_TEST_CASE(is_still_valid_while_it_says_that_it_is_lost) {
+// Its holder may still be at work when it hears of the loss.
+
+BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_lets_go) {
     lease machine = held();
-    auto action = machine.on_time(at(938ms));  // and the timer for the renewal came late, too
-    BOOST_TEST(describe(machine, action) == "lost unrenewable");
-    BOOST_TEST(in_ms(machine.valid_until()) == "988");
-    BOOST_TEST(machine.held());
-    action = machine.next(at(938ms));
-    BOOST_TEST(describe(machine, action) == "release");
+    play(machine, {{938ms, timer(), "lost unrenewable; wait 988"}});  // the timer was late
     BOOST_TEST((machine.valid_until() == time_point::min()));
+    BOOST_TEST(!machine.held());
+    BOOST_TEST(machine.lost());
+    BOOST_TEST(!wanted(machine, 0, purpose::extend));
+    BOOST_TEST(!wanted(machine, 0, purpose::acquire));
+    play(machine, {
+                      {940ms, timer(), "wait 988"},
+                      {941ms, extend(5s), "wait never"},
+                      {950ms, release(), "release; wait 1000"},
+                      {951ms, release(), "wait never"},
+                  });
+    BOOST_TEST(machine.releasing());
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_validity_ends) {
+    lease machine = held();
+    play(machine, {
+                      {938ms, timer(), "lost unrenewable; wait 988"},
+                      {987ms, timer(), "wait 988"},
+                      {988ms, timer(), "release; wait 1038"},
+                      {989ms, release(), "wait never"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_found_to_be_over_is_released_at_once) {
+    lease machine = held();
+    play(machine, {{990ms, timer(), "lost unrenewable; release; wait 1040"}});
+}
+
+BOOST_AUTO_TEST_CASE(one_whose_keys_were_gone_says_so_however_late_it_is_released) {
+    lease machine = held();
+    play(machine, {
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {310ms, extended('N', 0), "wait 350"},
+                      {311ms, extended('N', 1), "lost keys_gone; wait 988"},
+                      {988ms, timer(), "release; wait 1038"},
+                      {989ms, released('N', 0), "wait 1038"},
+                      {989ms, released('N', 1), "resolved lost; wait 2000"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(one_that_was_held_for_too_long_keeps_its_keys_until_that_time_is_over) {
+    lease_settings limited = settings;
+    limited.max_hold = 200ms;
+    lease machine(limited, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait never"},
+                      {5ms, hold(), "wait 195"},
+                  });
+    BOOST_TEST(in_ms(machine.valid_until()) == "205");
+    play(machine, {
+                      {195ms, timer(), "lost max_hold; wait 205"},
+                      {205ms, timer(), "release; wait 255"},
+                  });
 }
 
 BOOST_AUTO_TEST_CASE(is_lost_when_its_client_is_closed) {
     lease machine = held();
     play(machine, {
-                      {20ms, close(), "lost closed; release; wait 70"},
+                      {20ms, close(), "lost closed; wait 988"},
                       {21ms, close(), "wait never"},
+                      {22ms, release(), "release; wait 72"},
                   });
+}
+
+// What a client that is being closed waits for.
+
+BOOST_AUTO_TEST_CASE(is_settled_once_a_quorum_and_all_that_can_be_reached_have_answered) {
+    lease machine = held();
+    BOOST_TEST(!machine.settled(at(11ms)));
+    play(machine, {{20ms, close(), "lost closed; wait 988"}});
+    BOOST_TEST(!machine.settled(at(500ms)));
+    play(machine, {
+                      {500ms, release(), "release; wait 550"},
+                      {501ms, voted(0, lease_tag(purpose::release), vote::failed(failure::down)), "wait 550"},
+                      {502ms, released('G', 1), "wait never"},
+                  });
+    BOOST_TEST(!machine.settled(at(502ms)));
+    play(machine, {{503ms, released('G', 2), "resolved expired; wait 1512"}});
+    BOOST_TEST(machine.settled(at(503ms)));  // instance 0 is down
+    BOOST_TEST(!machine.ended());
+}
+
+BOOST_AUTO_TEST_CASE(is_settled_without_one_that_is_silent_for_longer_than_its_timeout) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, release(), "release; wait 70"},
+                      {21ms, released('G', 0), "wait never"},
+                      {22ms, released('G', 1), "resolved released; wait 1032"},
+                  });
+    BOOST_TEST(!machine.settled(at(69ms)));
+    BOOST_TEST(machine.settled(at(70ms)));
+}
+
+BOOST_AUTO_TEST_CASE(is_not_settled_while_no_quorum_has_answered) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, release(), "release; wait 70"},
+                      {21ms, released('G', 0), "wait never"},
+                      {70ms, timer(), "resolved no_quorum; wait 1032"},
+                  });
+    BOOST_TEST(!machine.answered());
+    BOOST_TEST(!machine.settled(at(500ms)));
+    play(machine, {{1032ms, timer(), "ended"}});
+    BOOST_TEST(machine.settled(at(1032ms)));
 }
 
 BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
@@ -626,8 +719,9 @@ BOOST_AUTO_TEST_CASE(whom_it_is_handed_to_may_hold_it_for_as_long_as_anybody) {
                       {301ms, extended('G', 0), "wait 350"},
                       {302ms, extended('G', 1), "wait 600"},
                       {400ms, timer(), "wait 600"},
-                      {600ms, timer(), "extend #2; wait 650"},
-                      {650ms, timer(), "lost max_hold; release; wait 700"},
+                      {600ms, timer(), "extend #2; wait 630"},
+                      {630ms, timer(), "lost max_hold; wait 650"},
+                      {650ms, timer(), "release; wait 700"},
                   });
 }
 
@@ -643,7 +737,7 @@ const lease_settings fenced_settings = three_fenced();
 
 event hold_with(std::uint64_t fence) {  // what was sent at 0
     return [fence](lease& l, time_point now) {
-        return l.hold(at(0ms), core::valid_until(at(0ms), settings.ttl, settings.drift), now,
+        return l.hold(core::valid_until(at(0ms), settings.ttl, settings.drift), now,
                       fence);
     };
 }

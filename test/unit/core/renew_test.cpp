@@ -438,41 +438,71 @@ BOOST_AUTO_TEST_CASE(switched_off_the_holder_may_still_extend) {
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_however_well_it_is_renewed) {
-    // Between rounds, in a round, and by a round that wins too late.
+    // Between rounds, in a round, and by a round that wins too late; each time a twentieth of max_hold
+    // before its end.
     renew between = watchdog(held_at_most(200ms));
-    play(between, {{0ms, start(), "wait 200"},
-                   {199ms, timer(), "wait 200"},
-                   {200ms, timer(), "lost max_hold"}});
+    play(between, {{0ms, start(), "wait 190"},
+                   {189ms, timer(), "wait 190"},
+                   {190ms, timer(), "lost max_hold"}});
 
     renew in_a_round = watchdog(held_at_most(320ms));
     play(in_a_round, {{0ms, start(), "wait 300"},
-                      {300ms, timer(), "send #1 1000; wait 320"},
-                      {319ms, timer(), "wait 320"},
-                      {320ms, timer(), "lost max_hold"}});
+                      {300ms, timer(), "send #1 1000; wait 304"},
+                      {303ms, timer(), "wait 304"},
+                      {304ms, timer(), "lost max_hold"}});
 
     renew_settings single = held_at_most(320ms);
     single.instances = 1;
     renew won_too_late = watchdog(single);
     play(won_too_late, {{0ms, start(), "wait 300"},
-                        {300ms, timer(), "send #1 1000; wait 320"},
-                        {320ms, granted(0), "lost max_hold"}});
+                        {300ms, timer(), "send #1 1000; wait 304"},
+                        {304ms, granted(0), "lost max_hold"}});
 
     renew renewed = watchdog(held_at_most(500ms));
     play(renewed, {{0ms, start(), "wait 300"},
                    {300ms, timer(), "send #1 1000; wait 350"},
                    {301ms, granted(0), "wait 350"},
                    {301ms, granted(1), "wait 350"},
-                   {301ms, granted(2), "wait 500"},
+                   {301ms, granted(2), "wait 475"},
                    {400ms, extend(10s), "send #2 10000; wait 450"},
                    {401ms, granted(0, 2), "wait 450"},
                    {401ms, granted(1, 2), "wait 450"},
-                   {401ms, granted(2, 2), "extended; wait 500"},
-                   {500ms, timer(), "lost max_hold"}});
+                   {401ms, granted(2, 2), "extended; wait 475"},
+                   {475ms, timer(), "lost max_hold"}});
+}
+
+// Where rounds are slow, the next begins so early that two as slow as the last would be in time.
+
+BOOST_AUTO_TEST_CASE(a_renewal_leaves_time_for_two_slow_rounds) {
+    const time_point until = core::valid_until(at(0ms), five().ttl, five().drift);  // 988 ms
+    renew quick(five(), at(319ms), until);
+    play(quick, {{319ms, start(), "send #1 1000; wait 369"}});  // 300 ms had passed
+    renew slow(five(), at(200ms), until);
+    play(slow, {{200ms, start(), "wait 300"}});  // 938 - 2 * 200 comes later
+    renew_settings rare = five();
+    rare.interval = 500ms;
+    renew slower(rare, at(250ms), until);
+    play(slower, {{250ms, start(), "wait 438"},
+                  {438ms, timer(), "send #1 1000; wait 488"},
+                  {448ms, granted(0), "wait 488"},
+                  {448ms, granted(1), "wait 488"},
+                  {448ms, granted(2), "wait 938"}});  // that one was quick
+}
+
+BOOST_AUTO_TEST_CASE(validity_never_exceeds_max_hold) {
+    renew machine = watchdog(held_at_most(500ms));
+    BOOST_TEST(in_ms(machine.valid_until()) == "500");
+    play(machine, {{0ms, start(), "wait 300"},
+                   {300ms, timer(), "send #1 1000; wait 350"},
+                   {301ms, granted(0), "wait 350"},
+                   {301ms, granted(1), "wait 350"},
+                   {301ms, granted(2), "wait 475"}});
+    BOOST_TEST(in_ms(machine.valid_until()) == "500");
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant) {
     renew machine(held_at_most(200ms), at(30ms), at(988ms));
-    play(machine, {{30ms, start(), "wait 230"}, {230ms, timer(), "lost max_hold"}});
+    play(machine, {{30ms, start(), "wait 220"}, {220ms, timer(), "lost max_hold"}});
 }
 
 // Healing.

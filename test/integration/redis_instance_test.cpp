@@ -240,6 +240,109 @@ BOOST_AUTO_TEST_CASE(only_the_one_that_has_forgotten_its_scripts_is_sent_them) {
     BOOST_TEST(!contains(statistics, "cmdstat_eval:"), statistics);
 }
 
+/// What was under way behind a release whose script was forgotten has met the key that this one deletes.
+BOOST_AUTO_TEST_CASE(what_has_overtaken_a_release_is_sent_again_behind_it) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (const bool at_once : {true, false}) {
+        rig.acquire("k", "ann");
+        server.command({"SCRIPT", "FLUSH"});
+        rig.submit(verb::release, "k", "ann");
+        if (!at_once) {
+            rig.flush();
+        }
+        rig.submit(verb::acquire, "k", "bob");
+        BOOST_TEST(rig.votes() == (strings{"granted", "granted"}),
+                   boost::test_tools::per_element());
+        BOOST_TEST(server.command({"GET", "k"}).value() == "bob");
+        BOOST_TEST(rig.release("k", "bob") == "granted");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(several_that_have_overtaken_a_release_keep_their_order) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    for (const bool at_once : {true, false}) {
+        rig.acquire("k", "ann");
+        rig.acquire("l", "ann");
+        server.command({"SCRIPT", "FLUSH"});
+        const auto submit = [&](verb v, const char* key, const char* token) {
+            rig.submit(v, key, token);
+            if (!at_once) {
+                rig.flush();
+            }
+        };
+        submit(verb::release, "k", "ann");
+        submit(verb::acquire, "k", "bob");
+        submit(verb::extend, "k", "bob");
+        submit(verb::acquire, "l", "bob");
+        submit(verb::release, "k", "bob");
+        submit(verb::release, "k", "eve");
+        submit(verb::acquire, "k", "cid");
+        submit(verb::acquire_fenced, "k", "eve");
+        submit(verb::release, "k", "cid");
+        submit(verb::remaining, "k", "");
+        submit(verb::acquire, "k", "dan");
+        submit(verb::remaining, "k", "");
+        const strings expected{"granted",          // release of ann
+                               "granted",          // bob
+                               "granted",          // extend
+                               "denied: another",  // l is ann's
+                               "granted",          // release of bob
+                               "denied: nobody",   // eve had nothing
+                               "granted",          // cid
+                               "denied: another",  // eve, with a fence
+                               "granted",          // release of cid
+                               "denied: nobody",   // remaining
+                               "granted",          // dan
+                               "denied: another"};
+        BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+        BOOST_TEST(server.command({"GET", "k"}).value() == "dan");
+        rig.release("k", "dan");
+        rig.release("l", "ann");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_of_somebody_else_is_no_reason_to_ask_for_ever) {
+    redis_server& server = shared_server();
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    hold_by_hand(server, "k", 1min);
+    for (int i = 0; i != 3; ++i) {
+        server.command({"SCRIPT", "FLUSH"});
+        rig.submit(verb::release, "k", "ann");
+        rig.submit(verb::acquire, "k", "bob");
+        rig.submit(verb::release, "k", "bob");
+        rig.submit(verb::acquire, "k", "cid");
+        BOOST_TEST(rig.votes() == strings(4, "denied: another"), boost::test_tools::per_element());
+    }
+}
+
+/// The same seen by the user.
+BOOST_AUTO_TEST_CASE(a_lock_is_free_behind_a_release_whose_script_was_forgotten) {
+    redis_server& server = shared_server();
+    run_test([](redis_server& one) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        colock::config configuration;
+        configuration.instances.push_back(one.uri());
+        colock::client locks(executor, configuration);
+        co_await all_ready(locks);
+        const colock::mutex mutex(locks, "k");
+        for (int i = 0; i != 20; ++i) {
+            auto held = co_await mutex.try_acquire();
+            BOOST_REQUIRE(held.has_value());
+            one.command({"SCRIPT", "FLUSH"});
+            held->release([](const colock::error&, colock::release_result) {});
+            auto again = co_await mutex.try_acquire();
+            BOOST_REQUIRE(again.has_value());
+            co_await again->release();
+        }
+        co_await locks.close();
+    }(server));
+}
+
 BOOST_AUTO_TEST_CASE(a_command_that_became_unwanted_is_not_sent_again) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());

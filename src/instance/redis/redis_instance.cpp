@@ -3,6 +3,7 @@
 #include "core/stable_hash.hpp"
 #include "instance/clock.hpp"
 #include "instance/fork.hpp"
+#include "instance/redis/resend_queue.hpp"
 #include "instance/redis/resolve.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -72,10 +73,9 @@ public:
         }
         backoff_timer_.cancel();
         quarantine_timer_.cancel();
-        for (auto* const list : {&refused_, &forgotten_, &many_forgotten_}) {
-            for (const submission& one : std::exchange(*list, {})) {
-                vote_on(one, core::vote::failed(core::failure::down));
-            }
+        for (const resend_queue::entry& one : to_resend_.take()) {
+            to_resend_.drop(one.command.command.key);
+            vote_on(one.command, core::vote::failed(core::failure::down));
         }
     }
 
@@ -84,16 +84,14 @@ public:
         stopped_ = true;
         serving_ = ready_ = false;
         observer_ = nullptr;
-        refused_.clear();
-        forgotten_.clear();
-        many_forgotten_.clear();
+        to_resend_.clear();
         connection_.reset();
     }
 
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) {
-        send_some(std::exchange(refused_, {}), script_form::digest, now);
-        send_some(std::exchange(forgotten_, {}), script_form::in_full, now);
-        send_some(std::exchange(many_forgotten_, {}), script_form::many_in_full, now);
+        if (!to_resend_.empty()) {
+            resend(now);
+        }
         const std::vector<submission>& all = commands->submissions();
         if (commands->unquestioned(index_, now) && ready_ && !stalled(now) &&
             sent_ + all.size() <= settings_.max_in_flight) {
@@ -131,9 +129,22 @@ private:
         return shortest_refused_ ? script_form::digest : script_form::shortest;
     }
 
-    /// Sends those that are for us, and for which there is no reason not to.
-    void send_some(const std::vector<submission>& commands, script_form form,
-                   core::time_point now) {
+    /// What was answered without being executed, in its order.
+    void resend(core::time_point now) {
+        const std::vector<resend_queue::entry> all = to_resend_.take();
+        std::vector<submission> run;
+        for (std::size_t i = 0; i != all.size(); ++i) {
+            run.push_back(all[i].command);
+            if (i + 1 == all.size() || all[i + 1].form != all[i].form) {
+                send_some(std::exchange(run, {}), all[i].form, now, true);
+            }
+        }
+    }
+
+    /// Sends those that are for us, and for which there is no reason not to. `again` if they come from
+    /// `to_resend_`.
+    void send_some(const std::vector<submission>& commands, script_form form, core::time_point now,
+                   bool again = false) {
         std::shared_ptr<batch> admitted;
         for (const submission& one : commands) {
             if (!one.is_for(index_)) {
@@ -141,6 +152,9 @@ private:
             }
             const core::failure refusal = refuse(one, now);
             if (refusal != core::failure::none) {
+                if (again) {
+                    to_resend_.drop(one.command.key);
+                }
                 vote_on(one, core::vote::failed(refusal));
                 continue;
             }
@@ -149,8 +163,14 @@ private:
                     admitted = std::make_shared<batch>();
                 }
                 admitted->submit(one);
+                if (again) {
+                    to_resend_.sent(one.command.key, next_answer_ + sent_);
+                }
                 ++sent_;
             } catch (const std::bad_alloc&) {
+                if (again) {
+                    to_resend_.drop(one.command.key);
+                }
                 vote_on(one, core::vote::failed(core::failure::overloaded));
             }
         }
@@ -306,28 +326,39 @@ private:
 
     void on_vote(const submission& command, const core::vote& vote,
                  const submission* soon) override {
-        --sent_;
         if (soon != nullptr && observer_ != nullptr) {
             soon->receiver->prefetch();
         }
+        if (!to_resend_.idle()) {
+            // The key that is in its way may be one that our own release, which it has overtaken, deletes.
+            if (vote.kind == core::vote_kind::denied &&
+                to_resend_.has_overtaken(command.command.key, next_answer_)) {
+                send_again(command, usual_form());
+                return;
+            }
+            to_resend_.answered(command.command.key, next_answer_);
+        }
+        ++next_answer_;
+        --sent_;
         vote_on(command, vote);
     }
 
     void on_refused(const submission& command, bool for_good) override {
         shortest_refused_ = shortest_refused_ || for_good;
-        send_again(command, refused_);
+        send_again(command, script_form::digest);
     }
 
     void on_unknown_script(const submission& command, bool of_many) override {
-        send_again(command, of_many ? many_forgotten_ : forgotten_);
+        send_again(command, of_many ? script_form::many_in_full : script_form::in_full);
     }
 
-    /// In the next turn, with the others of that list.
-    void send_again(const submission& command, std::vector<submission>& list) {
+    /// In the next turn.
+    void send_again(const submission& command, script_form form) {
+        const bool is_first = to_resend_.empty();
+        const resend_queue::number sent_as = next_answer_++;
         --sent_;
-        const bool is_first = list.empty();
         try {
-            list.push_back(command);
+            to_resend_.add(command, form, sent_as);
         } catch (const std::bad_alloc&) {
             vote_on(command, core::vote::failed(core::failure::overloaded));
             return;
@@ -447,13 +478,12 @@ private:
     quarantine_reason changed_;               // since it was another one before
     std::uint64_t keeper_id_ = 0;
 
-    bool was_down_for_some_ = false;          // who wait to be told that it is not any more
-    bool shortest_refused_ = false;           // since it was last ready
-    std::vector<submission> refused_;         // which the shortest form did not do
-    std::vector<submission> forgotten_;       // whose script the server has forgotten
-    std::vector<submission> many_forgotten_;  // or that of many, of which they were
-    std::size_t sent_ = 0;                    // of the commands in flight, those at the server
-    std::atomic<std::size_t> in_flight_{0};   // given to us and not voted on; written here only
+    bool was_down_for_some_ = false;  // who wait to be told that it is not any more
+    bool shortest_refused_ = false;   // since it was last ready
+    resend_queue to_resend_;
+    resend_queue::number next_answer_ = 0;   // the number of the command that is answered next
+    std::size_t sent_ = 0;                   // of the commands in flight, those at the server
+    std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
 
     mutable std::mutex status_mutex_;
     status status_;

@@ -201,6 +201,7 @@ counters client::counters() const {
     result.released = s.released;
     result.handed_over = s.handed_over;
     result.lost = s.lost;
+    result.keys_without_ttl = s.keys_without_ttl;
     result.held = s.held;
     result.acquiring = s.acquiring;
     result.queued = s.queued;

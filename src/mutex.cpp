@@ -37,7 +37,7 @@ error error_of(runtime::acquire_result result, std::string details) {
         case runtime::acquire_result::cancelled:
             break;
     }
-    return boost::system::error_code(boost::asio::error::operation_aborted);
+    return {boost::asio::error::operation_aborted, std::move(details)};
 }
 
 class acquire_call final : public call<runtime::acquire_operation, lease> {

@@ -19,9 +19,12 @@ struct counters {
     std::uint64_t released = 0;         ///< leases released by a quorum, or passed on
     std::uint64_t handed_over = 0;      ///< of those: passed on to somebody else of this client
     std::uint64_t lost = 0;             ///< leases announced lost, expired or held too long
-    std::uint64_t held = 0;             ///< leases held now
-    std::uint64_t acquiring = 0;        ///< acquire operations running now
-    std::uint64_t queued = 0;           ///< of those: waiting for others of this client
+    /// Times that an instance told a waiting acquire that the key in its way has no ttl, so that only a deletion
+    /// ends the wait: a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock at all.
+    std::uint64_t keys_without_ttl = 0;
+    std::uint64_t held = 0;       ///< leases held now
+    std::uint64_t acquiring = 0;  ///< acquire operations running now
+    std::uint64_t queued = 0;     ///< of those: waiting for others of this client
     /// Releases and undone attempts that some instance has yet to answer, and leases that were lost and
     /// are not released yet.
     std::uint64_t releasing = 0;

@@ -49,7 +49,10 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept;
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Takes the lock, waiting for as long as somebody else has it.
+    /// Takes the lock, waiting for as long as somebody else has it. Who has it already, and acquires it once
+    /// more without letting go, waits for ever. So does who waits for a key without ttl that nobody deletes: one
+    /// that was left by `SETNX` without `EXPIRE`, or that is no lock at all; the details of an error or a
+    /// cancellation, and `counters::keys_without_ttl`, tell of it.
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: `no_quorum` or `too_slow` after `lock_options::unavailable_timeout` without a
@@ -57,7 +60,7 @@ public:
     ///   child of the process that made the client.
     /// - Cancellation: terminal, partial, total. Before anything was sent: no effect. After:
     ///   completes at once with `operation_aborted`, and the client takes back in the background
-    ///   whatever was or will be granted.
+    ///   whatever was or will be granted. The error's details tell what the instances answered last.
     /// - Completion: never inside the call; on the handler's executor, by default the client's.
     /// - Object lifetimes: mutex and client may be destroyed meanwhile. A lease that reaches a
     ///   handler that is never called is released.

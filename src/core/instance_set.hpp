@@ -35,6 +35,11 @@ public:
         bits_ |= std::uint64_t{1} << index;
     }
 
+    constexpr void remove(std::size_t index) noexcept {
+        assert(index < most);
+        bits_ &= ~(std::uint64_t{1} << index);
+    }
+
     constexpr void keep(const instance_set& others) noexcept { bits_ &= others.bits_; }
 
     [[nodiscard]] constexpr bool contains(std::size_t index) const noexcept {

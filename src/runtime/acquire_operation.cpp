@@ -244,7 +244,17 @@ void acquire_operation::on_raised(std::size_t index, const core::vote& vote) {
 }
 
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
+    note_remaining(index, vote);
     drive(core::acquire::event::remaining(index, vote));
+}
+
+void acquire_operation::note_remaining(std::size_t index, const core::vote& vote) {
+    if (vote.kind != core::vote_kind::denied || vote.remaining != core::milliseconds::max()) {
+        without_ttl_.remove(index);
+    } else if (!without_ttl_.contains(index)) {
+        without_ttl_.add(index);
+        ++engine_.count().keys_without_ttl;
+    }
 }
 
 void acquire_operation::on_time(core::time_point now) {
@@ -318,6 +328,7 @@ void acquire_operation::give_back() {
     if (!machine_->will_retry()) {
         return;
     }
+    last_votes_ = std::make_unique<const core::round>(machine_->votes());
     const bool had_place = queue_->place() != nullptr;
     if (machine_->votes().unreachable() || machine_->votes().won() || !join_line()) {
         ask_remaining();
@@ -396,21 +407,48 @@ void acquire_operation::leave_queue(acquire_result result) {
     }  // else the lease is at the key
 }
 
-/// Writes the story of an error; an empty optional and a cancellation need none.
+/// Writes the story of an error; an empty optional needs none.
 void acquire_operation::explain(acquire_result result) {
-    if (!machine_) {  // in line, or about to begin
-        if (result == acquire_result::contended && deadline_ == core::never) {
-            details_ =
-                describe(spec_->resource()) + ": others of this client are before it in line";
-        }
+    const bool is_error = result != acquire_result::contended || deadline_ == core::never;
+    if (!is_error ||
+        !details_.empty()) {  // or it is that of another one, with which this one fails
         return;
     }
-    const bool is_error = result == acquire_result::no_quorum ||
-                          result == acquire_result::too_slow ||
-                          (result == acquire_result::contended && deadline_ == core::never);
-    if (is_error) {
-        details_ = describe(spec_->resource(), machine_->votes(), engine_.instance_states());
+    if (result == acquire_result::closed) {
+        details_ = describe(spec_->resource());
+    } else if (machine_) {
+        const core::round& votes = machine_->votes();
+        const bool is_unanswered = votes.silent() == votes.instances();
+        details_ = describe(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
+                            engine_.instance_states(), without_ttl_);
+    } else {
+        details_ = why_without_attempt();
     }
+}
+
+std::string acquire_operation::why_without_attempt() const {
+    std::string_view why;
+    switch (stage_) {
+        case stage::in_line:
+            why = ": others of this client are before it in line";
+            break;
+        case stage::waiting_for_turn:
+            why = ": other clients are before it in line";
+            break;
+        case stage::stepping_aside:
+        case stage::attempting:
+            why = ": not tried yet";
+            break;
+        case stage::waiting_for_start:
+            return describe(spec_->resource(), "not tried yet, too few instances are connected",
+                            engine_.instance_states());
+    }
+    std::string text = describe(spec_->resource()).append(why);
+    const acquire_operation* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
+    if (first != nullptr && first->without_ttl_ != core::instance_set()) {
+        text += "; it is held by another, the key has no ttl";
+    }
+    return text;
 }
 
 void acquire_operation::on_abandon() noexcept {

@@ -2,7 +2,9 @@
 #define COLOCK_RUNTIME_ACQUIRE_OPERATION_HPP
 
 #include "core/acquire.hpp"
+#include "core/instance_set.hpp"
 #include "core/place.hpp"
+#include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "runtime/lock_queue.hpp"
@@ -84,6 +86,9 @@ public:
     void on_raised(std::size_t index, const core::vote& vote);
     void on_remaining(std::size_t index, const core::vote& vote);
 
+    /// What an instance tells of the key that is in the way, for the story of an error.
+    void note_remaining(std::size_t index, const core::vote& vote);
+
 protected:
     [[nodiscard]] acquire_result result() const noexcept { return result_; }
     [[nodiscard]] std::shared_ptr<lease_state> take_lease() noexcept { return std::move(lease_); }
@@ -115,6 +120,7 @@ private:
     void wait(core::time_point until);
     void count_failed_attempt();
     void explain(acquire_result result);
+    [[nodiscard]] std::string why_without_attempt() const;
     void finish(acquire_result result);
 
     std::shared_ptr<const lock_spec> spec_;
@@ -129,6 +135,8 @@ private:
     bool closing_ = false;
     acquire_result result_ = acquire_result::cancelled;
     std::string details_;
+    core::instance_set without_ttl_;                 // which have told so of the key
+    std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed
 };
 
 }  // namespace colock::runtime

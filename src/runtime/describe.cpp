@@ -83,40 +83,61 @@ std::string_view detail_of(const core::vote& vote, const instance::status& voter
     return first ? std::string_view("not connected yet") : std::string_view(voter.reason);
 }
 
-std::string words_for(const std::optional<core::vote>& vote, const instance::status& voter) {
-    if (!vote) {
-        return "not answered yet";
-    }
-    switch (vote->kind) {
+std::string words_for(const core::vote& vote, const instance::status& voter) {
+    switch (vote.kind) {
         case core::vote_kind::granted:
             return "granted";
         case core::vote_kind::denied:
-            return words_for(vote->holder);
+            return words_for(vote.holder);
         case core::vote_kind::failed:
             break;
     }
-    std::string text(words_for(vote->reason));
-    if (const std::string_view detail = detail_of(*vote, voter); !detail.empty()) {
+    std::string text(words_for(vote.reason));
+    if (const std::string_view detail = detail_of(vote, voter); !detail.empty()) {
         text += ": ";
         text += printable(detail);
     }
     return text;
 }
 
+/// In parentheses: each instance, and what `words_of(index)` are.
+template <typename Words>
+std::string list(const std::vector<instance::status>& instances, const Words& words_of) {
+    std::string text;
+    for (std::size_t i = 0; i != instances.size(); ++i) {
+        text += (i == 0 ? "" : "; ") + instances[i].address + " " + words_of(i);
+    }
+    return " (" + text + ")";
+}
+
 }  // namespace
 
 std::string describe(std::string_view resource, const core::round& votes,
+                     const std::vector<instance::status>& instances,
+                     core::instance_set without_ttl) {
+    const bool is_decided = votes.won() || votes.impossible();
+    const auto words_of = [&](std::size_t i) {
+        const auto vote = votes.vote_of(i);
+        std::string words = vote         ? words_for(*vote, instances[i])
+                            : is_decided ? "not needed any more"
+                                         : "not answered yet";
+        return without_ttl.contains(i) ? words + ", the key has no ttl" : words;
+    };
+    return describe(resource) + ": " + std::to_string(votes.granted()) + " of " +
+           std::to_string(votes.instances()) + " instances granted, " +
+           std::to_string(core::quorum_of(votes.instances())) + " needed" +
+           list(instances, words_of);
+}
+
+std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances) {
-    std::string text = describe(resource) + ": " + std::to_string(votes.granted()) + " of " +
-                       std::to_string(votes.instances()) + " instances granted, " +
-                       std::to_string(core::quorum_of(votes.instances())) + " needed (";
-    for (std::size_t i = 0; i != votes.instances(); ++i) {
-        if (i != 0) {
-            text += "; ";
-        }
-        text += instances[i].address + " " + words_for(votes.vote_of(i), instances[i]);
-    }
-    return text + ")";
+    const auto words_of = [&](std::size_t i) -> std::string {
+        const bool is_serving = instances[i].state == instance::state::ready ||
+                                instances[i].state == instance::state::quarantined;
+        return is_serving ? "connected"
+                          : words_for(core::vote::failed(core::failure::down), instances[i]);
+    };
+    return describe(resource) + ": " + std::string(why) + list(instances, words_of);
 }
 
 std::string describe(std::string_view resource) {

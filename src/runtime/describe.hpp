@@ -1,6 +1,7 @@
 #ifndef COLOCK_RUNTIME_DESCRIBE_HPP
 #define COLOCK_RUNTIME_DESCRIBE_HPP
 
+#include "core/instance_set.hpp"
 #include "core/quorum.hpp"
 #include "instance/instance.hpp"
 
@@ -12,8 +13,13 @@ namespace colock::runtime {
 
 /// A round as one line for an error's text: the resource, the count, and what each instance voted.
 /// Bytes of the resource, and of what a server said, that are not printable ASCII are escaped; long
-/// ones are cut.
+/// ones are cut. Of an instance in `without_ttl` it says that the key there has none.
 std::string describe(std::string_view resource, const core::round& votes,
+                     const std::vector<instance::status>& instances,
+                     core::instance_set without_ttl = {});
+
+/// Before any round: the resource, why there was none, and where each instance stands.
+std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances);
 
 /// The resource alone, in quotes.

@@ -74,6 +74,7 @@ private:
 struct statistics {
     counter attempts, acquired, contended, unavailable, undone, cancelled;
     counter renewed, renewals_failed, healed, released, handed_over, lost;
+    counter keys_without_ttl;
     counter held, acquiring, queued, releasing;
 };
 

@@ -109,6 +109,9 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
                 carry_out(machine_.on_joined(vote, now), now);
                 break;
             case question::lock:
+                if (queue_->attempting() != nullptr) {
+                    queue_->attempting()->note_remaining(keeper_, vote);
+                }
                 carry_out(machine_.on_lock(vote, now), now);
                 break;
             case question::before:

@@ -1,4 +1,5 @@
 #include "integration/locks.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -6,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -342,6 +344,116 @@ BOOST_AUTO_TEST_CASE(others_do_not_notice) {
         BOOST_TEST(locks.counters().unavailable == 0U);
         BOOST_TEST(locks.counters().renewals_failed == 0U);
         BOOST_TEST(ready_instances(locks) == 5U);
+    }());
+}
+
+/// Cancels an acquire when it is time, and gives its error's text.
+template <std::predicate Predicate>
+asio::awaitable<std::string> told_when_cancelled(const mutex& lock, Predicate is_time) {
+    pending_acquire one;
+    one.start(lock);
+    co_await async_wait_until(is_time);
+    one.signal.emit(cancellation_type::terminal);
+    co_await async_wait_until([&] { return one.result.has_value(); });
+    BOOST_TEST((*one.result == aborted));
+    co_return one.result->details();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+BOOST_AUTO_TEST_CASE(it_tells_why_no_server_can_be_asked) {
+    run_test([&]() -> asio::awaitable<void> {
+        config nobody_there;
+        const std::array<reserved_port, 3> ports;
+        for (const reserved_port& port : ports) {
+            nobody_there.instances.push_back("redis://127.0.0.1:" + std::to_string(port.number()));
+        }
+        client locks(co_await asio::this_coro::executor, nobody_there);
+        const std::string told = co_await told_when_cancelled(
+            mutex(locks, "x"), [&] { return locks.counters().unavailable > 0; });
+        BOOST_TEST(told.starts_with("'x': 0 of 3 instances granted, 2 needed ("), told);
+        BOOST_TEST(contains(told, nobody_there.instances[0] + " down: Connection refused"), told);
+        try {
+            co_await mutex(locks, "x").acquire(asio::cancel_after(100ms));
+            BOOST_TEST(false);
+        } catch (const lock_error& thrown) {
+            BOOST_TEST((thrown.code() == aborted));
+            BOOST_TEST(contains(thrown.what(), "down: Connection refused"), thrown.what());
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(it_tells_that_the_servers_are_silent) {
+    run_test([&]() -> asio::awaitable<void> {
+        for (redis_server& server : instances) {
+            server.pause();
+        }
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const std::string told =
+            co_await told_when_cancelled(mutex(locks, "x"), [] { return true; });
+        BOOST_TEST(told.starts_with("'x': not tried yet, too few instances are connected ("), told);
+        BOOST_TEST(contains(told, "not connected yet"), told);
+        for (redis_server& server : instances) {
+            server.resume();
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(it_tells_who_has_the_lock) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const lease held = co_await mutex(others, "x").acquire();
+        const std::string told = co_await told_when_cancelled(
+            mutex(locks, "x"), [&] { return locks.counters().contended > 0; });
+        BOOST_TEST(contains(told, "held by another"), told);
+        BOOST_TEST(contains(told, "not needed any more"), told);
+        BOOST_TEST(!contains(told, "not answered yet"), told);
+        BOOST_TEST(!contains(told, "no ttl"), told);
+        BOOST_TEST(locks.counters().keys_without_ttl == 0U);
+        const std::string in_line = co_await told_when_cancelled(
+            mutex(others, "x"), [&] { return others.counters().queued > 0; });
+        BOOST_TEST(in_line == "'x': others of this client are before it in line");
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(it_tells_of_a_key_without_ttl) {
+    const std::vector<std::vector<std::string>> commands{{"SETNX", "x", "left by somebody"},
+                                                         {"RPUSH", "x", "no lock at all"}};
+    for (const auto& command : commands) {
+        run_test([&]() -> asio::awaitable<void> {
+            instances.flush();
+            for (redis_server& server : instances) {
+                server.command(command);
+            }
+            client locks(co_await asio::this_coro::executor, instances.config());
+            co_await all_ready(locks);
+            const std::string told = co_await told_when_cancelled(
+                mutex(locks, "x"), [&] { return locks.counters().keys_without_ttl > 0; });
+            BOOST_TEST(contains(told, "the key has no ttl"), told);
+            lock_options few;
+            few.retry.attempts = 3;
+            const auto [e, none] = co_await mutex(locks, "x", few).acquire(asio::as_tuple);
+            BOOST_TEST((e == errc::contended));
+            BOOST_TEST(contains(e.details(), "the key has no ttl"), e.details());
+        }());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_closed_client_names_the_resource) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending_acquire one;
+        one.start(mutex(locks, "x"));
+        co_await locks.close();
+        co_await async_wait_until([&] { return one.result.has_value(); });
+        BOOST_TEST((*one.result == errc::client_closed));
+        BOOST_TEST(one.result->message() == "the lock client is closed: 'x'");
+        const auto [e, none] = co_await mutex(locks, "y").acquire(asio::as_tuple);
+        BOOST_TEST(e.message() == "the lock client is closed: 'y'");
     }());
 }
 

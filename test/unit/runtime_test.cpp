@@ -161,7 +161,37 @@ BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
     votes.record(3, vote::failed(failure::server_error, said("READONLY no")));
     BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c", "d", "e"})) ==
                "'x': 1 of 5 instances granted, 3 needed (a granted; b denied, held by another; "
-               "c denied, no such key; d error: READONLY no; e not answered yet)");
+               "c denied, no such key; d error: READONLY no; e not needed any more)");
+}
+
+BOOST_AUTO_TEST_CASE(who_has_not_answered_while_it_matters) {
+    colock::core::round votes(3);
+    votes.record(0, vote::granted());
+    votes.record(1, vote::denied(holder::another));
+    BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c"})) ==
+               "'x': 1 of 3 instances granted, 2 needed (a granted; b denied, held by another; "
+               "c not answered yet)");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
+    colock::core::round votes(3);
+    votes.record(0, vote::denied(holder::another));
+    votes.record(1, vote::denied(holder::another));
+    colock::core::instance_set without_ttl = colock::core::instance_set::only(0);
+    without_ttl.add(2);
+    BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c"}), without_ttl) ==
+               "'x': 0 of 3 instances granted, 2 needed (a denied, held by another, the key has no "
+               "ttl; b denied, held by another; c not needed any more, the key has no ttl)");
+}
+
+BOOST_AUTO_TEST_CASE(before_any_round) {
+    using colock::instance::state;
+    auto voters = instances_named({"a", "b", "c"});
+    voters[1].state = state::connecting;
+    voters[2].state = state::down;
+    voters[2].reason = "gone";
+    BOOST_TEST(describe("x", "not yet", voters) ==
+               "'x': not yet (a connected; b down: not connected yet; c down: gone)");
 }
 
 BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {

@@ -29,6 +29,16 @@ BOOST_AUTO_TEST_CASE(has_what_was_added_and_nothing_else) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(has_not_what_was_removed) {
+    instance_set subject = instance_set::all();
+    for (std::size_t i = 0; i != instance_set::most; ++i) {
+        subject.remove(i);
+        subject.remove(i);
+        BOOST_TEST(!subject.contains(i));
+        BOOST_TEST(subject.count(instance_set::most) == instance_set::most - i - 1);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(counts_those_of_so_many_instances) {
     instance_set some;
     for (const std::size_t i : {0U, 2U, 3U, 63U}) {

@@ -192,9 +192,12 @@ void mutex::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec, ti
                                      std::nullopt);
         return;
     }
+    // One that has passed waits for nobody, but for the first connections: as `try_acquire` does.
+    const auto until = deadline <= std::chrono::steady_clock::now()
+                           ? time_point::min()
+                           : instance::clock::from_steady(deadline);
     const auto& owner = spec->owner;
-    start_call<try_acquire_call>(owner, std::move(handler), std::move(spec),
-                                 instance::clock::from_steady(deadline));
+    start_call<try_acquire_call>(owner, std::move(handler), std::move(spec), until);
 }
 
 }  // namespace colock

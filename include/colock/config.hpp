@@ -33,7 +33,8 @@ struct config {
     /// an attempt that needs its vote. Allowed: 1 ms to 1 min.
     std::chrono::milliseconds instance_timeout{250};
 
-    /// Bound for each step of making a connection: resolve, connect, TLS handshake, and the probe.
+    /// Bound for looking up an instance's name, and then, at each of its addresses, for all that it takes until
+    /// a connection can be used: connecting, the TLS handshake, and the first questions to the server.
     /// Allowed: 1 ms to 5 min.
     std::chrono::milliseconds connect_timeout{1000};
 

@@ -49,7 +49,9 @@ struct lock_options {
     retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
-    /// answered. 0: at the first such attempt. Allowed: 0 to 1 h.
+    /// answered. 0: at the first such attempt. A client that is connecting for the first time is waited for
+    /// no longer than this, counted from the call (0: until all instances have been tried); so are a
+    /// `try_acquire` and its kin. Allowed: 0 to 1 h.
     std::chrono::milliseconds unavailable_timeout{1000};
 
     /// Those of one client who wait for the same name stand in line, and a lease that is let go is

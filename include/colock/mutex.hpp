@@ -72,7 +72,8 @@ public:
 
     /// One round: the lock if it is free now, else an empty optional. If others of this client have it
     /// or wait for it, that is known without a round. A client that is connecting for the first time is
-    /// waited for, until a quorum is connected or all have been tried.
+    /// waited for, until a quorum is connected or all have been tried, but no longer than
+    /// `lock_options::unavailable_timeout`.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
     /// - Errors: as `acquire`, at once; that somebody else has the lock is no error.
@@ -93,7 +94,8 @@ public:
         return try_until(deadline_after(timeout), std::forward<CompletionToken>(token));
     }
 
-    /// Waits for the lock until a time at most; else an empty optional. As `try_acquire_for`.
+    /// Waits for the lock until a time at most; else an empty optional. As `try_acquire_for`; a time that has
+    /// passed is `try_acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return try_until(deadline, std::forward<CompletionToken>(token));

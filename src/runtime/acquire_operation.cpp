@@ -90,10 +90,7 @@ void acquire_operation::begin() {
         return;  // it was cancelled meanwhile
     }
     if (engine_.starting()) {
-        stage_ = stage::waiting_for_start;
-        if (deadline_ != core::time_point::min()) {
-            wait(deadline_);
-        }
+        wait_for_start();
     } else if ((queue_->place() != nullptr ||
                 engine_.crowds().expected_at(spec_->key_hash, engine_.recent_time())) &&
                join_line()) {
@@ -104,6 +101,19 @@ void acquire_operation::begin() {
     } else {
         start_attempts();
     }
+}
+
+/// Until the instances have been tried for the first time; but a server that stays silent then has no longer
+/// than one that does so later.
+void acquire_operation::wait_for_start() {
+    stage_ = stage::waiting_for_start;
+    if (arrived_ == core::time_point()) {
+        arrived_ = instance::clock::now();
+    }
+    const core::duration patience = spec_->policy->unavailable_timeout;
+    const core::time_point until =
+        patience == core::duration::zero() ? core::never : arrived_ + patience;
+    wait(deadline_ == core::time_point::min() ? until : std::min(until, deadline_));
 }
 
 /// Who makes but a few attempts makes them when they are due.
@@ -155,10 +165,13 @@ void acquire_operation::on_place(core::place::news news) {
 }
 
 void acquire_operation::start_attempts() {
+    const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
     machine_ =
         make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), engine_.next_seed());
-    if (queue_->no_quorum_since() != core::never) {
+    if (has_waited_for_start) {
+        machine_->no_quorum_since(arrived_);
+    } else if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
     drive(core::acquire::event::start());

@@ -111,6 +111,7 @@ private:
     void leave_queue(acquire_result result);
     [[nodiscard]] bool may_stand_in_line() const noexcept;
     [[nodiscard]] bool join_line();
+    void wait_for_start();
     void wait_for_turn();
     void start_attempts();
     void drive(const core::acquire::event& event);

@@ -339,3 +339,115 @@ BOOST_AUTO_TEST_CASE(a_key_that_was_made_with_a_fence_is_deleted) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+// It accepts connections, and that is all.
+BOOST_AUTO_TEST_SUITE(silent_from_the_beginning)
+
+namespace {
+
+fake_server silent_server() {
+    return fake_server([](const fake_server::words&) { return ""; });
+}
+
+/// With three of them, which do not give up connecting before the test has ended.
+struct silent_servers {
+    fake_server a = silent_server();
+    fake_server b = silent_server();
+    fake_server c = silent_server();
+
+    [[nodiscard]] colock::config config() const {
+        colock::config result;
+        result.instances = {a.uri(), b.uri(), c.uri()};
+        result.connect_timeout = 1min;
+        result.silence_timeout = 1min;
+        return result;
+    }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_first_call_ends_after_the_unavailable_timeout) {
+    const silent_servers three;
+    run_test([](colock::config configuration) -> asio::awaitable<void> {
+        colock::client locks(co_await asio::this_coro::executor, std::move(configuration));
+        colock::lock_options options;
+        options.unavailable_timeout = 400ms;
+        const colock::mutex mutex(locks, "k", options);
+        for (int i = 0; i != 2; ++i) {
+            const stopwatch time;
+            const auto [e, nothing] = co_await mutex.acquire(asio::as_tuple);
+            BOOST_TEST((e == colock::errc::no_quorum));
+            BOOST_TEST(contains(e.details(), "down: not connected yet"), e.details());
+            BOOST_TEST((time.elapsed() >= 400ms));
+            BOOST_TEST((time.elapsed() < 20s));
+        }
+        const auto [e, nothing] = co_await mutex.try_acquire(asio::as_tuple);
+        BOOST_TEST((e == colock::errc::no_quorum));
+        const auto [timed, none] = co_await mutex.try_acquire_for(1h, asio::as_tuple);
+        BOOST_TEST((timed == colock::errc::no_quorum));
+        co_await locks.close();
+    }(three.config()));
+}
+
+BOOST_AUTO_TEST_CASE(those_who_wait_behind_the_first_call_count_from_their_own) {
+    const silent_servers three;
+    run_test([](colock::config configuration) -> asio::awaitable<void> {
+        colock::client locks(co_await asio::this_coro::executor, std::move(configuration));
+        colock::lock_options options;
+        options.unavailable_timeout = 300ms;
+        const colock::mutex mutex(locks, "k", options);
+        int failed = 0;
+        for (int i = 0; i != 5; ++i) {
+            mutex.acquire([&](const colock::error& e, const colock::lease&) {
+                BOOST_TEST((e == colock::errc::no_quorum));
+                ++failed;
+            });
+        }
+        const stopwatch time;
+        co_await async_wait_until([&] { return failed == 5; });
+        BOOST_TEST((time.elapsed() >= 300ms));
+        co_await locks.close();
+    }(three.config()));
+}
+
+BOOST_AUTO_TEST_CASE(the_whole_of_connecting_is_bounded) {
+    const fake_server server = silent_server();
+    auto settings = patient_settings();
+    settings.connection.connect_timeout = 2s;
+    const auto begin = steady_clock::now();
+    instance_rig rig(server.uri(), settings);
+    const std::string reason = rig.run_until_down();
+    const auto waited = steady_clock::now() - begin;
+    BOOST_TEST((waited >= 2s));
+    BOOST_TEST((waited < 5s));
+    BOOST_TEST(reason == "the probe was not answered in time (connect_timeout, 2000 ms)");
+}
+
+/// A server that answers is waited for, whoever calls first, and how.
+BOOST_AUTO_TEST_CASE(a_healthy_server_is_waited_for_by_the_first_call) {
+    const redis_server server;
+    run_test([](std::string uri) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        colock::config configuration;
+        configuration.instances.push_back(uri);
+        colock::lock_options at_once;
+        at_once.unavailable_timeout = 0ms;
+        for (const auto& options : std::vector<colock::lock_options>{{}, at_once}) {
+            for (const auto ago : {0ms, 1ms, 1000ms}) {
+                colock::client locks(executor, configuration);
+                auto held = co_await colock::mutex(locks, "k", options)
+                                .try_acquire_until(steady_clock::now() - ago);
+                BOOST_REQUIRE(held.has_value());
+                co_await held->release();
+                co_await locks.close();
+            }
+            colock::client locks(executor, configuration);
+            colock::lease held = co_await colock::mutex(locks, "k", options).acquire();
+            BOOST_TEST(held.valid());
+            co_await held.release();
+            co_await locks.close();
+        }
+    }(server.uri()));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -135,6 +135,12 @@ private:
         redis_.cancel(what);
     }
 
+    [[nodiscard]] bool is_connected() override {
+        error_code none;
+        socket().remote_endpoint(none);
+        return !none;
+    }
+
     /// Boost.Redis leaves Nagle's algorithm on, which costs a command that follows another up to 40 ms.
     void disable_nagle() override {
         error_code ignored;  // without it everything works, only slower
@@ -353,16 +359,19 @@ asio::awaitable<std::string> connection::pass_probe() {
             questions.on_node(node);
         }
     };
-    // Resolving, connecting and the TLS handshake have a timeout each; then comes the probe's own.
-    const auto timeout = 3 * settings_.connect_timeout;
-    const error_code failure =
-        co_await ask(questions.request(), any_adapter(std::move(replies)), timeout);
+    // It waits for the connection, too, whose steps Boost.Redis gives as much time.
+    const error_code failure = co_await ask(questions.request(), any_adapter(std::move(replies)),
+                                            settings_.connect_timeout);
     if (!end_reason_.empty()) {
         co_return end_reason_;
     }
     if (failure) {
         co_return failure == asio::error::operation_aborted
-            ? "the probe was not answered in time" + blocked_note()
+            ? (is_connected() ? "the probe was not answered in time"
+                              : "it could not be connected to in time") +
+                  (" (connect_timeout, " + std::to_string(settings_.connect_timeout.count()) +
+                   " ms)") +
+                  blocked_note()
             : failure.message();
     }
     if (const auto objection = questions.objection()) {

@@ -119,6 +119,8 @@ private:
         const boost::redis::request& questions, boost::redis::any_adapter replies,
         std::chrono::milliseconds timeout) = 0;
     virtual void cancel(boost::redis::operation what) = 0;
+    /// Over TCP.
+    [[nodiscard]] virtual bool is_connected() = 0;
     virtual void disable_nagle() = 0;
     /// Of the socket; not known for a UNIX socket.
     virtual int native_handle() = 0;

@@ -16,7 +16,8 @@ place::step place::join(time_point now, time_point from) {
     return begin(look::no, now);
 }
 
-place::step place::denied(time_point now) {
+place::step place::denied(bool by_keeper, time_point now) {
+    watches_lock_ = watches_lock_ && by_keeper;
     if (must_poll(now)) {
         step result = wait(news::none);
         if (unanswered_ == 0 && !watches_lock_) {

@@ -70,8 +70,10 @@ public:
     /// Joins the line, `from` then on.
     step join(time_point now, time_point from = time_point::min());
 
-    /// An attempt was denied, after its turn or before the place was joined: joins again.
-    step denied(time_point now);
+    /// An attempt was denied, after its turn or before the place was joined: joins again. `by_keeper`: the
+    /// keeper denied it too. Otherwise the attempt may have written the lock there, and the keeper tells
+    /// nobody of its own writing, nor of what comes after.
+    step denied(bool by_keeper, time_point now);
 
     /// An attempt was granted. The place outlives that a little, without joining.
     step held(time_point now);

@@ -349,7 +349,7 @@ void acquire_operation::give_back() {
     }
     engine_.crowds().note(spec_->key_hash, true, engine_.recent_time());
     if (had_place) {
-        queue_->place()->on_denied();
+        queue_->place()->on_denied(machine_->votes());
     }
 }
 

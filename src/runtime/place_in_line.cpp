@@ -132,10 +132,10 @@ void place_in_line::on_time(core::time_point now) {
     carry_out(machine_.on_time(now), now);
 }
 
-void place_in_line::on_denied() {
+void place_in_line::on_denied(const core::round& votes) {
     const core::time_point now = clock::now();
     news_ = core::place::news::none;
-    carry_out(machine_.denied(now), now);
+    carry_out(machine_.denied(votes.has_denied(keeper_), now), now);
 }
 
 void place_in_line::on_held() {

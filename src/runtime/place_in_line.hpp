@@ -3,6 +3,7 @@
 
 #include "core/command.hpp"
 #include "core/place.hpp"
+#include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
@@ -42,8 +43,8 @@ public:
     /// Whether no other client was before it when it joined last.
     [[nodiscard]] bool is_first() const noexcept { return machine_.is_first(); }
 
-    /// An attempt was denied.
-    void on_denied();
+    /// An attempt was denied, with these votes.
+    void on_denied(const core::round& votes);
 
     /// An attempt was granted: it stays until the release, or not much longer.
     void on_held();

@@ -56,7 +56,8 @@ struct scene {
     }
     std::string join() { return text_of(p.join(now)); }
     std::string join_from(milliseconds time) { return text_of(p.join(now, start + time)); }
-    std::string denied() { return text_of(p.denied(now)); }
+    std::string denied() { return text_of(p.denied(true, now)); }
+    std::string denied_by_others() { return text_of(p.denied(false, now)); }
     std::string held() { return text_of(p.held(now)); }
     [[nodiscard]] auto rejoins_after() const {
         return std::chrono::duration_cast<milliseconds>(p.rejoin_from(now) - now).count();
@@ -306,6 +307,20 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
     BOOST_TEST(s.joined(0) == "@500");
 }
 
+BOOST_AUTO_TEST_CASE(an_attempt_that_the_keeper_granted_ends_the_watch) {
+    for (const bool by_keeper : {true, false}) {
+        scene s;
+        s.stand_behind();
+        s.at(250ms);
+        s.timer();
+        s.joined(7);
+        BOOST_TEST(s.lock_held() == "WAIT@500");  // it watches the lock, behind another
+        BOOST_TEST(s.before_changed() == "TURN@500");
+        BOOST_TEST((by_keeper ? s.denied() : s.denied_by_others()) == "join@500");
+        BOOST_TEST(s.joined(0) == (by_keeper ? "WAIT@500" : "lock@500"));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(woken_in_vain_time_and_again_the_first_polls) {
     scene s;
     s.stand_first_in_vain();
@@ -326,6 +341,17 @@ BOOST_AUTO_TEST_CASE(woken_in_vain_time_and_again_the_first_polls) {
     s.at(42ms);
     BOOST_TEST(s.denied() == "lock POLL@292");
     BOOST_TEST(s.lock_held() == "@270");
+}
+
+BOOST_AUTO_TEST_CASE(while_it_polls_it_is_told_again_after_an_attempt_that_the_keeper_granted) {
+    scene s;
+    s.stand_first_in_vain();
+    s.at(30ms);
+    s.lock_changed();
+    BOOST_TEST(s.denied() == "lock POLL@280");
+    s.lock_held();
+    BOOST_TEST(s.denied() == "POLL@270");
+    BOOST_TEST(s.denied_by_others() == "lock POLL@280");
 }
 
 BOOST_AUTO_TEST_CASE(while_it_polls_it_keeps_its_place) {

@@ -1,5 +1,6 @@
 # Finds Boost >= 1.90: one given to CMake (Boost_ROOT, CMAKE_PREFIX_PATH, a package manager's toolchain), else the
-# system's, else one that cmake/bootstrap.sh unpacked into build/boost/<version>/.
+# system's, else one that cmake/bootstrap.sh unpacked into build/boost/<version>/ in colock's own folder. Inside another
+# project, a Boost which that project has found goes before all of these.
 #
 # COLOCK_BOOST_VERSION (cache variable, or environment variable) insists on one of the unpacked versions.
 # Sets COLOCK_BOOST_PREFIX: what to add to CMAKE_PREFIX_PATH to find the same Boost again (empty for the others).
@@ -21,15 +22,6 @@ macro(colock_find_any_boost)
     endif()
 endmacro()
 
-# A library inside another project takes the Boost which that project has found or can find.
-if(NOT PROJECT_IS_TOP_LEVEL)
-    colock_find_any_boost()
-    if(NOT Boost_FOUND)
-        message(FATAL_ERROR "colock needs Boost 1.90 or newer, with Boost.URL; set Boost_ROOT or CMAKE_PREFIX_PATH")
-    endif()
-    return()
-endif()
-
 set(colock_boost_tree "${PROJECT_SOURCE_DIR}/build/boost")
 
 # What an earlier run found in our own tree is no wish of the user: forget it, so that another version can be chosen.
@@ -48,11 +40,21 @@ if(NOT colock_boost_wanted)
     set(colock_boost_wanted "$ENV{COLOCK_BOOST_VERSION}")
 endif()
 
+# The targets of one Boost only can be had in one project.
+set(colock_boost_is_given FALSE)
+if(NOT PROJECT_IS_TOP_LEVEL AND TARGET Boost::headers)
+    set(colock_boost_is_given TRUE)
+    set(colock_boost_wanted "")
+endif()
+
 if(NOT colock_boost_wanted)
     colock_find_any_boost()
     if(Boost_FOUND)
         message(STATUS "Boost ${Boost_VERSION}: ${Boost_DIR}")
         return()
+    endif()
+    if(colock_boost_is_given)
+        message(FATAL_ERROR "colock needs Boost 1.90 or newer, with Boost.URL; this project has found ${Boost_VERSION} in ${Boost_DIR}")
     endif()
     if(EXISTS "${colock_boost_tree}/default")
         file(STRINGS "${colock_boost_tree}/default" colock_boost_wanted LIMIT_COUNT 1)
@@ -63,7 +65,8 @@ endif()
 if(NOT colock_boost_wanted OR NOT EXISTS "${colock_boost_tree}/${colock_boost_wanted}/.complete")
     string(CONCAT colock_boost_message
         "Boost ${colock_boost_wanted} was not found (colock needs 1.90 or newer, with Boost.URL).\n"
-        "On Debian run cmake/bootstrap.sh (with COLOCK_BOOST_VERSION=${colock_boost_wanted} if you chose a version); "
+        "On Debian run ${PROJECT_SOURCE_DIR}/cmake/bootstrap.sh (with COLOCK_BOOST_VERSION=${colock_boost_wanted} if you "
+        "chose a version); "
         "elsewhere set Boost_ROOT, or use the toolchain file of vcpkg or Conan."
     )
     message(FATAL_ERROR "${colock_boost_message}")

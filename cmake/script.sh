@@ -7,7 +7,7 @@
 #     while (($# > 0)); do
 #         case $1 in
 #             --quick) quick=true ;;
-#             --json) option_value "$@"; json=$2; shift ;;
+#             --json) output_option "$@"; json=$2; shift ;;
 #             *) common_option "$1" ;;            # answers --help, refuses what is unknown
 #         esac
 #         shift
@@ -43,11 +43,32 @@ option_value() {
     if (($# < 2)) || [[ -z $2 ]]; then refuse "$1 needs a value"; fi
 }
 
+# output_option "$@" at an option that names a file for results: refuses now what could not be written after the work.
+output_option() {
+    option_value "$@"
+    local is_new=false
+    if [[ ! -e $2 ]]; then is_new=true; fi
+    { : >>"$2"; } 2>/dev/null || refuse "$1: cannot write $2"
+    if $is_new; then rm -f "$2"; fi
+}
+
 # --- Bootstrap and build ----------------------------------------------------------------------------------------------
 
 # colock_bootstrap [OPTION...]: of cmake/bootstrap.sh.
 colock_bootstrap() {
     "$colock_root/cmake/bootstrap.sh" "$@" || exit $?
+}
+
+# colock_forget_other_folder PRESET: a clone that was moved or copied brings a build folder that names its old place.
+# CMake refuses to use that.
+colock_forget_other_folder() {
+    local cache=$colock_root/build/$1/CMakeCache.txt home
+    [[ -e $cache ]] || return 0
+    home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+    if [[ ! $home -ef $colock_root ]]; then
+        say "build/$1 was configured in another folder ($home): configuring it anew"
+        rm -rf "$cache" "$colock_root/build/$1/CMakeFiles"
+    fi
 }
 
 # colock_build PRESET [TARGET...]: configures and builds build/PRESET; without targets, everything.
@@ -58,6 +79,7 @@ colock_build() {
     mkdir -p "$colock_root/build"
     log=$colock_root/build/configure-$preset.log
     # cmake finds the presets in the current folder only.
+    colock_forget_other_folder "$preset"
     if ! (cd "$colock_root" && cmake --preset "$preset" >"$log" 2>&1); then
         cat "$log" >&2
         die "cmake could not configure $preset"
@@ -141,5 +163,5 @@ colock_cleanup() {
     exit "$status"
 }
 trap colock_cleanup EXIT
-trap 'exit 130' INT
+trap 'printf "%s: interrupted\n" "$colock_script" >&2; exit 130' INT
 trap 'exit 143' TERM

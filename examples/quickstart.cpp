@@ -21,9 +21,13 @@ void rethrow(std::exception_ptr failure) {
         std::rethrow_exception(failure);
 }
 
-int main(int argc, char** argv) {  // quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
+// quickstart redis://127.0.0.1:7001 redis://127.0.0.1:7002 ...
+int main(int argc, char** argv) try {
     asio::io_context context;
     colock::client locks{context, colock::config::from_uris({argv + 1, argv + argc})};
     asio::co_spawn(context, work(locks), rethrow);
     context.run();
+} catch (const std::exception& failure) {
+    std::cerr << failure.what() << '\n';
+    return 1;
 }

@@ -48,7 +48,7 @@ while (($# > 0)); do
     case $1 in
         --seconds) option_value "$@"; number_option "$1" "$2" 1 3600; seconds=$((10#$2)); shift ;;
         --instances) option_value "$@"; number_option "$1" "$2" 1 25; instances=$((10#$2)); shift ;;
-        --json) option_value "$@"; json=$2; shift ;;
+        --json) output_option "$@"; json=$2; shift ;;
         --memory) memory=true ;;
         --no-lock) locking=false ;;
         --serve) serve=true ;;
@@ -165,6 +165,7 @@ start_service() {
     shift
     if ! $memory; then data=$(redis_uri data); fi
     mapfile -t arguments < <(lock_arguments)
+    : >"$log"   # it is read at once, perhaps before the process has opened it
     (cd "$work" && exec "$programs/like_counter_service" --listen 127.0.0.1:0 --data "$data" --ttl-ms "$ttl_ms" \
         "${arguments[@]}" "$@") </dev/null >"$log" 2>&1 &
     pid=$!

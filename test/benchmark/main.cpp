@@ -9,6 +9,7 @@
 #include "benchmark/slow_minority.hpp"
 #include "benchmark/workloads.hpp"
 #include "support/servers.hpp"
+#include "support/writable_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -87,9 +88,12 @@ void add_run(CLI::App& app, run_options& options) {
     auto& run = *app.add_subcommand("run", "start servers, measure raw and colock, compare");
     auto& campaign = options.campaign;
     run.add_flag("--quick", options.quick, "5 instances only, 3 repetitions of 1 s");
-    run.add_option("--json", options.json, "write all figures to this file");
-    run.add_option("--chart", options.chart, "draw the throughput, as SVG");
-    run.add_option("--section", options.section, "write README's section of figures");
+    run.add_option("--json", options.json, "write all figures to this file")
+        ->check(colock::test::writable_file);
+    run.add_option("--chart", options.chart, "draw the throughput, as SVG")
+        ->check(colock::test::writable_file);
+    run.add_option("--section", options.section, "write README's section of figures")
+        ->check(colock::test::writable_file);
     run.add_flag("--check", options.check, "exit with 1 when a bound is not met");
     run.add_option("--instances", campaign.instances, "numbers of servers")
         ->delimiter(',')
@@ -141,8 +145,10 @@ void add_client(CLI::App& app, client_options& options) {
 void add_report(CLI::App& app, report_options& options) {
     auto& report = *app.add_subcommand("report", "chart and section of figures measured before");
     report.add_option("--from", options.from, "what --json has written")->required();
-    report.add_option("--chart", options.chart, "draw the throughput, as SVG");
-    report.add_option("--section", options.section, "write README's section of figures");
+    report.add_option("--chart", options.chart, "draw the throughput, as SVG")
+        ->check(colock::test::writable_file);
+    report.add_option("--section", options.section, "write README's section of figures")
+        ->check(colock::test::writable_file);
 }
 
 void add_delay(CLI::App& app, delay_options& options) {

@@ -59,7 +59,12 @@ while (($# > 0)); do
             from=$2
             shift
             ;;
-        --workload | --json | --chart | --section | --repetitions | --seconds)
+        --json | --chart | --section)
+            output_option "$@"
+            options+=("$1" "$2")
+            shift
+            ;;
+        --workload | --repetitions | --seconds)
             option_value "$@"
             options+=("$1" "$2")
             if [[ $2 == native_release ]]; then bootstrap_options=(--valkey); fi

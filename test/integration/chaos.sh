@@ -71,7 +71,7 @@ while (($# > 0)); do
             options+=("$1" "$2")
             shift
             ;;
-        --json) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --json) output_option "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

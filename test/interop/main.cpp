@@ -1,4 +1,5 @@
 #include "interop/encounter.hpp"
+#include "support/writable_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -86,7 +87,8 @@ int main(int argc, char** argv) {
     app.add_option("--only", options.only, "encounters")
         ->check(CLI::IsMember(names_of_encounters()));
     app.add_option("--seconds", options.seconds, "of contention")->check(CLI::Range(1, 3600));
-    app.add_option("--json", options.json, "write all figures to this file");
+    app.add_option("--json", options.json, "write all figures to this file")
+        ->check(colock::test::writable_file);
     app.add_option("--colock", options.colock, "command of the worker")->required();
     app.add_option("--redlock", options.redlock, "command of the worker");
     app.add_option("--redis-py", options.redis_py, "command of the worker");

@@ -18,6 +18,8 @@ endif()
 
 # Debug: a consumer is about what links, not about speed.
 set(options "-DCMAKE_BUILD_TYPE=Debug" "-DCMAKE_CXX_COMPILER=${COMPILER}")
+string(REPLACE "|" ";" more_options "${OPTIONS}")
+list(APPEND options ${more_options})
 list(JOIN prefix_path "\\;" prefix_path)
 string(REPLACE "|" "\\;" launcher "${LAUNCHER}")
 if(TOOLCHAIN)
@@ -27,5 +29,8 @@ step(
     "configure" "${CMAKE_COMMAND}" --fresh -G Ninja -S "${SOURCE}" -B "${BINARY}/build" ${options}
     "-DCMAKE_PREFIX_PATH=${prefix_path}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}"
 )
+if(CONFIGURE_ONLY)
+    return()
+endif()
 step("build" "${CMAKE_COMMAND}" --build "${BINARY}/build" --parallel 2)
 step("run" "${BINARY}/build/consumer")

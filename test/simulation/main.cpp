@@ -3,6 +3,7 @@
 #include "simulation/options.hpp"
 #include "simulation/scenario.hpp"
 #include "simulation/schedule.hpp"
+#include "support/writable_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -290,8 +291,9 @@ int run(int argc, char** argv) {
     app.add_option("--seed", a.seed);
     app.add_option("--seconds", a.seconds)->check(CLI::PositiveNumber);
     app.add_option("--profile", a.profile);
-    app.add_option("--json", a.json);
-    app.add_option("--summary", a.summary, "a file for what is printed");
+    app.add_option("--json", a.json)->check(test::writable_file);
+    app.add_option("--summary", a.summary, "a file for what is printed")
+        ->check(test::writable_file);
     app.add_option("--rule", only_rule);
     app.add_option("--failed-seeds", a.failed_seeds);
     app.add_option("--scenario", a.scenario);

@@ -45,7 +45,8 @@ while (($# > 0)); do
             options+=("$1" "$2" --failed-seeds "$colock_root/test/simulation/failed_seeds.txt")
             shift
             ;;
-        --seeds | --seed | --scenario | --profile | --rule | --json) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --json) output_option "$@"; options+=("$1" "$2"); shift ;;
+        --seeds | --seed | --scenario | --profile | --rule) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

@@ -18,11 +18,13 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace asio = boost::asio;
@@ -40,6 +42,19 @@ struct options {
     std::string faults_file;
     std::string stale_writes;
 };
+
+/// Empty, or that a result could not be written there: said before the load, not after it.
+std::string writable_file(const std::string& path) {
+    std::error_code ignored;
+    const bool is_new = !std::filesystem::exists(path, ignored);
+    if (path != "-" && !std::ofstream(path, std::ios::app)) {
+        return "cannot write " + path;
+    }
+    if (is_new) {
+        std::filesystem::remove(path, ignored);
+    }
+    return {};
+}
 
 void describe_load(CLI::App& app, options& chosen) {
     app.add_option("--target", chosen.targets, "address:port of a service process; repeat it")
@@ -77,7 +92,9 @@ void describe_load(CLI::App& app, options& chosen) {
     app.add_option("--seed", chosen.workload.seed, "of all that is random")->capture_default_str();
     app.add_option("--run", chosen.workload.run,
                    "prefix of the authors' names; by default one that was not used before");
-    app.add_option("--json", chosen.json, "file for the result; -: stdout")->required();
+    app.add_option("--json", chosen.json, "file for the result; -: stdout")
+        ->required()
+        ->check(writable_file);
 }
 
 void describe_report(CLI::App& app, options& chosen) {
@@ -88,7 +105,8 @@ void describe_report(CLI::App& app, options& chosen) {
         ->check([](const std::string& text) {
             return read_stale_writes(text) ? std::string() : "expected REFUSED/MADE, not " + text;
         });
-    app.add_option("--json", chosen.json, "file for the result with the faults");
+    app.add_option("--json", chosen.json, "file for the result with the faults")
+        ->check(writable_file);
 }
 
 asio::ip::tcp::endpoint parse_target(const std::string& text) {

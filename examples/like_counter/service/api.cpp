@@ -47,6 +47,13 @@ http_response page_response() {
     return response;
 }
 
+/// Whether the request only watches the service, as scripts and the page do all the time.
+bool watches(const http_request& request) {
+    const auto where = find_route(request.target());
+    return where && (where->what == resource::page || where->what == resource::health ||
+                     where->what == resource::status);
+}
+
 }  // namespace
 
 asio::awaitable<http_response> api::answer(http_request request) {
@@ -62,7 +69,10 @@ asio::awaitable<http_response> api::answer(http_request request) {
         response = to_response(to_api_error(failure));
     }
     --counters_.in_flight;
-    count(response);
+    // A /healthz that says "unavailable" is an answer, not an error.
+    if (!watches(request)) {
+        count(response);
+    }
     co_return response;
 }
 

@@ -1,5 +1,6 @@
 #include "integration/chaos/soak.hpp"
 #include "integration/chaos/storm.hpp"
+#include "support/writable_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -69,7 +70,8 @@ int main(int argc, char** argv) {
     CLI::App app("colock under random faults");
     app.add_option("--seconds", options.seconds)->check(CLI::Range(1, 86400));
     app.add_option("--seed", options.seed, "of all that is random");
-    app.add_option("--json", json, "write all figures to this file");
+    app.add_option("--json", json, "write all figures to this file")
+        ->check(colock::test::writable_file);
     app.add_option("--only", options.only, "kinds of faults")->check(CLI::IsMember(storm::kinds()));
     app.add_option("--broken", options.broken, "make the clients wrong, and expect violations")
         ->transform(CLI::CheckedTransformer(breakages));

@@ -1,0 +1,9 @@
+#ifndef COLOCK_TEST_PACKAGE_SHARED_LIBRARY_PART_HPP
+#define COLOCK_TEST_PACKAGE_SHARED_LIBRARY_PART_HPP
+
+#include <string>
+
+/// Takes a lock and releases it. Returns its resource.
+std::string lock_once();
+
+#endif

@@ -22,7 +22,8 @@ struct config {
     /// - `memory://name`: a lock server inside this process, for tests and development; clients of
     ///   one process that use the same name share it
     ///
-    /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it.
+    /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it. All programs that are to exclude one
+    /// another need the same instances, in any order: else two quorums may have none in common.
     std::vector<std::string> instances{};
 
     /// Put in front of every resource to make its key. Empty by default, which is what other
@@ -84,7 +85,13 @@ struct config {
     std::size_t max_reply_size = std::size_t{16} << 20U;
 
     /// Adds a strand: then any thread may start any operation, emit any cancellation and destroy
-    /// any lease. Otherwise all that must happen on the client's executor, one thread at a time.
+    /// any lease. Otherwise all that must happen on the client's executor, one thread at a time; two threads
+    /// at once end the program, with a message on stderr. (That is noticed where operations begin and where
+    /// the client calls handlers, but not everywhere.)
+    ///
+    /// `use_future` needs it, since the thread that waits is not the one that runs the context. A coroutine that
+    /// something else cancels (`cancel_after`, `||`) then has to run on a strand; or Asio may cancel it on one
+    /// thread while it goes on on another, and it may hang.
     bool thread_safe = false;
 
     /// How long `client::close()`, or a destroyed client in the background, waits for releases that

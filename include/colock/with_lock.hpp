@@ -139,8 +139,8 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
 ///
 /// - Parameters: `body`, a callable kept by value, from `lease&` to `asio::awaitable<T>`. The lease
 ///   is there until the body has ended; the body may let go of it early. (With g++ 12, give a lambda
-///   that captures objects, not only references, a name: it destroys such temporaries of a co_await
-///   expression twice.)
+///   that captures by value a name, `co_await with_lock(lock, body)`: it destroys such captures twice if the
+///   lambda is a temporary of the co_await expression. So it does with `co_spawn`.)
 /// - Handler signature: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)` for `void`.
 /// - Errors: what `mutex::acquire` throws; `lease_lost` if the lease was lost while the body ran,
 ///   even though the body returned or threw; else what the body throws. A release that could not

@@ -9,14 +9,20 @@
 
 #include <array>
 #include <concepts>
+#include <csignal>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-// A child process, made by `fork`, and its parent's client. (This program has no threads.)
+// A child process, made by `fork`, and its parent's client. And what ends the program: two threads in a client that
+// is not thread-safe. (Beside these, this program has no threads.)
 
 namespace {
 
@@ -38,6 +44,17 @@ template <std::predicate Predicate>
 void run_until_notified(asio::io_context& context, Predicate predicate) {
     context.notify_fork(execution_context::fork_child);
     run_until(context, std::move(predicate));
+}
+
+/// Until the writers are gone; and closes it.
+std::string read_all(int pipe_end) {
+    std::string result;
+    std::array<char, 4096> buffer{};
+    for (ssize_t size = 0; (size = ::read(pipe_end, buffer.data(), buffer.size())) > 0;) {
+        result.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+    ::close(pipe_end);
+    return result;
 }
 
 /// What `work` gives back, in a child of this process.
@@ -62,12 +79,7 @@ std::string in_child(const Work& work) {
         ::_exit(written < 0 ? 1 : 0);
     }
     ::close(ends[1]);
-    std::string result;
-    std::array<char, 4096> buffer{};
-    for (ssize_t size = 0; (size = ::read(ends[0], buffer.data(), buffer.size())) > 0;) {
-        result.append(buffer.data(), static_cast<std::size_t>(size));
-    }
-    ::close(ends[0]);
+    const std::string result = read_all(ends[0]);
     int status = 0;
     ::waitpid(child, &status, 0);
     return WIFEXITED(status) ? result : result + " and the child died";
@@ -80,6 +92,30 @@ std::string in_child(asio::io_context& context, const Work& work) {
     std::string result = in_child(work);
     context.notify_fork(execution_context::fork_parent);
     return result;
+}
+
+/// What a child says on stderr before it dies by SIGABRT; else how it ended.
+template <typename Work>
+std::string last_words(const Work& work) {
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0) {
+        throw std::runtime_error("pipe");
+    }
+    const pid_t child = ::fork();
+    if (child < 0) {
+        throw std::runtime_error("fork");
+    }
+    if (child == 0) {
+        ::signal(SIGABRT, SIG_DFL);  // not the test framework's
+        ::dup2(ends[1], STDERR_FILENO);
+        work();
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    const std::string result = read_all(ends[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT ? result : result + " and no SIGABRT";
 }
 
 /// "1" for each operation that failed as it should, else what it said.
@@ -286,6 +322,53 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_takes_no_reply_from_its_parent, Parent, pa
     BOOST_TEST(!*result, result->message());
     BOOST_TEST(granted.valid());
     p.check_untouched();
+}
+
+/// One thread is in a handler that the client has called; another one uses the client, `started` by it.
+template <typename Start>
+std::string words_of_two_threads(const Start& start) {
+    return last_words([&] {
+        asio::io_context context;
+        client locks(context, config::from_uris({"memory://a"}));
+        lease held;
+        mutex(locks, "x").acquire([&](const error& /*e*/, lease l) {
+            held = std::move(l);
+            std::jthread another([&] { start(locks, held); });
+        });
+        context.run_for(30s);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(two_threads_at_once_without_thread_safe_end_the_program) {
+    const auto ignore = [](const auto&...) {};
+    const std::vector<std::function<void(client&, lease&)>> uses{
+        [&](client& locks, lease&) { mutex(locks, "y").acquire(ignore); },
+        [&](client&, lease& held) { held.extend(5s, ignore); },
+        [&](client&, lease& held) { held = lease(); },
+        [&](client& locks, lease&) { locks.close(ignore); },
+    };
+    for (const auto& use : uses) {
+        const std::string said = words_of_two_threads(use);
+        BOOST_TEST(said.starts_with("colock: two threads"), said);
+        BOOST_TEST(said.find("config::thread_safe") != std::string::npos, said);
+        BOOST_TEST(said.find("no SIGABRT") == std::string::npos, said);
+    }
+    // What may be called by any thread.
+    BOOST_TEST(words_of_two_threads([](client& locks, lease& held) {
+                   ::_exit(held.valid() && locks.counters().held == 1 ? 0 : 1);
+               }) == " and no SIGABRT");
+}
+
+BOOST_AUTO_TEST_CASE(one_thread_after_another_is_no_fault) {
+    asio::io_context context;
+    client locks(context, config::from_uris({"memory://a"}));
+    lease held;
+    std::jthread([&] {
+        mutex(locks, "x").acquire([&](const error& /*e*/, lease l) { held = std::move(l); });
+    }).join();
+    run_until(context, [&] { return held.valid(); });
+    std::jthread([gone = std::move(held)] {}).join();
+    run_until(context, [&] { return locks.counters().held == 0; });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -550,6 +550,21 @@ BOOST_AUTO_TEST_CASE(one_in_another_and_many_at_once) {
     }());
 }
 
+/// As README tells to write it: an unnamed lambda's captures are destroyed twice by g++ 12.
+BOOST_AUTO_TEST_CASE(a_named_body_with_captures_by_value) {
+    const auto counted = std::make_shared<int>(7);
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex lock(locks, "x");
+        auto body = [counted](lease& held) -> asio::awaitable<int> {
+            co_return held.valid() ? *counted : 0;
+        };
+        BOOST_TEST(co_await with_lock(lock, body) == 7);
+        BOOST_TEST(co_await with_lock(lock, std::move(body)) == 7);
+    }());
+    BOOST_TEST(counted.use_count() == 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -7,7 +7,8 @@ usage() {
     cat <<'TEXT'
 Usage: test/lint.sh [--format | --tidy | --fix] [--help]
 
-Without options: clang-format on all C++ sources, and clang-tidy on the library's.
+Without options: clang-format on all C++ sources, and clang-tidy on the library's. What clang-tidy has found good before,
+with the same sources and options, is not checked again: see ~/.cache/colock/tidy.
 
   --format   only clang-format
   --tidy     only clang-tidy
@@ -23,14 +24,52 @@ format_sources() {
     clang-format "$@" "${sources[@]}" || die "run test/lint.sh --fix"
 }
 
+# What clang-tidy found good is remembered in the user's cache folder, under a hash of all that it depends on: clang-tidy
+# itself, its options, the command, and what each file has in it that the source includes.
+verdicts=${XDG_CACHE_HOME:-$HOME/.cache}/colock/tidy
+
+# hash_of COMMAND: for the file that the compiler's command names last. Nothing if the command does not work.
+hash_of() {
+    local dependencies
+    dependencies=$(cd build/release && eval "$1 -M -MT x" | tr -d '\\\n' | sed 's/^x://') || return 0
+    {
+        clang-tidy --version
+        cat .clang-tidy
+        declare -f tidy_one
+        printf '%s\n' "${1//"$PWD"/}"
+        # shellcheck disable=SC2086  # a list of files
+        (cd build/release && cat $dependencies)
+    } | sha256sum | cut -d ' ' -f 1
+}
+
+# tidy_one FILE COMMAND
 tidy_one() {
-    local output
-    if output=$(clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option "$1" 2>/dev/null); then
+    local output hash
+    hash=$(hash_of "$2")
+    if [[ -n $hash && -e $verdicts/$hash ]]; then
+        touch "$verdicts/$hash"
+        printf '   ok      %s (as before)\n' "$1"
+    elif output=$(clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option "$1" 2>/dev/null); then
+        if [[ -n $hash ]]; then : >"$verdicts/$hash"; fi
         printf '   ok      %s\n' "$1"
     else
         printf '   WRONG   %s\n%s\n' "$1" "$output"
         return 1
     fi
+}
+
+# Pairs of a file and the command that compiles it, without where the object goes.
+print_commands() {
+    python3 -c '
+import json, os, shlex, sys
+commands = {os.path.relpath(c["file"]): shlex.split(c["command"]) for c in json.load(open("build/release/compile_commands.json"))}
+for file in sys.argv[1:]:
+    command = commands[file]
+    output = command.index("-o")
+    command[output:output + 2] = []
+    command.remove("-c")
+    print(file, shlex.join(command), sep="\0", end="\0")
+' "$@"
 }
 
 tidy_library() {
@@ -39,9 +78,12 @@ tidy_library() {
     # boost_redis.cpp is somebody else's code.
     mapfile -t sources < <(find src -name '*.cpp' ! -name boost_redis.cpp -print | sort)
     say "clang-tidy: ${#sources[@]} files"
-    export -f tidy_one
-    # shellcheck disable=SC2016  # $1 is for the inner shell
-    printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'tidy_one "$1"' tidy_one ||
+    mkdir -p "$verdicts"
+    find "$verdicts" -type f -mtime +30 -delete
+    export -f tidy_one hash_of
+    export verdicts
+    # shellcheck disable=SC2016  # $1 and $2 are for the inner shell
+    print_commands "${sources[@]}" | xargs -0 -n 2 -P "$(nproc)" bash -c 'tidy_one "$1" "$2"' tidy_one ||
         die "clang-tidy found something"
 }
 

@@ -302,13 +302,14 @@ BOOST_AUTO_TEST_CASE(a_cancelled_close_goes_on) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
-        const lease held = co_await mutex(locks, "x").acquire();
+        lease held = co_await mutex(locks, "x").acquire();
         asio::cancellation_signal signal;
         std::optional<error> result;
         locks.close(asio::bind_cancellation_slot(signal.slot(), [&](error e) { result = e; }));
         signal.emit(cancellation_type::terminal);
         co_await async_wait_until([&] { return result.has_value(); });
         BOOST_TEST((*result == aborted));
+        held = lease();
         co_await locks.close();
         BOOST_TEST(instances.keys() == 0U);
     }());

@@ -136,7 +136,7 @@ public:
     [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
 
     /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
-    /// context is gone, and in a child where another thread of the parent was inside, or may have been.
+    /// context is gone, and in a child if another thread of the parent may have been inside at the fork.
     template <typename Function>
     void run(Function&& function) {
         if (dead_.load(std::memory_order_acquire)) {

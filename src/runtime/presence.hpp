@@ -28,10 +28,10 @@ public:
         bool outermost_;
     };
 
-    /// Whether a thread is inside that is not this one.
+    /// Whether the latest visitor was a thread that is not this one: it may be inside.
     [[nodiscard]] bool is_of_another() const noexcept {
-        const void* const inside = inside_.load(std::memory_order_relaxed);
-        return inside != nullptr && inside != this_thread();
+        const void* const latest = latest_.load(std::memory_order_relaxed);
+        return latest != nullptr && latest != this_thread();
     }
 
 private:
@@ -50,6 +50,7 @@ private:
             end_program();
         }
         inside_.store(me, std::memory_order_relaxed);
+        latest_.store(me, std::memory_order_relaxed);
         return true;
     }
 
@@ -63,6 +64,7 @@ private:
     [[noreturn]] static void end_program() noexcept;
 
     std::atomic<const void*> inside_{nullptr};
+    std::atomic<const void*> latest_{nullptr};
 };
 
 }  // namespace colock::runtime

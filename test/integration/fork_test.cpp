@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <csignal>
@@ -22,7 +23,7 @@
 #include <vector>
 
 // A child process, made by `fork`, and its parent's client. And what ends the program: two threads in a client that
-// is not thread-safe. (Beside these, this program has no threads.)
+// is not thread-safe.
 
 namespace {
 
@@ -322,6 +323,50 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_takes_no_reply_from_its_parent, Parent, pa
     BOOST_TEST(!*result, result->message());
     BOOST_TEST(granted.valid());
     p.check_untouched();
+}
+
+/// The context is run by a thread that does not exist in the child, and may be in the middle of something.
+BOOST_AUTO_TEST_CASE(a_parent_whose_client_is_busy_in_another_thread) {
+    for (const bool thread_safe : {false, true}) {
+        asio::io_context context;
+        config settings = config::from_uris({"memory://a", "memory://b", "memory://c"});
+        settings.thread_safe = thread_safe;
+        std::optional<client> locks(std::in_place, context, settings);
+        std::vector<lease> held(20);
+        for (std::size_t i = 0; i != held.size(); ++i) {
+            mutex(*locks, "x" + std::to_string(i), renewed_every(1ms, 10s))
+                .acquire([&held, i](const error& /*e*/, lease l) { held[i] = std::move(l); });
+        }
+        run_until(context, [&] { return locks->counters().held == held.size(); });
+        run_until(context, [&] {
+            return std::ranges::all_of(held, [](const lease& l) { return l.valid(); });
+        });
+        context.restart();
+        std::optional<std::jthread> runner(std::in_place, [&] { context.run(); });
+        for (int i = 0; i != 20; ++i) {
+            const auto renewed = locks->counters().renewed;
+            wait_until([&] { return locks->counters().renewed > renewed; });
+            const std::string said = in_child([&] {
+                ::alarm(20);
+                asio::io_context own;
+                std::optional<error> result;
+                mutex(*locks, "z")
+                    .acquire(asio::bind_executor(
+                        own.get_executor(), [&](error e, const lease& /*none*/) { result = e; }));
+                run_until(own, [&] { return result.has_value(); });
+                held.clear();
+                locks.reset();
+                return verdict(*result);
+            });
+            BOOST_TEST(said == "1");
+        }
+        BOOST_TEST(held.front().valid());
+        asio::post(context, [&] {
+            held.clear();
+            locks.reset();
+        });
+        runner.reset();
+    }
 }
 
 /// One thread is in a handler that the client has called; another one uses the client, `started` by it.

@@ -196,6 +196,7 @@ void lease::check_ttl(std::chrono::milliseconds ttl) const {
     detail::check_ttl("ttl", ttl);
     if (held_.state) {
         detail::check_quarantine(ttl, held_.state->owner()->settings().longest_ttl);
+        detail::check_drift(ttl, held_.state->owner()->settings().drift);
     }
 }
 

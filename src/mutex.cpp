@@ -143,6 +143,7 @@ mutex::mutex(client& client, std::string_view resource, lock_options options) : 
     options.validate();
     if (client.engine_) {
         detail::check_quarantine(options.ttl, client.engine_->settings().longest_ttl);
+        detail::check_drift(options.ttl, client.engine_->settings().drift);
     }
     spec_ = make_spec(client.engine_, resource, options);
 }

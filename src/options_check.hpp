@@ -3,6 +3,8 @@
 
 #include <colock/error.hpp>
 
+#include "core/validity.hpp"
+
 #include <chrono>
 #include <string>
 
@@ -24,6 +26,18 @@ inline void check_range(const std::string& field, std::chrono::milliseconds valu
 /// The shortest ttl leaves something after drift, the longest is one that is meant.
 inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl) {
     check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));
+}
+
+/// Throws `config_error` for a ttl of which the client's drift leaves nothing: a lock that is never valid.
+inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& drift) {
+    if (drift.of(ttl) < ttl) {
+        return;
+    }
+    const auto all = std::chrono::duration<double, std::milli>(drift.minimum) / (1.0 - drift.factor);
+    throw config_error("ttl", to_text(ttl),
+                       "more than " +
+                           to_text(std::chrono::floor<std::chrono::milliseconds>(all)) +
+                           ", which the client's drift_factor and drift_minimum take off");
 }
 
 /// Throws `config_error` for a ttl that is longer than `longest`, the client's quarantine, unless that is 0.

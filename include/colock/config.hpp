@@ -23,7 +23,10 @@ struct config {
     ///   one process that use the same name share it
     ///
     /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it. All programs that are to exclude one
-    /// another need the same instances, in any order: else two quorums may have none in common.
+    /// another need the same instances, in any order: else two quorums may have none in common. One server
+    /// under two names has one vote: the instance that connects later is down, and its
+    /// `instance_info::reason` says so. (Two databases of one server are two instances, for a trial; they fail
+    /// together.)
     std::vector<std::string> instances{};
 
     /// Put in front of every resource to make its key. Empty by default, which is what other
@@ -51,7 +54,8 @@ struct config {
     std::chrono::milliseconds reconnect_maximum{500};
 
     /// Clock drift allowed for: `ttl * drift_factor + drift_minimum` is taken off every validity.
-    /// (As in the Redlock algorithm.) Allowed: 0 to 0.5, and 0 to 1 s.
+    /// (As in the Redlock algorithm.) A lock with a ttl of which this leaves nothing is refused.
+    /// Allowed: 0 to 0.5, and 0 to 1 s.
     double drift_factor = 0.01;
     std::chrono::milliseconds drift_minimum{2};
 

@@ -19,10 +19,15 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
+#include <boost/asio/socket_base.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <openssl/ssl.h>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -30,6 +35,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -1421,6 +1427,51 @@ BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others) {
     }(a.uri(), b.uri(), c.uri()));
 }
 
+/// One server has one vote. With two of three, a lock of its own would be in its way, for ever.
+BOOST_AUTO_TEST_CASE(the_same_server_under_two_names) {
+    redis_server a;
+    const redis_server b;
+    run_test([](redis_server& twice, std::string other) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        for (const bool by_socket : {false, true}) {
+            colock::config configuration;
+            configuration.restart_quarantine = 0ms;
+            configuration.instances.push_back(twice.uri());
+            configuration.instances.push_back(
+                by_socket ? twice.unix_uri() : "redis://localhost:" + std::to_string(twice.port()));
+            configuration.instances.push_back(other);
+            colock::client client(executor, configuration);
+            co_await async_wait_until([&] {
+                const auto all = client.instances();
+                return ready_count(client) == 2 &&
+                       (!all[0].reason.empty() || !all[1].reason.empty());
+            });
+            const auto all = client.instances();
+            const std::size_t refused = all[0].reason.empty() ? 1 : 0;
+            BOOST_TEST(all[refused].reason == "it is the same server as " +
+                                                  all[1 - refused].address + " (run_id " +
+                                                  all[1 - refused].run_id + ")");
+            BOOST_TEST((all[1 - refused].state == colock::instance_state::ready));
+            colock::mutex mutex(client, "k");
+            colock::lease lease = co_await mutex.acquire();
+            BOOST_TEST(lease.valid());
+            co_await lease.release();
+            // The other name will do as well, once this one's connection has ended.
+            twice.restart();
+            co_await async_wait_until([&] { return ready_count(client) == 2; });
+            co_await client.close();
+        }
+    }(a, b.uri()));
+}
+
+BOOST_AUTO_TEST_CASE(two_databases_of_one_server_are_two_instances) {
+    const redis_server& server = shared_server();
+    instance_group all({server.uri(), local_uri(server, "", "/1")});
+    all.run_until_ready();
+    all.submit(verb::acquire, "k", "ann");
+    BOOST_TEST(all.votes() == strings{"granted, granted"}, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(states_and_reasons_reach_the_user) {
     redis_server a;
     const redis_server b({"--requirepass", "secret"});
@@ -1591,6 +1642,50 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_another_host) {
     tls_server server("elsewhere");
     check_does_not(server.uri(file("ca_file", "ca.pem")), {"certificate verify failed"});
     check_works(server, server.uri(file("ca_file", "ca.pem") + "&verify=none"));
+}
+
+namespace {
+
+/// What host a client asks for when it connects over TLS to this one.
+std::string host_asked_for(const std::string& host) {
+    asio::io_context context;
+    asio::ssl::context tls(asio::ssl::context::tls_server);
+    tls.use_certificate_chain_file(all_certificates().path("server.pem"));
+    tls.use_private_key_file(all_certificates().path("server.key"), asio::ssl::context::pem);
+    const reserved_port port;
+    asio::ip::tcp::acceptor acceptor(context);
+    acceptor.open(asio::ip::tcp::v4());
+    acceptor.set_option(asio::socket_base::reuse_address(true));
+    acceptor.bind({asio::ip::address_v4::loopback(), port.number()});
+    acceptor.listen();
+    std::string result;
+    std::atomic<bool> done{false};
+    const std::jthread server([&] {
+        boost::system::error_code failure;
+        asio::ip::tcp::socket socket(context);
+        acceptor.accept(socket, failure);
+        asio::ssl::stream<asio::ip::tcp::socket> stream(std::move(socket), tls);
+        stream.handshake(asio::ssl::stream_base::server, failure);
+        const char* const name =
+            ::SSL_get_servername(stream.native_handle(), TLSEXT_NAMETYPE_host_name);
+        result = failure ? failure.message() : name == nullptr ? "none" : name;
+        done = true;
+    });
+    {
+        instance_rig rig("rediss://" + host + ":" + std::to_string(port.number()) + "?verify=none");
+        const auto end = steady_clock::now() + 10s;
+        rig.run_until([&] { return done || steady_clock::now() > end; }, BOOST_CURRENT_LOCATION,
+                      20s);
+    }
+    ::shutdown(acceptor.native_handle(), SHUT_RDWR);  // if nobody has come
+    return done ? result : "nobody has come";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_host_is_named_in_the_handshake) {
+    BOOST_TEST(host_asked_for("localhost") == "localhost");
+    BOOST_TEST(host_asked_for("127.0.0.1") == "none");
 }
 
 BOOST_AUTO_TEST_CASE(a_client_with_a_certificate) {

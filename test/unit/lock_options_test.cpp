@@ -145,4 +145,42 @@ BOOST_AUTO_TEST_CASE(a_mutex_validates) {
     BOOST_CHECK((longest.options().ttl == 10s));
 }
 
+/// What the client takes off for drift must leave something of it.
+BOOST_AUTO_TEST_CASE(a_ttl_that_is_all_drift) {
+    boost::asio::io_context context;
+    colock::config configuration;
+    configuration.instances.emplace_back("memory://lock_options_test");
+    configuration.drift_factor = 0.5;
+    configuration.drift_minimum = 1s;
+    colock::client client(context, configuration);
+    lock_options options;
+    options.ttl = 2001ms;
+    BOOST_CHECK_NO_THROW(colock::mutex(client, "r", options));
+    for (const milliseconds refused : {10ms, 1000ms, 1999ms, 2000ms}) {
+        options.ttl = refused;
+        try {
+            const colock::mutex mutex(client, "r", options);
+            BOOST_ERROR("not refused: " << refused.count());
+        } catch (const config_error& e) {
+            BOOST_TEST(e.field() == "ttl");
+            BOOST_TEST(std::string(e.what()) ==
+                       "ttl: " + std::to_string(refused.count()) +
+                           " ms is not allowed; expected more than 2000 ms, which the client's "
+                           "drift_factor and drift_minimum take off");
+        }
+    }
+    bool refused = false;
+    options.ttl = 10s;
+    colock::mutex(client, "r", options).acquire([&](const colock::error&, colock::lease held) {
+        try {
+            held.extend(2000ms, [](const colock::error&) {});
+        } catch (const config_error& e) {
+            refused = e.field() == "ttl";
+        }
+        client.close([](const colock::error&) {});
+    });
+    context.run();
+    BOOST_TEST(refused);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

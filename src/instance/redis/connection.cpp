@@ -7,6 +7,7 @@
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -15,8 +16,12 @@
 #include <boost/redis/logger.hpp>
 #include <boost/version.hpp>
 
+#include <openssl/ssl.h>
+#include <openssl/tls1.h>
+
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 static_assert(
@@ -94,6 +99,9 @@ public:
                  boost::redis::logger(boost::redis::logger::level::disabled)) {
         pushes all{*this};
         redis_.set_receive_response(all);
+        if (to.tls) {
+            name_host(to.host);
+        }
     }
 
 private:
@@ -151,11 +159,28 @@ private:
         return socket().native_handle();
     }
 
-    auto& socket() {
+    /// Has the TLS handshake tell what host we want (SNI), where several share an address.
+    void name_host(const std::string& host) {
+        error_code no_address;
+        asio::ip::make_address(host, no_address);
+        if (!no_address) {
+            return;  // only names may be told: RFC 6066
+        }
+        std::string name = host;
+        if (::SSL_ctrl(tls_stream().native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME,
+                       TLSEXT_NAMETYPE_host_name, name.data()) != 1) {
+            throw std::runtime_error("TLS cannot be asked for the host " + host);
+        }
+    }
+
+    auto& tls_stream() {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-        return redis_.next_layer().next_layer();  // deprecated, and the only way there is
+        return redis_.next_layer();  // deprecated, and the only way there is
 #pragma GCC diagnostic pop
+    }
+    auto& socket() {
+        return tls_stream().next_layer();
     }
 
     [[nodiscard]] std::shared_ptr<connection_on> self() {
@@ -224,8 +249,9 @@ asio::awaitable<std::string> connection::serve(std::string numeric_host,
             disable_nagle();
             socket_.set(native_handle());
         }
-        owner_->on_ready(facts_);
-    } else {
+        reason = owner_->on_ready(facts_);
+    }
+    if (!reason.empty()) {
         close();
     }
     if (!ended_) {

@@ -39,8 +39,9 @@ class connection_owner {
 public:
     /// It is connected, and has begun to answer the probe.
     virtual void on_probing() = 0;
-    /// The probe was passed: `execute` may be called.
-    virtual void on_ready(const server_facts& facts) = 0;
+    /// The probe was passed: `execute` may be called. Gives the reason against this server, which ends the
+    /// connection, or an empty string.
+    virtual std::string on_ready(const server_facts& facts) = 0;
     /// The vote on a command of a batch, with the reply's error text or the connection's end. `soon`
     /// will be voted on soon after that; null if not known.
     virtual void on_vote(const submission& command, const core::vote& vote,

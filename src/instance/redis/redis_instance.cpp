@@ -86,6 +86,7 @@ public:
         observer_ = nullptr;
         to_resend_.clear();
         connection_.reset();
+        settings_.connected->leave(index_);
     }
 
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) {
@@ -241,9 +242,13 @@ private:
         change_state(state::probing, {});
     }
 
-    void on_ready(const server_facts& facts) override {
+    std::string on_ready(const server_facts& facts) override {
         if (stopped_) {
-            return;
+            return {};
+        }
+        if (const std::string other = settings_.connected->join(index_, facts.run_id, to_);
+            !other.empty()) {
+            return "it is the same server as " + other + " (run_id " + facts.run_id + ")";
         }
         facts_ = facts;
         shortest_refused_ = false;
@@ -269,6 +274,7 @@ private:
         if (std::exchange(was_down_for_some_, false) && observer_ != nullptr) {
             observer_->on_accepting(index_);
         }
+        return {};
     }
 
     /// Why a server may not grant, and until when.
@@ -393,6 +399,7 @@ private:
             change_state(state::connecting, {});
             const std::string reason = co_await connect_and_serve();
             connection_.reset();
+            settings_.connected->leave(index_);
             if (stopped_ || process_.is_inherited()) {
                 break;
             }
@@ -513,6 +520,24 @@ private:
 };
 
 }  // namespace
+
+std::string voters::join(std::size_t index, const std::string& run_id, const address& to) {
+    if (run_id.empty()) {
+        return {};  // nobody can tell
+    }
+    for (const voter& other : all_) {
+        if (other.index != index && other.run_id == run_id && other.database == to.database) {
+            return other.address;
+        }
+    }
+    leave(index);
+    all_.push_back({index, run_id, to.database, to.display});
+    return {};
+}
+
+void voters::leave(std::size_t index) noexcept {
+    std::erase_if(all_, [index](const voter& one) { return one.index == index; });
+}
 
 std::unique_ptr<instance> make_redis_instance(std::size_t index, address to,
                                               const redis_settings& settings, std::uint64_t seed,

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace colock::instance::redis {
 
@@ -21,6 +23,26 @@ namespace colock::instance::redis {
 struct quarantine_settings {
     core::duration length{};  ///< from its start on, on its own clock; 0 = no quarantine
     core::drift_bound drift;  ///< of that clock
+};
+
+/// The servers to which the instances of a client are connected: none is to vote twice.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class voters {
+public:
+    /// The address of the other instance that is connected to the same database of this server; empty if there is
+    /// none, and then the server is that of instance `index` until it leaves.
+    std::string join(std::size_t index, const std::string& run_id, const address& to);
+    void leave(std::size_t index) noexcept;
+
+private:
+    struct voter {
+        std::size_t index;
+        std::string run_id;
+        int database;
+        std::string address;
+    };
+    std::vector<voter> all_;
 };
 
 struct redis_settings {
@@ -32,6 +54,7 @@ struct redis_settings {
     quarantine_settings quarantine;
     /// Shared by the instances of a client.
     std::shared_ptr<redis::encoder> encoder = std::make_shared<redis::encoder>();
+    std::shared_ptr<voters> connected = std::make_shared<voters>();
 };
 
 /// An instance on a Redis or Valkey server. `seed` feeds the jitter of reconnecting. Throws

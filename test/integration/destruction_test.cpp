@@ -1,6 +1,7 @@
 #include "integration/destruction.hpp"
 #include "integration/locks.hpp"
 
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
 #include <boost/test/unit_test.hpp>
@@ -36,7 +37,11 @@ asio::awaitable<void> check_closed(const mutex& lock) {
     BOOST_TEST(!none_in_time.has_value());
     const auto body = [](lease& /*held*/) -> asio::awaitable<void> { co_return; };
     std::optional<error_code> e4;
-    with_lock(lock, body, [&](std::exception_ptr thrown) { e4 = background{true, thrown}.code(); });
+    with_lock(
+        lock, body,
+        asio::bind_executor(co_await asio::this_coro::executor, [&](std::exception_ptr thrown) {
+            e4 = background{true, thrown}.code();
+        }));
     co_await async_wait_until([&] { return e4.has_value(); });
     BOOST_TEST((*e4 == make_error_code(errc::client_closed)));
     const mutex copy = lock;  // NOLINT(performance-unnecessary-copy-initialization)

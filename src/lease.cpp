@@ -165,11 +165,10 @@ std::uint64_t lease::fence() const {
     if (!held_.state) {
         throw lock_error(errc::not_held);
     }
-    const std::uint64_t fence = held_.state->fence(held_.holder);
-    if (fence == 0) {
+    if (held_.fence == 0) {
         throw lock_error({errc::not_fenced, runtime::describe(held_.state->resource())});
     }
-    return fence;
+    return held_.fence;
 }
 
 lease::time_point lease::valid_until() const noexcept {

@@ -13,9 +13,10 @@ namespace colock::detail {
 
 /// Lets the library make leases.
 struct lease_access {
-    /// `holder` as in `runtime::lease_state`.
-    static lease make(std::shared_ptr<runtime::lease_state> state, std::uint32_t holder) noexcept {
-        return lease({std::move(state), holder});
+    /// `holder` as in `runtime::lease_state`; `fence` is 0 without fencing.
+    static lease make(std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
+                      std::uint64_t fence) noexcept {
+        return lease({std::move(state), holder, fence});
     }
 };
 

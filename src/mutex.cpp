@@ -48,7 +48,7 @@ public:
 
     void deliver() override {
         complete(error_of(result(), std::move(details())),
-                 detail::lease_access::make(take_lease(), holder()));
+                 detail::lease_access::make(take_lease(), holder(), fence()));
     }
 };
 
@@ -60,7 +60,7 @@ public:
 
     void deliver() override {
         if (result() == runtime::acquire_result::granted) {
-            complete({}, detail::lease_access::make(take_lease(), holder()));
+            complete({}, detail::lease_access::make(take_lease(), holder(), fence()));
         } else if (result() == runtime::acquire_result::contended) {
             complete({}, std::nullopt);
         } else {

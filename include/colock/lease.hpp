@@ -162,6 +162,7 @@ private:
     struct holding {
         std::shared_ptr<runtime::lease_state> state;
         std::uint32_t holder = 0;
+        std::uint64_t fence = 0;  // 0 without fencing
     };
 
     struct initiation {

@@ -62,8 +62,8 @@ struct lock_options {
     ///
     /// A lease is not passed on to a lock with other options, nor if it was extended to another ttl,
     /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left. With fencing
-    /// every holder has a fence of its own: an attempt asks for two more for each who is in line, 64
-    /// at most, and when they are used up the lease is released.
+    /// every holder has a fence of its own, so passing a lease on takes one round at the servers, which
+    /// checks that the lock is still ours and counts: one round trip less than to release and acquire it.
     ///
     /// 0 of either: never. `handoff_time`: 0 to 1 h.
     std::size_t handoff_limit = 64;

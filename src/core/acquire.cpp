@@ -105,8 +105,7 @@ acquire::action acquire::on_parked(const event& e, time_point now) {
 acquire::action acquire::begin_attempt(time_point now) {
     state_ = state::sending;
     votes_.clear();
-    fence_ = 0;
-    agreed_ = true;
+    fences_ = {};
     sent_ = asked_ = now;
     ++attempts_;
     return action::attempt();
@@ -119,7 +118,7 @@ acquire::action acquire::consider(time_point now) {
         if (now >= useful_until()) {
             return end_attempt(acquire_outcome::too_slow, now);
         }
-        if (!agreed_) {
+        if (state_ != state::raising && !fences_.agreed()) {
             return begin_raise(now);
         }
         state_ = state::ended;
@@ -158,7 +157,6 @@ acquire::action acquire::on_round(const event& e, time_point now) {
 acquire::action acquire::begin_raise(time_point now) {
     state_ = state::sending_raise;
     votes_.clear();
-    agreed_ = true;
     asked_ = now;
     return action::raise();
 }

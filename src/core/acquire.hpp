@@ -2,6 +2,7 @@
 #define COLOCK_CORE_ACQUIRE_HPP
 
 #include "core/backoff.hpp"
+#include "core/fence_tally.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
@@ -154,7 +155,7 @@ public:
     [[nodiscard]] time_point sent() const noexcept { return sent_; }
 
     /// After `raise`, or `granted` with fencing: the fence.
-    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fences_.largest(); }
 
     /// How many attempts there were.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
@@ -179,9 +180,8 @@ private:
         if (!votes_.record(index, v)) {
             return false;
         }
-        if (settings_.fencing && v.kind == vote_kind::granted && v.fence != fence_) {
-            agreed_ = agreed_ && fence_ == 0;
-            fence_ = std::max(fence_, v.fence);
+        if (settings_.fencing && v.kind == vote_kind::granted) {
+            fences_.add(v.fence);
         }
         return true;
     }
@@ -220,10 +220,9 @@ private:
 
     state state_ = state::idle;
     acquire_outcome outcome_ = acquire_outcome::contended;
-    bool agreed_ = true;  // the grants have one value of the fence
     bool polls_ = false;  // the next wait is short
     round votes_;
-    std::uint64_t fence_ = 0;  // the largest that was granted
+    fence_tally fences_;  // that were granted
     time_point sent_{};
     time_point asked_{};  // when the round under way was sent: the attempt, or its `raise`
     acquire_settings settings_;

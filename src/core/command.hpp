@@ -17,7 +17,9 @@ enum class verb : std::uint8_t {
     /// As `acquire`, and counts: the vote has the next value of the key's fence counter, or, given a
     /// `fence`, one that is no less.
     acquire_fenced,
-    raise_fence,  ///< let the key's fence counter be no less than `fence`, if the key holds the token
+    /// Moves the key's fence counter on, if the key holds the token; given a `fence`, only to that at least.
+    /// The vote has the counter's value.
+    raise_fence,
     /// Stand in the line for the key, as number `fence`, for `ttl`: see `core::place`. The vote's fence is
     /// the number of the one before it, or 0.
     join_line,
@@ -42,8 +44,6 @@ constexpr bool hurries(verb v) noexcept {
 struct command {
     core::verb verb = verb::acquire;
     bool heals = false;  ///< an acquire that puts back what a quorum still has
-    /// For acquire_fenced without a `fence`: the vote's fence is the last of so many and one.
-    std::uint32_t spare_fences = 0;
     std::string_view key;
     std::string_view token;
     milliseconds ttl{};           ///< for those that acquire, extend, and join_line

@@ -7,15 +7,14 @@ namespace colock::core {
 
 using purpose = lease_tag::purpose_type;
 
-lease::action lease::start(std::uint32_t spare_fences) {
-    spare_fences_ = settings_->fencing ? spare_fences : 0;
+lease::action lease::start() {
     return action::send(acquire_verb(), lease_tag(purpose::acquire), ttl_);
 }
 
 lease::action lease::raise(std::uint64_t fence) {
     assert(phase_ == phase::acquiring);
     fence_ = fence;
-    return action::send(verb::raise_fence, lease_tag(purpose::raise), {});
+    return action::send(verb::raise_fence, lease_tag(purpose::raise), {}, instance_set::all(), fence);
 }
 
 lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t fence) {
@@ -39,7 +38,7 @@ lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t 
     settings.instance_timeout = settings_->instance_timeout;
     settings.max_hold = settings_->max_hold;
     machine_.emplace<renew>(settings, now, valid_until);
-    return perform(renewing().resume(renew::event::start(), now));
+    return perform(renewing().resume(renew::event::start(), now), now);
 }
 
 lease::action lease::give_back(time_point now) {
@@ -51,7 +50,7 @@ lease::action lease::extend(duration ttl, time_point now) {
     if (phase_ != phase::held) {
         return action::wait(never);
     }
-    return perform(renewing().resume(renew::event::extend(ttl), now));
+    return perform(renewing().resume(renew::event::extend(ttl), now), now);
 }
 
 lease::action lease::release(time_point now) {
@@ -61,11 +60,51 @@ lease::action lease::release(time_point now) {
     return begin_release(now, promised_until());
 }
 
-lease::action lease::close() {
+lease::action lease::close(time_point now) {
+    if (phase_ == phase::passing) {
+        return begin_release(now, promised_until());
+    }
     if (phase_ != phase::held) {
         return action::wait(never);
     }
     return lose(loss::closed);
+}
+
+lease::action lease::pass_on(time_point now) {
+    assert(may_hand_over(now) && settings_->fencing);
+    phase_ = phase::passing;
+    passing_ = std::make_unique<passing_round>(settings_->instances);
+    return ask_for_fence(0, now);
+}
+
+lease::action lease::ask_for_fence(std::uint64_t at_least, time_point now) {
+    passing_->votes.clear();
+    passing_->timeout = now + settings_->instance_timeout;
+    passing_number_ = (passing_number_ + 1) % renew::round_numbers;
+    return action::send(verb::raise_fence, lease_tag(purpose::count, passing_number_), {},
+                        instance_set::all(), at_least);
+}
+
+/// Passes it on, or releases it, as soon as the votes that are still out cannot change which.
+lease::action lease::decide_passing(time_point now) {
+    if (now >= passing_->timeout) {
+        passing_->votes.fail_silent(failure::timeout);
+    }
+    if (passing_->votes.impossible() || now >= watchdog().loss_time()) {
+        return begin_release(now, promised_until());
+    }
+    if (!passing_->votes.won()) {
+        return perform(renewing().resume(renew::event::timer(), now), now);
+    }
+    if (!passing_->writes_back && !passing_->fences.agreed()) {
+        passing_->writes_back = true;
+        return ask_for_fence(passing_->fences.largest(), now);
+    }
+    phase_ = phase::held;
+    fence_ = passing_->fences.largest();
+    passing_.reset();
+    hand_over(now);
+    return action::just(action::kind_type::passed);
 }
 
 lease::action lease::lose(loss why) {
@@ -86,15 +125,22 @@ time_point lease::promised_until() const noexcept {
 }
 
 bool lease::may_hand_over(time_point now) const noexcept {
-    return phase_ == phase::held && (!settings_->fencing || holder_ < spare_fences_) &&
+    return phase_ == phase::held &&
            settings_->renew_interval > duration::zero() && ttl_ == settings_->ttl &&
            watchdog().undisturbed() && watchdog().ttl() == settings_->ttl &&
            watchdog().valid_until() - now >= settings_->ttl / 2;
 }
 
 lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now) {
-    if (phase_ == phase::held && tag.purpose() == purpose::extend) {
-        return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now));
+    if (renewed() && tag.purpose() == purpose::extend) {
+        return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now), now);
+    }
+    if (phase_ == phase::passing && tag.purpose() == purpose::count) {
+        if (tag.round() == passing_number_ && passing_->votes.record(index, v) &&
+            v.kind == vote_kind::granted && !passing_->writes_back) {
+            passing_->fences.add(v.fence);
+        }
+        return decide_passing(now);
     }
     if (phase_ == phase::releasing && tag.purpose() == purpose::release) {
         // Not sent, since by then there was no need.
@@ -118,7 +164,10 @@ lease::action lease::on_accepting(std::size_t index, time_point now) {
 
 lease::action lease::on_time(time_point now) {
     if (phase_ == phase::held) {
-        return perform(renewing().resume(renew::event::timer(), now));
+        return perform(renewing().resume(renew::event::timer(), now), now);
+    }
+    if (phase_ == phase::passing) {
+        return decide_passing(now);
     }
     if (phase_ == phase::lost) {
         return wait_for_holder(now);
@@ -134,7 +183,8 @@ lease::action lease::next(time_point now) {
         case phase::acquiring:
             break;
         case phase::held:
-            return perform(renewing().resume(renew::event::done(), now));
+        case phase::passing:
+            return perform(renewing().resume(renew::event::done(), now), now);
         case phase::lost:
             return wait_for_holder(now);
         case phase::releasing:
@@ -159,6 +209,7 @@ bool lease::may_have_keys() const noexcept {
 /// Leaves the phases of acquiring, holding and having lost for good.
 lease::action lease::begin_release(time_point now, time_point valid_until) {
     phase_ = phase::releasing;
+    passing_.reset();
     release_settings settings;
     settings.instances = settings_->instances;
     settings.instance_timeout = settings_->instance_timeout;
@@ -174,7 +225,7 @@ lease::action lease::begin_release(time_point now, time_point valid_until) {
     return perform(machine.resume(core::release::event::start(), now));
 }
 
-lease::action lease::perform(const renew::action& a) {
+lease::action lease::perform(const renew::action& a, time_point now) {
     using kind = renew::action::kind_type;
     switch (a.kind) {
         case kind::wait:
@@ -190,13 +241,13 @@ lease::action lease::perform(const renew::action& a) {
             // never changes while the lease is held.
             keys_[a.index] = belief::maybe;
             return action::send(acquire_verb(), lease_tag(purpose::heal), watchdog().ttl(),
-                                instance_set::only(a.index));
+                                instance_set::only(a.index), fence_);
         case kind::extended:
             return action::extended(a.success);
         case kind::lost:
-            return lose(a.why);
+            return phase_ == phase::passing ? begin_release(now, promised_until()) : lose(a.why);
     }
-    return action::wait(a.time);
+    return action::wait(passing_ ? std::min(a.time, passing_->timeout) : a.time);
 }
 
 lease::action lease::perform(const core::release::action& a) {

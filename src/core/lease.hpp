@@ -3,6 +3,7 @@
 
 #include "core/backoff.hpp"
 #include "core/command.hpp"
+#include "core/fence_tally.hpp"
 #include "core/instance_set.hpp"
 #include "core/per_instance.hpp"
 #include "core/quorum.hpp"
@@ -15,6 +16,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <variant>
@@ -53,6 +55,7 @@ public:
         remaining,
         heal,   ///< an acquire that gives an instance its key back
         raise,  ///< the second round of an attempt with fencing
+        count,  ///< a fence for the next holder, inside the same client
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
@@ -68,7 +71,7 @@ public:
     [[nodiscard]] constexpr purpose_type purpose() const noexcept {
         return static_cast<purpose_type>(value_ & ((1U << purpose_bits) - 1U));
     }
-    /// Of `extend`: the number of the renewal.
+    /// Of `extend`: the number of the renewal; of `count`, that of the round.
     [[nodiscard]] constexpr std::uint32_t round() const noexcept { return value_ >> purpose_bits; }
     [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }
 
@@ -98,6 +101,7 @@ public:
             send,      ///< send `verb` with `ttl`, as `tag`, to the `targets`
             extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
             lost,      ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
+            passed,    ///< after `pass_on`: the next holder may have it, with `fence()`
             resolved,  ///< `outcome()` is known
             ended,     ///< nothing is left to do; comes once
         };
@@ -109,6 +113,7 @@ public:
         lease_tag tag{lease_tag::purpose_type::acquire};
         instance_set targets = instance_set::all();
         duration ttl{};
+        std::uint64_t fence = 0;  ///< of the command: see `core::command`
         time_point time = never;
 
         static action wait(time_point until) {
@@ -117,13 +122,14 @@ public:
             return a;
         }
         static action send(core::verb verb, lease_tag tag, duration ttl,
-                           instance_set targets = instance_set::all()) {
+                           instance_set targets = instance_set::all(), std::uint64_t fence = 0) {
             action a;
             a.kind = kind_type::send;
             a.verb = verb;
             a.tag = tag;
             a.ttl = ttl;
             a.targets = targets;
+            a.fence = fence;
             return a;
         }
         static action extended(bool success) {
@@ -154,9 +160,8 @@ public:
 
     // The attempt.
 
-    /// Sends it. With fencing it asks for so many spare fences, one for each time that the lease may be
-    /// handed over.
-    action start(std::uint32_t spare_fences = 0);
+    /// Sends it.
+    action start();
 
     /// It has won, and writes its fence back: see `acquire`.
     action raise(std::uint64_t fence);
@@ -186,18 +191,23 @@ public:
     action release(time_point now);
 
     /// Lets it be lost.
-    action close();
+    action close(time_point now);
 
-    /// Whether somebody else in the same process may have it, in place of a release and an acquire:
-    /// it is renewed, has the ttl that it was taken with, and most of that is left; and there is a fence
-    /// for whoever comes next.
+    /// Whether another holder in the same process may have it, in place of a release and an acquire:
+    /// it is renewed, has the ttl that it was taken with, and most of that is left.
     [[nodiscard]] bool may_hand_over(time_point now) const noexcept;
 
-    /// It has another holder.
+    /// Without fencing: it has another holder.
     void hand_over(time_point now) noexcept {
         renewing().hand_over(now);
         ++holder_;
     }
+
+    /// With fencing: its holder has let go, and the next one needs a fence of its own. One round checks
+    /// that the keys still hold our token, and moves the counters on; where these differ, a second round
+    /// writes the largest back, as in `acquire`. Then `passed`; or, if there is no quorum for it, the
+    /// lease is released. While the round is under way it belongs to nobody, and is renewed as ever.
+    action pass_on(time_point now);
 
     // The world.
 
@@ -211,7 +221,9 @@ public:
             case lease_tag::purpose_type::release:
                 return phase_ != phase::releasing || giving_back().note(index, v);
             case lease_tag::purpose_type::extend:
-                return phase_ != phase::held;
+                return !renewed();
+            case lease_tag::purpose_type::count:
+                return phase_ != phase::passing;
             case lease_tag::purpose_type::heal:
                 if (v.kind == vote_kind::granted) {
                     keys_[index] = belief::yes;
@@ -246,16 +258,18 @@ public:
         switch (tag.purpose()) {
             case lease_tag::purpose_type::acquire:
             case lease_tag::purpose_type::raise:
-                return phase_ == phase::acquiring || phase_ == phase::held;
+                return phase_ == phase::acquiring || renewed();
             case lease_tag::purpose_type::release:
                 return keys_[index] != belief::no;
             case lease_tag::purpose_type::remaining:
                 return awaited_;
+            case lease_tag::purpose_type::count:
+                return phase_ == phase::passing;
             case lease_tag::purpose_type::extend:
             case lease_tag::purpose_type::heal:
                 break;
         }
-        return phase_ == phase::held;  // these stop strictly before the release
+        return renewed();  // these stop strictly before the release
     }
 
     // What is known.
@@ -277,18 +291,11 @@ public:
         return held() ? watchdog().valid_until() : time_point::min();
     }
 
-    /// What its commands carry that need one; 0 until it is known, and without fencing. It is the fence
-    /// of the last holder that it may have.
+    /// The fence of its latest holder; 0 until it is known, and without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
-    [[nodiscard]] std::uint32_t spare_fences() const noexcept { return spare_fences_; }
 
     /// The number of its latest holder: how often it was handed over.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
-
-    /// The fence of a holder. 0 without fencing.
-    [[nodiscard]] std::uint64_t fence_of(std::uint32_t holder) const noexcept {
-        return fence_ == 0 ? 0 : fence_ - spare_fences_ + holder;
-    }
 
     /// Whether any instance may have the key.
     [[nodiscard]] bool may_have_keys() const noexcept;
@@ -312,12 +319,25 @@ public:
     /// What the instances have answered to its release; once that has begun.
     [[nodiscard]] round release_votes() const { return giving_back().votes(); }
 
-    /// While it is held or lost: what the watchdog knows.
+    /// While it is held, passed on or lost: what the watchdog knows.
     [[nodiscard]] const renew& watchdog() const noexcept { return present<const renew>(machine_); }
 
 private:
-    enum class phase : std::uint8_t { acquiring, held, lost, releasing, ended };
+    enum class phase : std::uint8_t { acquiring, held, passing, lost, releasing, ended };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
+
+    /// The round by which it is passed on.
+    struct passing_round {
+        explicit passing_round(std::size_t instances) : votes(instances) {}
+        round votes;
+        fence_tally fences;
+        bool writes_back = false;  // the second round
+        time_point timeout{};
+    };
+
+    [[nodiscard]] bool renewed() const noexcept {
+        return phase_ == phase::held || phase_ == phase::passing;
+    }
 
     /// The machine of the phase. (Which it is, the phase has told: the variant's own word, in another
     /// cache line, need not be asked.)
@@ -352,11 +372,13 @@ private:
     [[nodiscard]] core::verb acquire_verb() const noexcept {
         return settings_->fencing ? verb::acquire_fenced : verb::acquire;
     }
+    action ask_for_fence(std::uint64_t at_least, time_point now);
+    action decide_passing(time_point now);
     action lose(loss why);
     action wait_for_holder(time_point now);
     [[nodiscard]] time_point promised_until() const noexcept;
     action begin_release(time_point now, time_point valid_until);
-    action perform(const renew::action& a);
+    action perform(const renew::action& a, time_point now);
     action perform(const core::release::action& a);
     [[nodiscard]] release_outcome outcome_to_tell(release_outcome outcome) const noexcept;
 
@@ -367,14 +389,15 @@ private:
     std::optional<loss> lost_;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
-    std::variant<std::monostate, renew, core::release> machine_;  // renew while held or lost
+    std::variant<std::monostate, renew, core::release> machine_;  // renew until the release begins
+    std::unique_ptr<passing_round> passing_;                      // while it is passed on
 
     const lease_settings* settings_;
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
     std::uint64_t fence_ = 0;
-    std::uint32_t spare_fences_ = 0;
     std::uint32_t holder_ = 0;
+    std::uint32_t passing_number_ = 0;  // of the latest round of that kind
 };
 
 }  // namespace colock::core

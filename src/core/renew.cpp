@@ -187,11 +187,11 @@ renew::action renew::lose(loss why) {
     return action::lost(why);
 }
 
-time_point renew::loss_time() const {
+time_point renew::loss_time() const noexcept {
     return std::min(valid_until_ - notice_, max_hold_loss_time());
 }
 
-time_point renew::max_hold_loss_time() const {
+time_point renew::max_hold_loss_time() const noexcept {
     const time_point end = max_hold_end();
     return end == never ? never : end - loss_notice(std::min(settings_.ttl, settings_.max_hold));
 }

@@ -119,6 +119,9 @@ public:
         return std::min(valid_until_, max_hold_end());
     }
 
+    /// When the loss is announced, if nothing is renewed until then.
+    [[nodiscard]] time_point loss_time() const noexcept;
+
     /// The ttl to send, in force or about to be.
     [[nodiscard]] duration ttl() const noexcept { return round_ttl_; }
 
@@ -154,8 +157,7 @@ private:
     action lose(loss why);
     void plan(duration after_sent, time_point sent, time_point granted);
     [[nodiscard]] loss reason_for_loss() const;
-    [[nodiscard]] time_point loss_time() const;
-    [[nodiscard]] time_point max_hold_loss_time() const;
+    [[nodiscard]] time_point max_hold_loss_time() const noexcept;
     [[nodiscard]] time_point max_hold_end() const noexcept {
         return settings_.max_hold > duration::zero() ? granted_at_ + settings_.max_hold : never;
     }

@@ -179,7 +179,6 @@ void acquire_operation::start_attempts() {
 
 void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
     lease_ = std::move(lease);
-    holder_ = lease_->holder();
     finish(acquire_result::granted);
 }
 
@@ -332,7 +331,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_, *this,
                                                *machine_);
     ++engine_.count().attempts;
-    lease_->begin(lease_, queue_->spare_fences(), now);
+    lease_->begin(lease_, now);
 }
 
 void acquire_operation::give_back() {
@@ -382,6 +381,8 @@ void acquire_operation::finish(acquire_result result) {
     }
     if (result == acquire_result::granted) {
         ++engine_.count().acquired;
+        holder_ = lease_->holder();
+        fence_ = lease_->fence();
     } else {
         explain(result);
         if (lease_) {

@@ -94,6 +94,7 @@ protected:
     [[nodiscard]] std::shared_ptr<lease_state> take_lease() noexcept { return std::move(lease_); }
     /// Which of the lease's holders it has become.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
     [[nodiscard]] std::string& details() noexcept { return details_; }
 
 private:
@@ -132,6 +133,7 @@ private:
     lock_queue* queue_ = nullptr;         // while running
     core::time_point arrived_{};
     std::uint32_t holder_ = 0;
+    std::uint64_t fence_ = 0;
     stage stage_ = stage::in_line;
     bool closing_ = false;
     acquire_result result_ = acquire_result::cancelled;

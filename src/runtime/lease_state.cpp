@@ -96,8 +96,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     command.key = spec_->key;
     command.token = token_.view();
     command.ttl = to_milliseconds(send.ttl);
-    command.fence = machine_.fence();
-    command.spare_fences = machine_.spare_fences();
+    command.fence = send.fence;
     command.heals = send.tag.purpose() == purpose::heal;
     pending_votes_ += static_cast<std::uint32_t>(send.targets.count(engine_.instance_count()));
     last_turn_ = engine_.turn_number();
@@ -110,18 +109,17 @@ void lease_state::detach() noexcept {
     forget_if_over();
 }
 
-void lease_state::begin(std::shared_ptr<lease_state> self, std::uint32_t spare_fences,
-                        core::time_point now) {
+void lease_state::begin(std::shared_ptr<lease_state> self, core::time_point now) {
     self_ = std::move(self);
-    submit(machine_.start(spare_fences), now);
+    submit(machine_.start(), now);
 }
 
 void lease_state::raise(std::uint64_t fence, core::time_point now) {
     submit(machine_.raise(fence), now);
 }
 
-void lease_state::hold(lock_queue& queue, core::time_point valid_until,
-                       core::time_point now, std::uint64_t fence) {
+void lease_state::hold(lock_queue& queue, core::time_point valid_until, core::time_point now,
+                       std::uint64_t fence) {
     attempt_ = nullptr;
     queue_ = &queue;
     ++engine_.count().held;
@@ -149,8 +147,9 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     in_vote_ = true;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (!machine_.note(index, sent, vote)) {
-        const core::time_point now =
-            sent.purpose() == purpose::extend ? instance::clock::now() : engine_.recent_time();
+        const bool precisely =
+            sent.purpose() == purpose::extend || sent.purpose() == purpose::count;
+        const core::time_point now = precisely ? instance::clock::now() : engine_.recent_time();
         drive(machine_.on_vote(index, sent, vote, now), now);
     }
     switch (sent.purpose()) {
@@ -183,6 +182,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
             }
             break;
         case purpose::extend:
+        case purpose::count:
             break;
     }
     in_vote_ = false;
@@ -230,6 +230,12 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
                 continue;
             case kind::lost:
                 on_lost(reason_for(action.why));
+                break;
+            case kind::passed:
+                if (!hand_over_to_next()) {
+                    action = machine_.release(now);
+                    continue;
+                }
                 break;
             case kind::resolved:
                 on_resolved();
@@ -314,29 +320,41 @@ void lease_state::let_go(std::uint32_t holder) {
     }
     end_loss_waiters(lease_result::not_held);
     const core::time_point now = instance::clock::now();
-    if (may_pass_on(now)) {
-        pass_on(now);
-    } else {
+    if (!may_pass_on(now)) {
         drive(machine_.release(now), now);
-        forget_if_over();
+    } else if (spec_->policy->lease.fencing) {
+        drive(machine_.pass_on(now), now);
+    } else {
+        machine_.hand_over(now);
+        hand_over_to_next();
     }
+    forget_if_over();
 }
 
-/// To the first in line.
+/// Whether the first in the local queue wants a lease like this one.
+bool lease_state::next_may_have_it() const {
+    return !queue_->empty() && queue_->front().spec().policy->lease == spec_->policy->lease;
+}
+
 bool lease_state::may_pass_on(core::time_point now) const {
-    return !queue_->empty() && queue_->front().spec().policy->lease == spec_->policy->lease &&
+    return next_may_have_it() &&
            queue_->tenure().may_hand_over(machine_.holder(), spec_->policy->handoff, now) &&
            machine_.may_hand_over(now);
 }
 
-void lease_state::pass_on(core::time_point now) {
-    machine_.hand_over(now);
+/// The machine has another holder: the first in the local queue. False if nobody who waits there wants
+/// the lease any more.
+bool lease_state::hand_over_to_next() {
     publish();
     holder_.store(machine_.holder(), std::memory_order_release);
+    if (!next_may_have_it()) {
+        return false;
+    }
     ++engine_.count().released;
     ++engine_.count().handed_over;
     resolve(core::release_outcome::released);
     queue_->front().receive(self_);
+    return true;
 }
 
 /// Its keys stay where they are until the holder has let go: see `core::lease`.
@@ -414,7 +432,7 @@ void lease_state::on_accepting(std::size_t index) {
 
 void lease_state::on_close() {
     const core::time_point now = instance::clock::now();
-    drive(machine_.close(), now);
+    drive(machine_.close(now), now);
     forget_if_over();
 }
 

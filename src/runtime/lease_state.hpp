@@ -128,10 +128,6 @@ public:
     [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return spec_->owner; }
     [[nodiscard]] std::string_view resource() const noexcept { return spec_->resource(); }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
-    /// Does not change while it is held, or afterwards. 0 without fencing.
-    [[nodiscard]] std::uint64_t fence(std::uint32_t holder) const noexcept {
-        return machine_.fence_of(holder);
-    }
     [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
         const core::duration until(valid_until_.load(std::memory_order_acquire));
         return holder == this->holder() ? core::time_point(until) : core::time_point::min();
@@ -153,8 +149,11 @@ public:
 
     // From the acquire operation, on the engine's executor:
 
-    /// Sends the attempt to all instances. `spare_fences` as in `core::lease`.
-    void begin(std::shared_ptr<lease_state> self, std::uint32_t spare_fences, core::time_point now);
+    /// That of the latest holder; 0 without fencing.
+    [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
+
+    /// Sends the attempt to all instances.
+    void begin(std::shared_ptr<lease_state> self, core::time_point now);
 
     /// Writes the attempt's fence back to all instances.
     void raise(std::uint64_t fence, core::time_point now);
@@ -226,7 +225,8 @@ private:
     [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
     void on_lost(loss_reason why);
     [[nodiscard]] bool may_pass_on(core::time_point now) const;
-    void pass_on(core::time_point now);
+    [[nodiscard]] bool next_may_have_it() const;
+    bool hand_over_to_next();
     void end_extends();
     void on_releasing(core::time_point now);
     void on_resolved();

@@ -42,12 +42,6 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
 
-    /// How many fences to ask for beyond the first: for those in line, and as many who come meanwhile.
-    [[nodiscard]] std::uint32_t spare_fences() const noexcept {
-        constexpr std::size_t most = 64;  // or counters might run ahead of the clock: see fence.hpp
-        return static_cast<std::uint32_t>(
-            std::min({2 * line_.size(), spec_->policy->handoff.limit, most}));
-    }
     [[nodiscard]] acquire_operation& front() noexcept;
     void push(acquire_operation& last);
     void remove(acquire_operation& one) noexcept;

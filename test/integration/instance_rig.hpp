@@ -142,7 +142,7 @@ public:
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
                                  core::instance_set targets = core::instance_set::all(),
-                                 std::uint64_t fence = 0, std::uint32_t spare_fences = 0) {
+                                 std::uint64_t fence = 0) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
@@ -153,7 +153,7 @@ public:
         turn_.batch().submit({this,
                               tag,
                               targets,
-                              {verb, false, spare_fences, s.key, s.token, ttl, deadline, fence}});
+                              {verb, false, s.key, s.token, ttl, deadline, fence}});
         schedule_turn();
         submitting_ = false;
         return tag;
@@ -260,10 +260,10 @@ public:
 
     /// As `ask`, of a command about fences.
     core::vote ask_fence(core::verb verb, std::string key, std::string token,
-                         std::uint64_t fence = 0, std::uint32_t spare_fences = 0,
+                         std::uint64_t fence = 0,
                          boost::source_location location = BOOST_CURRENT_LOCATION) {
         const auto tag = submit(verb, std::move(key), std::move(token), std::chrono::minutes(10),
-                                core::never, core::instance_set::all(), fence, spare_fences);
+                                core::never, core::instance_set::all(), fence);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
         return vote_on(tag);

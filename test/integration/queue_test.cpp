@@ -313,6 +313,61 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
     }());
 }
 
+/// The keys are gone, and another client has come: with a larger fence than any that was given out before.
+BOOST_AUTO_TEST_CASE(no_fence_is_given_out_for_a_lease_whose_keys_are_gone) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        client others(co_await asio::this_coro::executor, instances.config());
+        lock_options options = patient(10);
+        options.fencing = true;
+        const mutex lock(locks, "x", options);
+        lease first = co_await lock.acquire();
+        std::array<pending_acquire, 2> waiting;
+        for (pending_acquire& one : waiting) {
+            one.start(lock);
+        }
+        co_await async_wait_until([&] { return locks.counters().queued == 2; });
+        for (redis_server& server : instances) {
+            server.command({"DEL", "x"});
+        }
+        lease theirs = co_await mutex(others, "x", options).acquire();
+        BOOST_TEST(theirs.fence() > first.fence());
+        const auto result = co_await first.release();
+        BOOST_TEST((result == release_result::lost));
+        BOOST_TEST(!waiting[0].granted.valid());
+        const std::uint64_t theirs_was = theirs.fence();
+        co_await theirs.release();
+        co_await async_wait_until([&] { return waiting[0].granted.valid(); });
+        BOOST_TEST(waiting[0].granted.fence() > theirs_was);
+        const std::uint64_t before = waiting[0].granted.fence();
+        co_await waiting[0].granted.release();
+        co_await async_wait_until([&] { return waiting[1].granted.valid(); });
+        BOOST_TEST(waiting[1].granted.fence() > before);
+    }());
+}
+
+/// Who was to have it next gives up while the servers count.
+BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lock_options options = patient(10);
+        options.fencing = true;
+        const mutex lock(locks, "x", options);
+        lease first = co_await lock.acquire();
+        pending_acquire second;
+        second.start(lock);
+        co_await async_wait_until([&] { return locks.counters().queued == 1; });
+        std::optional<release_result> released;
+        first.release([&](error, release_result result) { released = result; });
+        second.signal.emit(asio::cancellation_type::all);
+        co_await async_wait_until([&] { return released && second.result; });
+        BOOST_TEST((*released == release_result::released));
+        BOOST_TEST((second.result->code() == aborted));
+        co_await settled(locks);
+        BOOST_TEST(instances.holding("x") == 0U);
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(not_passed_on_to_a_lock_with_other_options) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

@@ -55,7 +55,9 @@ void checker::add(token_life& life) {
 
 void checker::on_submitted(token_life& life, const core::lease::action& what) {
     life.longest_ttl = std::max(life.longest_ttl, what.ttl);
-    if (what.tag.purpose() == purpose::extend) {
+    if (what.tag.purpose() == purpose::acquire) {
+        life.fences_before = fences_[life.lock.key].size();
+    } else if (what.tag.purpose() == purpose::extend) {
         life.latest_round = what.tag.round();
         life.extended_by = 0;
         life.denied_by = 0;
@@ -110,6 +112,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
             break;
         case purpose::remaining:
         case purpose::raise:
+        case purpose::count:
             break;
     }
 }
@@ -126,15 +129,21 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     if (!world_.profile().claims.fence_order) {
         return;
     }
-    auto& before = fenced_[life.lock.key];
-    for (const token_life* other : before) {
-        if (fence <= other->fence && (fence == 0 || !crossed(*other, life))) {
+    auto& all = fences_[life.lock.key];
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        const auto& [other, others] = all[i];
+        if (fence <= others && (fence == 0 || i < life.fences_before || !crossed(*other, life))) {
             world_.violation("fence order", describe(life) + " has " + std::to_string(fence) +
-                                                " after " + std::to_string(other->fence) + " of " +
+                                                " after " + std::to_string(others) + " of " +
                                                 describe(*other));
         }
     }
-    before.push_back(&life);
+    all.push_back({&life, fence});
+}
+
+void checker::on_passing(token_life& life) {
+    on_invalid(life);
+    life.fences_before = fences_[life.lock.key].size();
 }
 
 bool checker::is_quorum(std::uint64_t servers) const {
@@ -259,10 +268,14 @@ void checker::on_validity(token_life& life, core::time_point until) {
 
 /// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
 void checker::on_handed_over(token_life& life, std::uint64_t fence) {
-    if (life.lock.lease.fencing && fence <= std::exchange(life.fence, fence)) {
-        world_.violation("fence order", describe(life) + " is passed on without a larger fence");
-    }
     const core::time_point now = life.owner.now();
+    if (life.lock.lease.fencing) {  // it was nobody's meanwhile, and took a round
+        if (now >= life.machine.valid_until()) {
+            world_.violation("handed over", describe(life) + " is over");
+        }
+        on_fence(life, fence);
+        return;
+    }
     if (!counts_now(life) || life.valid_until - now < life.lock.lease.ttl / 2) {
         world_.violation("handed over", describe(life) + " is valid for another " +
                                             in_ms(life.valid_until - now) + " of " +

@@ -47,8 +47,9 @@ struct token_life;
 ///   end because the time is over, those whose clock was set back, and those that executed a command
 ///   after the token was let go, whose key lives for a ttl from then on.
 /// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
-/// - *fence order*: a lease's fence is larger than those of all leases of its resource that were handed
-///   out before, or known to be handed out while both were on their way (see `claims`).
+/// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
+///   acquire began, or before the lease was passed on to it; and than those handed out while both were on
+///   their way, unless their grants crossed (see `claims`).
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to; with a healthy majority
 ///   every acquire and every release ends.
 /// - *token check*: no command changes the key of another token.
@@ -66,6 +67,8 @@ public:
     void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);
+    /// Its holder has let go, and the next one is to get a fence of its own.
+    void on_passing(token_life& life);
     void on_handed_over(token_life& life, std::uint64_t fence);
     /// It was let go: it is not valid any more.
     void on_invalid(token_life& life);
@@ -103,7 +106,11 @@ private:
     std::vector<std::unique_ptr<server>>& servers_;
     std::map<std::string, token_life*> lives_;                // by token
     std::map<std::string, std::vector<token_life*>> valid_;   // by key
-    std::map<std::string, std::vector<token_life*>> fenced_;  // by key, as they were handed out
+    struct handed_out {
+        const token_life* life;
+        std::uint64_t fence;
+    };
+    std::map<std::string, std::vector<handed_out>> fences_;  // by key, as they were handed out
     std::uint64_t grants_ = 0;
 };
 

@@ -19,8 +19,8 @@ double some_rate(world& w) {
 }
 
 std::string words(core::lease_tag tag) {
-    static constexpr const char* names[] = {"acquire",   "extend", "release",
-                                            "remaining", "heal",   "raise"};
+    static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
+                                            "heal",    "raise",  "count"};
     const std::string name = names[static_cast<std::size_t>(tag.purpose())];
     return tag.purpose() == purpose::extend ? name + " #" + std::to_string(tag.round()) : name;
 }
@@ -115,7 +115,7 @@ void client::close() {
             }
         }
         for (token_life& life : lives_) {
-            drive(life, life.machine.close(), now());
+            drive(life, life.machine.close(now()), now());
         }
     });
 }
@@ -310,8 +310,25 @@ void client::hand_over(user& u, token_life& life) {
     if (world_.tracing()) {
         world_.tell(name_, "passes on " + life.lock.key + ", token " + life.token);
     }
-    life.machine.hand_over(now());
-    checker_.on_handed_over(life, life.machine.fence_of(life.machine.holder()));
+    if (!life.lock.lease.fencing) {
+        life.machine.hand_over(now());
+        receive(u, life);
+        return;
+    }
+    checker_.on_passing(life);
+    life.on_passed = [this, &u, &life](bool passed) {
+        if (passed) {
+            receive(u, life);
+        } else {
+            think(u, world_.random.up_to(30ms));
+        }
+    };
+    drive(life, life.machine.pass_on(now()), now());
+}
+
+/// The lease has another holder.
+void client::receive(user& u, token_life& life) {
+    checker_.on_handed_over(life, life.machine.fence());
     observe(life);
     hold(u, life);
 }
@@ -355,7 +372,7 @@ void client::drive(operation& o, core::acquire::event event) {
                                            std::to_string(o.machine.fence()));
                 }
                 if (o.lock.lease.fencing) {
-                    checker_.on_fence(life, o.machine.fence() - life.machine.spare_fences());
+                    checker_.on_fence(life, o.machine.fence());
                 }
                 drive(life,
                       life.machine.hold(action.time, now, o.machine.fence()),
@@ -382,8 +399,7 @@ void client::begin_attempt(operation& o, core::time_point now) {
     checker_.add(life);
     o.life = &life;
     ++world_.tally.attempts;
-    const std::size_t spare_fences = o.lock.lease.fencing ? world_.random.below(4) : 0;
-    submit(life, life.machine.start(static_cast<std::uint32_t>(spare_fences)), now);
+    submit(life, life.machine.start(), now);
 }
 
 void client::give_back(operation& o, core::time_point now) {
@@ -435,7 +451,10 @@ void client::drive(token_life& life, core::lease::action action, core::time_poin
     for (;;) {
         observe(life);
         if (life.machine.let_go() && !life.let_go) {
-            end(life);  // the validity of a lost lease has ended, and nobody has released it
+            end(life);  // a lost lease that nobody has released in time, or that could not be passed on
+            if (life.on_passed) {
+                std::exchange(life.on_passed, nullptr)(false);
+            }
         }
         switch (action.kind) {
             case kind::wait:
@@ -455,6 +474,9 @@ void client::drive(token_life& life, core::lease::action action, core::time_poin
                 if (life.on_lost) {
                     deliver_later(std::exchange(life.on_lost, nullptr));
                 }
+                break;
+            case kind::passed:
+                std::exchange(life.on_passed, nullptr)(true);
                 break;
             case kind::resolved:
                 break;
@@ -506,7 +528,8 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
                                ", token " + life.token + ", " + test::to_text(v));
     }
     --life.unanswered;
-    const bool about_keys = r.tag.purpose() != purpose::raise;
+    const bool about_keys =
+        r.tag.purpose() != purpose::raise && r.tag.purpose() != purpose::count;
     if (about_keys && v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
         life.outcome_unknown = true;
     }
@@ -519,7 +542,9 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         ++world_.tally.heals;
     }
     if (!life.machine.note(server, r.tag, v)) {
-        const core::time_point time = r.tag.purpose() == purpose::extend ? now() : recent_;
+        const bool precisely =
+            r.tag.purpose() == purpose::extend || r.tag.purpose() == purpose::count;
+        const core::time_point time = precisely ? now() : recent_;
         drive(life, life.machine.on_vote(server, r.tag, v, time), time);
     }
     if (acquires && life.machine.acquiring() && life.attempt != nullptr) {
@@ -551,9 +576,8 @@ void client::submit(token_life& life, const core::lease::action& what, core::tim
     const bool has_deadline = core::hurries(what.verb);
     checker_.on_submitted(life, what);
     life.unanswered += what.targets.count(servers_.size());
-    batch_.push_back({&life, what,
-                      has_deadline ? now + life.lock.lease.instance_timeout : core::never,
-                      life.machine.fence(), life.machine.spare_fences()});
+    batch_.push_back(
+        {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
     schedule_turn();
     // Forced: the lease is let go in the turn in which it is to be renewed.
     if (what.tag.purpose() == purpose::extend && world_.random.chance(0.05)) {
@@ -613,8 +637,7 @@ void client::send(const submission& s, std::size_t server) {
     r.command.verb = s.what.verb;
     r.command.key = s.life->lock.key;
     r.command.token = s.life->token;
-    r.command.fence = s.fence;
-    r.command.spare_fences = s.spare_fences;
+    r.command.fence = s.what.fence;
     r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
     const bool second = connections_[server].size() > 1 && s.what.verb == core::verb::release &&
                         world_.goes_wrong(world_.faults().second_connections);

@@ -44,6 +44,7 @@ struct token_life {
     core::time_point timer = core::never;
     std::function<void(bool held_still)> on_extended;
     std::function<void()> on_lost;
+    std::function<void(bool passed)> on_passed;  // while it is passed on
 
     // For the checkers; instances are bits.
     std::size_t unanswered = 0;     // votes that have not come
@@ -66,7 +67,8 @@ struct token_life {
     std::uint32_t renewals = 0;
     /// When each instance gave it its key, as a number that grows, until it was handed out.
     std::map<std::size_t, std::uint64_t> granted_at;
-    std::uint64_t fence = 0;  // of the latest holder
+    std::uint64_t fence = 0;         // of the latest holder
+    std::size_t fences_before = 0;  // how many were handed out before it was asked for
 };
 
 /// Drives a `core::acquire`, as `runtime::acquire_operation` does.
@@ -134,8 +136,6 @@ private:
         token_life* life;
         core::lease::action what;
         core::time_point deadline;
-        std::uint64_t fence;
-        std::uint32_t spare_fences;
     };
 
     // Everything in the process happens through this: later, while it stands still; never, once it
@@ -150,6 +150,7 @@ private:
     void clean_up(user& u, token_life& life);
     void let_go(user& u, token_life& life);
     void hand_over(user& u, token_life& life);
+    void receive(user& u, token_life& life);
     [[nodiscard]] spec some_spec(const std::string& key);
     [[nodiscard]] core::time_point some_deadline();
 

@@ -176,15 +176,15 @@ colock_mutant(
     NAME extend_after_release
     WHAT "an extend that was submitted is sent, though the lease was released meanwhile"
     FILE src/core/lease.hpp
-    FIND [[return phase_ == phase::held;  // these stop]]
-    WITH [[return phase_ == phase::held || @MUTANT@;  // these stop]]
+    FIND [[return renewed();  // these stop]]
+    WITH [[return renewed() || @MUTANT@;  // these stop]]
 )
 colock_mutant(
     NAME acquire_after_give_back
     WHAT "an acquire that was submitted is sent, though the attempt was given back meanwhile"
     FILE src/core/lease.hpp
-    FIND [[return phase_ == phase::acquiring || phase_ == phase::held;]]
-    WITH [[return phase_ == phase::acquiring || phase_ == phase::held || @MUTANT@;]]
+    FIND [[return phase_ == phase::acquiring || renewed();]]
+    WITH [[return phase_ == phase::acquiring || renewed() || @MUTANT@;]]
 )
 colock_mutant(
     NAME no_end_of_validity
@@ -288,8 +288,8 @@ colock_mutant(
     NAME no_second_round
     WHAT "the largest fence of a quorum is not written back where it differs"
     FILE src/core/acquire.cpp
-    FIND [[if (!agreed_) {]]
-    WITH [[if (!agreed_ && !@MUTANT@) {]]
+    FIND [[if (state_ != state::raising && !fences_.agreed()) {]]
+    WITH [[if (state_ != state::raising && !fences_.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME majority_of_the_granted
@@ -302,9 +302,9 @@ colock_mutant(
 colock_mutant(
     NAME fence_of_the_first_grant
     WHAT "the fence is the first that was granted, not the largest"
-    FILE src/core/acquire.hpp
-    FIND [[fence_ = std::max(fence_, v.fence);]]
-    WITH [[fence_ = @MUTANT@ && fence_ != 0 ? fence_ : std::max(fence_, v.fence);]]
+    FILE src/core/fence_tally.hpp
+    FIND [[largest_ = std::max(largest_, fence);]]
+    WITH [[largest_ = @MUTANT@ && largest_ != 0 ? largest_ : std::max(largest_, fence);]]
 )
 colock_mutant(
     NAME raise_without_token_check
@@ -329,8 +329,8 @@ colock_mutant(
     NAME counters_begin_at_one
     WHAT "a counter that was lost begins anew, not by the clock"
     FILE src/instance/memory/store.cpp
-    FIND [[return std::max(seed + command.spare_fences, command.fence);]]
-    WITH [[return std::max((@MUTANT@ ? 1 : seed) + command.spare_fences, command.fence);]]
+    FIND [[return std::max(seed, command.fence);]]
+    WITH [[return std::max(@MUTANT@ ? 1 : seed, command.fence);]]
 )
 colock_mutant(
     NAME second_round_from_the_reply
@@ -383,23 +383,39 @@ colock_mutant(
     WITH [[{ granted_at_ = @MUTANT@ ? granted_at_ : now; }]]
 )
 colock_mutant(
-    NAME spare_fences_not_counted
-    WHAT "the counters do not know of the fences of those to whom a lease is passed on"
-    FILE src/instance/memory/store.cpp
-    FIND [[std::max(value + 1, floor) + command.spare_fences]]
-    WITH [[std::max(value + 1, floor) + (@MUTANT@ ? 0 : command.spare_fences)]]
+    NAME passed_on_without_asking
+    WHAT "a fenced lease is passed on with the next number, and no server is asked"
+    FILE src/core/lease.cpp
+    FIND [[if (!passing_->votes.won()) {]]
+    WITH [[if (@MUTANT@) {
+        passing_->fences.add(fence_ + 1);
+    } else if (!passing_->votes.won()) {]]
 )
 colock_mutant(
     NAME one_fence_for_all
     WHAT "who is passed a lease gets the fence of the former holder"
-    FILE src/core/lease.hpp
-    FIND [[fence_ - spare_fences_ + holder;]]
-    WITH [[fence_ - spare_fences_ + (@MUTANT@ ? 0 : holder);]]
+    FILE src/core/lease.cpp
+    FIND [[fence_ = passing_->fences.largest();]]
+    WITH [[fence_ = @MUTANT@ ? fence_ : passing_->fences.largest();]]
 )
 colock_mutant(
-    NAME more_holders_than_fences
-    WHAT "a lease is passed on without a fence for the next"
+    NAME passed_on_without_second_round
+    WHAT "a fence for the next holder is not written back where the counters differ"
     FILE src/core/lease.cpp
-    FIND [[holder_ < spare_fences_)]]
-    WITH [[holder_ < spare_fences_ || @MUTANT@)]]
+    FIND [[if (!passing_->writes_back && !passing_->fences.agreed()) {]]
+    WITH [[if (!passing_->writes_back && !passing_->fences.agreed() && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME passed_on_when_it_is_over
+    WHAT "a lease is passed on though its validity has ended during the round"
+    FILE src/core/lease.cpp
+    FIND [[passing_->votes.impossible() || now >= watchdog().loss_time()) {]]
+    WITH [[passing_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
+)
+colock_mutant(
+    NAME any_round_passes_it_on
+    WHAT "a vote on an earlier round counts when a lease is passed on"
+    FILE src/core/lease.cpp
+    FIND [[if (tag.round() == passing_number_ &&]]
+    WITH [[if ((tag.round() == passing_number_ || @MUTANT@) &&]]
 )

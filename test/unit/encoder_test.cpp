@@ -168,20 +168,15 @@ BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
     core::command c = make(verb::acquire_fenced, "key", "token", 10'000ms);
     BOOST_TEST(fresh_payload_of({c}) ==
                command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
-                        "0", week, "0"}));
-    c.spare_fences = 64;
-    BOOST_TEST(fresh_payload_of({c}) ==
-               command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
-                        "0", week, "64"}));
-    c.spare_fences = 0;
+                        "0", week}));
     c.fence = core::fence_limit - 1;
     BOOST_TEST(fresh_payload_of({c}) ==
                command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
-                        "9007199254740991", week, "0"}));
+                        "9007199254740991", week}));
     c.verb = verb::raise_fence;
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
                command({"EVAL", scripts::fence, "2", "key", "{key}:colock:fence", "token", "0",
-                        "9007199254740991", week, "0"}));
+                        "9007199254740991", week}));
 }
 
 BOOST_AUTO_TEST_CASE(queues_with_their_tickets) {

@@ -32,15 +32,13 @@ struct subject {
     core::time_point now{std::chrono::hours(1000)};
     store::wall_time wall = second(1000, 250);
 
-    vote run(verb v, const std::string& token, std::uint64_t fence = 0,
-             std::uint32_t spare_fences = 0) {
+    vote run(verb v, const std::string& token, std::uint64_t fence = 0) {
         core::command c;
         c.verb = v;
         c.key = "k";
         c.token = token;
         c.ttl = 10s;
         c.fence = fence;
-        c.spare_fences = spare_fences;
         return keys.execute(c, now, wall);
     }
     /// The fence that `token` gets, who then lets go.
@@ -57,20 +55,6 @@ BOOST_AUTO_TEST_SUITE(memory_store)
 BOOST_AUTO_TEST_CASE(the_first_fence_is_the_time_with_its_microseconds) {
     subject s;
     BOOST_TEST(s.next() == at_second(1000) + 250);
-}
-
-BOOST_AUTO_TEST_CASE(spare_ones_are_counted_and_the_last_is_told) {
-    subject s;
-    BOOST_TEST(s.run(verb::acquire_fenced, "ann", 0, 10).fence == at_second(1000) + 250 + 10);
-    s.run(verb::release, "ann");
-    BOOST_TEST(s.next() == at_second(1000) + 250 + 11);
-    BOOST_TEST(s.run(verb::acquire_fenced, "ann", 0, 64).fence == at_second(1000) + 250 + 76);
-    s.run(verb::release, "ann");
-    s.wall = second(2000, 0);
-    BOOST_TEST(s.run(verb::acquire_fenced, "ann", 0, 3).fence == at_second(2000) + 3);
-    s.run(verb::release, "ann");
-    // Of one that is told the least there are none.
-    BOOST_TEST(s.run(verb::acquire_fenced, "ann", at_second(3000), 3).fence == at_second(3000));
 }
 
 BOOST_AUTO_TEST_CASE(later_ones_count_and_are_not_behind_the_seconds) {

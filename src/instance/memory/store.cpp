@@ -87,11 +87,10 @@ std::uint64_t store::next_fence(const core::command& command, core::time_point n
     const auto found = counters_.find(command.key);
     if (found == counters_.end() || found->second.expires <= now) {
         const auto seed = floor | static_cast<std::uint64_t>((wall - seconds).count());
-        return std::max(seed + command.spare_fences, command.fence);
+        return std::max(seed, command.fence);
     }
     const std::uint64_t value = found->second.value;
-    return command.fence == 0 ? std::max(value + 1, floor) + command.spare_fences
-                              : std::max(value, command.fence);
+    return command.fence == 0 ? std::max(value + 1, floor) : std::max(value, command.fence);
 }
 
 /// Moves the counter on; 0 if it cannot be.

@@ -236,10 +236,8 @@ void write_fence(const core::command& command, const dialect& dialect, script_fo
     const number ttl(takes ? command.ttl.count() : 0);
     const number fence(static_cast<long long>(command.fence));
     const number idle(std::chrono::milliseconds(fence_idle).count());
-    const number spare(command.spare_fences);
     write_script<"2">(scripts::fence, dialect.fence_digest, form, to, command.key,
-                      fence_key(command.key), command.token, ttl.text(), fence.text(), idle.text(),
-                      spare.text());
+                      fence_key(command.key), command.token, ttl.text(), fence.text(), idle.text());
 }
 
 void write_line(const core::command& command, const dialect& dialect, script_form form,

@@ -165,7 +165,7 @@ private:
                 break;
             case 1:
                 if (machine_.held()) {
-                    handle(machine_.close());
+                    handle(machine_.close(now_));
                 }
                 break;
             case 2:
@@ -238,6 +238,8 @@ private:
                     check(machine_.lost() && !let_go_at_, "loses what is not held", seed_);
                     asked_ = false;  // gets no answer any more
                     kept_until_ = promised_;
+                    break;
+                case kind::passed:
                     break;
                 case kind::resolved:
                     ++resolved_;

@@ -57,7 +57,7 @@ event release() {
     return [](lease& l, time_point now) { return l.release(now); };
 }
 event close() {
-    return [](lease& l, time_point) { return l.close(); };
+    return [](lease& l, time_point now) { return l.close(now); };
 }
 event timer() {
     return [](lease& l, time_point now) { return l.on_time(now); };
@@ -135,6 +135,8 @@ std::string describe(const lease& l, const lease::action& a) {
             return a.success ? "extended" : "not extended";
         case kind::lost:
             return "lost " + name(a.why);
+        case kind::passed:
+            return "passed";
         case kind::resolved:
             return "resolved " + name(*l.outcome());
         case kind::ended:
@@ -207,7 +209,7 @@ BOOST_AUTO_TEST_CASE(first_renewals_are_spread_over_half_an_interval) {
     std::set<time_point> times;
     for (std::uint64_t seed = 0; seed != 100; ++seed) {
         lease machine(spread, seed);
-        machine.start(0);
+        machine.start();
         const auto action = machine.hold(at(988ms), at(10ms), 0);
         BOOST_TEST((action.kind == lease::action::kind_type::wait));
         BOOST_TEST((action.time >= at(148ms)));
@@ -651,7 +653,7 @@ BOOST_AUTO_TEST_CASE(may_be_handed_over_only_while_it_is_held) {
     released.release(at(11ms));
     BOOST_TEST(!released.may_hand_over(at(11ms)));
     lease lost = held();
-    lost.close();  // and yet to be released
+    lost.close(at(11ms));  // and yet to be released
     BOOST_TEST(!lost.may_hand_over(at(11ms)));
 }
 
@@ -779,35 +781,124 @@ BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
     play(machine, {{8ms, raised('G', 1), "wait never"}});  // late
 }
 
-BOOST_AUTO_TEST_CASE(each_holder_has_a_fence_of_its_own_and_the_last_is_written) {
+/// Granted at 10 ms with the fence 7.
+lease held_with_fence() {
     lease machine(fenced_settings, 42);
-    machine.start(2);
-    BOOST_TEST(machine.spare_fences() == 2U);
     play(machine, {
+                      {0ms, start(), "acquire_fenced; wait never"},
                       {5ms, acquired('G', 0), "wait never"},
-                      {5ms, acquired('G', 1), "wait never"},
-                      {6ms, hold_with(100), "wait 300"},
+                      {10ms, acquired('G', 1), "wait never"},
+                      {10ms, hold_with(7), "wait 300"},
                   });
-    BOOST_TEST(machine.fence() == 100U);
-    BOOST_TEST(machine.fence_of(0) == 98U);
-    BOOST_TEST(machine.fence_of(1) == 99U);
-    BOOST_TEST(machine.fence_of(2) == 100U);
-    for (int i = 0; i != 2; ++i) {
-        BOOST_TEST(machine.may_hand_over(at(7ms)));
-        machine.hand_over(at(7ms));
-    }
-    BOOST_TEST(!machine.may_hand_over(at(7ms)));
-    BOOST_TEST(machine.holder() == 2U);
-    BOOST_TEST(machine.fence() == 100U);
+    return machine;
 }
 
-BOOST_AUTO_TEST_CASE(no_spare_fences_without_fencing) {
-    lease machine(settings, 42);
-    machine.start(2);
-    BOOST_TEST(machine.spare_fences() == 0U);
-    play(machine, {{5ms, hold(), "wait 300"}});
-    BOOST_TEST(machine.fence_of(0) == 0U);
-    BOOST_TEST(machine.fence_of(1) == 0U);
+event pass_on() {
+    return [](lease& l, time_point now) { return l.pass_on(now); };
+}
+event counted(std::size_t i, std::uint64_t fence, std::uint32_t round = 1) {
+    return voted(i, lease_tag(purpose::count, round), vote::granted(fence));
+}
+event not_counted(char letter, std::size_t i, std::uint32_t round = 1) {
+    return voted(letter, i, lease_tag(purpose::count, round));
+}
+
+// Passing it on with a fence of its own for each holder.
+
+BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
+    lease machine = held_with_fence();
+    BOOST_TEST(machine.may_hand_over(at(20ms)));
+    const lease::action first = machine.pass_on(at(20ms));
+    BOOST_TEST((first.verb == verb::raise_fence));
+    BOOST_TEST(first.fence == 0U);  // to count on
+    BOOST_TEST(!machine.held());
+    BOOST_TEST((machine.valid_until() == time_point::min()));
+    BOOST_TEST(!machine.may_hand_over(at(20ms)));
+    BOOST_TEST(wanted(machine, 0, purpose::count));
+    BOOST_TEST(wanted(machine, 0, purpose::extend));
+    play(machine, {
+                      {21ms, counted(0, 8), "wait 70"},
+                      {22ms, counted(2, 8), "passed; wait 300"},
+                      {23ms, counted(1, 9), "wait never"},  // late
+                  });
+    BOOST_TEST(machine.held());
+    BOOST_TEST(machine.holder() == 1U);
+    BOOST_TEST(machine.fence() == 8U);
+    BOOST_TEST(!wanted(machine, 0, purpose::count));
+}
+
+BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
+    lease machine = held_with_fence();
+    play(machine, {
+                      {20ms, pass_on(), "raise_fence; wait 70"},
+                      {21ms, counted(0, 8), "wait 70"},
+                  });
+    const lease_tag tag(purpose::count, 1);
+    const lease::action second = machine.on_vote(2, tag, vote::granted(12), at(22ms));
+    BOOST_TEST((second.verb == verb::raise_fence));
+    BOOST_TEST(second.fence == 12U);
+    BOOST_TEST(second.tag.round() == 2U);
+    play(machine, {
+                      {23ms, counted(1, 9), "wait 72"},  // on the first round
+                      {24ms, counted(0, 12, 2), "wait 72"},
+                      {25ms, counted(1, 30, 2), "passed; wait 300"},  // a counter that is ahead
+                  });
+    BOOST_TEST(machine.fence() == 12U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) {
+    lease machine = held_with_fence();
+    play(machine, {
+                      {20ms, pass_on(), "raise_fence; wait 70"},
+                      {21ms, not_counted('D', 0), "wait 70"},
+                      {22ms, not_counted('N', 1), "release; wait 72"},
+                      {23ms, released('D', 0), "wait 72"},
+                      {23ms, released('N', 1), "resolved lost; wait 1034"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_on) {
+    lease silent = held_with_fence();
+    play(silent, {
+                     {20ms, pass_on(), "raise_fence; wait 70"},
+                     {21ms, counted(0, 8), "wait 70"},
+                     {70ms, timer(), "release; wait 120"},
+                 });
+    lease failed = held_with_fence();
+    play(failed, {
+                     {20ms, pass_on(), "raise_fence; wait 70"},
+                     {21ms, not_counted('F', 0), "wait 70"},
+                     {22ms, not_counted('F', 1), "release; wait 72"},
+                 });
+}
+
+BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_passed_on) {
+    lease machine = held_with_fence();
+    play(machine, {
+                      {290ms, pass_on(), "raise_fence; wait 300"},
+                      {300ms, timer(), "extend #1; wait 340"},
+                      {301ms, extended('G', 0), "wait 340"},
+                      {302ms, extended('G', 1), "wait 340"},
+                      {303ms, counted(0, 8), "wait 340"},
+                      {304ms, counted(1, 8), "passed; wait 600"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
+    lease machine = held_with_fence();
+    play(machine, {
+                      {400ms, pass_on(), "raise_fence; extend #1; wait 450"},
+                      {939ms, counted(0, 8), "release; wait 989"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(closing_while_it_is_passed_on_releases_it) {
+    lease machine = held_with_fence();
+    play(machine, {
+                      {20ms, pass_on(), "raise_fence; wait 70"},
+                      {21ms, release(), "wait never"},  // its former holder, once more
+                      {22ms, close(), "release; wait 72"},
+                  });
 }
 
 BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_given_back) {

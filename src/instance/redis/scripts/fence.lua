@@ -7,7 +7,6 @@
 --          or 0: leave the key alone, and the counter too unless the key holds the token
 -- ARGV[3]  what the counter is to be at least; or 0: more than it was
 -- ARGV[4]  for how many milliseconds to keep the counter
--- ARGV[5]  if it is to be more than it was: how many more to count, for those to whom the key is passed on
 -- Returns  the counter; 0 there is no such key; -1 it holds something else
 
 if ARGV[2] ~= '0' then
@@ -25,14 +24,13 @@ end
 local now = redis.call('time')
 local floor = now[1] * 2 ^ 20
 local least = tonumber(ARGV[3])
-local spare = tonumber(ARGV[5])
 local text = redis.pcall('get', KEYS[2])
 local counter
 if text == false then
-    counter = math.max(floor + now[2] + spare, least)
+    counter = math.max(floor + now[2], least)
 elseif type(text) == 'string' and string.find(text, '^%d+$') then
     local value = tonumber(text)
-    counter = least == 0 and math.max(value + 1, floor) + spare or math.max(value, least)
+    counter = least == 0 and math.max(value + 1, floor) or math.max(value, least)
 end
 if counter == nil or counter >= 2 ^ 53 then
     return redis.error_reply('FENCE the fence counter holds no number below 2^53 to go on with')

@@ -73,7 +73,7 @@ public:
             {this,
              tag,
              targets,
-             {verb, false, 0, s.key, s.token, std::chrono::minutes(10), deadline}});
+             {verb, false, s.key, s.token, std::chrono::minutes(10), deadline}});
         return tag;
     }
 

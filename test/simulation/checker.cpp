@@ -71,7 +71,7 @@ void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag)
     if (p == purpose::release || p == purpose::remaining) {
         return;
     }
-    if (life.let_go) {
+    if (life.let_go || life.lost) {
         world_.violation("nothing after the end", describe(life));
     }
     if (p == purpose::acquire || p == purpose::heal) {
@@ -296,8 +296,8 @@ void checker::on_invalid(token_life& life) {
     life.counts = false;
     std::erase(valid_[life.lock.key], &life);
     const duration limit = life.lock.lease.max_hold;
-    if (limit > duration::zero() && life.owner.now() > life.valid_since + limit + 10us &&
-        was_awake(life)) {
+    if (limit > duration::zero() && !life.lost &&
+        life.owner.now() > life.valid_since + limit + 10us && was_awake(life)) {
         world_.violation("max_hold", describe(life) + " was held for longer");
     }
 }

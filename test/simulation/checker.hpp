@@ -30,7 +30,7 @@ struct token_life;
 ///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
 ///   rests on, and it can be broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
-/// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go.
+/// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
 /// - *max_hold*: no lease is valid, or promised to be, for longer than it may be held.

@@ -324,6 +324,12 @@ void client::hand_over(user& u, token_life& life) {
         }
     };
     drive(life, life.machine.pass_on(now()), now());
+    // Forced: it stands still until the lease is nearly over, or is.
+    if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
+        world_.count(fault::client_pause);
+        const duration ttl = life.lock.lease.ttl;
+        post(world_.now() + 20us, [this, ttl] { pause(world_.random.between(ttl / 2, ttl)); });
+    }
 }
 
 /// The lease has another holder.
@@ -451,7 +457,10 @@ void client::drive(token_life& life, core::lease::action action, core::time_poin
     for (;;) {
         observe(life);
         if (life.machine.let_go() && !life.let_go) {
-            end(life);  // a lost lease that nobody has released in time, or that could not be passed on
+            // By itself: it could not be passed on; or it was lost, and still excludes all others for as long
+            // as was promised.
+            life.let_go = true;
+            life.let_go_at = now;
             if (life.on_passed) {
                 std::exchange(life.on_passed, nullptr)(false);
             }

@@ -412,10 +412,3 @@ colock_mutant(
     FIND [[passing_->votes.impossible() || now >= watchdog().loss_time()) {]]
     WITH [[passing_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
 )
-colock_mutant(
-    NAME any_round_passes_it_on
-    WHAT "a vote on an earlier round counts when a lease is passed on"
-    FILE src/core/lease.cpp
-    FIND [[if (tag.round() == passing_number_ &&]]
-    WITH [[if ((tag.round() == passing_number_ || @MUTANT@) &&]]
-)

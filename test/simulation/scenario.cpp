@@ -292,9 +292,9 @@ void max_hold(stage& s, int) {
     s.run_to(334ms);
     s.expect(a.held() && s.grants().size() == 12, "it is renewed until then");
     s.run_to(349ms);
-    s.expect(about(a.lost, 335ms), "it is lost, though its holder never lets go");
+    s.expect(about(a.lost, 337ms), "it is lost, though its holder never lets go");
     s.expect(s.keys() == 3, "who may be at work until the time is over");
-    s.run_to(353ms);
+    s.run_to(355ms);
     s.expect(s.keys() == 0, "then it is given back");
 }
 

@@ -43,8 +43,8 @@ struct config {
     std::chrono::milliseconds connect_timeout{1000};
 
     /// A connection on which nothing was heard for this long is closed and made anew; so is one with a
-    /// command that was not answered for this long, whatever else is heard (a quarter more where the event
-    /// loop was blocked meanwhile). Idle ones are kept alive by pings at half of this interval.
+    /// command that was not answered for this long, whatever else is heard (counted from the end of the last
+    /// time for which the event loop was blocked). Idle ones are kept alive by pings at half of this interval.
     /// Allowed: 10 ms to 1 h.
     std::chrono::milliseconds silence_timeout{2000};
 

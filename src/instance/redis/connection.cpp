@@ -284,7 +284,7 @@ void connection::watch() {
     const core::time_point now = clock::now();
     core::time_point next = now + settings_.silence_timeout / 4;
     if (const core::time_point since = waiting_since(); since != core::never) {
-        const core::time_point end = since + settings_.silence_timeout;
+        const core::time_point end = std::max(since, blocked_until_) + settings_.silence_timeout;
         next = end > now ? std::min(next, end) : next;
     }
     watch_due_ = next;
@@ -298,17 +298,13 @@ void connection::watch() {
 
 void connection::check() {
     const core::time_point now = clock::now();
-    const bool was_blocked = now - watch_due_ > settings_.silence_timeout / 4;
-    if (was_blocked) {
-        blocked_for_ = now - watch_due_;
+    const core::duration late = now - watch_due_;
+    if (late > settings_.silence_timeout / 4) {
+        blocked_for_ = recently_blocked(now) ? std::max(blocked_for_, late) : late;
         blocked_until_ = now;
     }
-    const core::time_point since = waiting_since();
-    if (since == core::never || now - since < settings_.silence_timeout) {
-        suspect_ = core::never;
-    } else if (was_blocked && suspect_ != since) {
-        suspect_ = since;  // the answer may have come meanwhile, and is read before the next look
-    } else {
+    // What was answered while the event loop was blocked is still to be read: that time does not count.
+    if (now - std::max(waiting_since(), blocked_until_) >= settings_.silence_timeout) {
         give_up("a command was not answered within " +
                 std::to_string(settings_.silence_timeout.count()) + " ms (silence_timeout)" +
                 blocked_note());
@@ -318,11 +314,15 @@ void connection::check() {
     watch();
 }
 
+bool connection::recently_blocked(core::time_point now) const {
+    return blocked_until_ != core::time_point::min() &&
+           now - blocked_until_ <= 2 * settings_.silence_timeout;
+}
+
 /// For the reason of a timeout: our own fault, or not.
 std::string connection::blocked_note() const {
     using std::chrono::milliseconds;
-    if (blocked_until_ == core::time_point::min() ||
-        clock::now() - blocked_until_ > settings_.silence_timeout) {
+    if (!recently_blocked(clock::now())) {
         return {};
     }
     return "; the event loop was blocked for " +

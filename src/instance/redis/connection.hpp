@@ -133,6 +133,7 @@ private:
     void give_up(const std::string& reason);
     [[nodiscard]] std::string reason_for(const boost::system::error_code& failure) const;
     [[nodiscard]] std::string blocked_note() const;
+    [[nodiscard]] bool recently_blocked(core::time_point now) const;
     friend class push_adapter;
     void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
     void vote_on(const submission& answered, const core::vote& vote, const submission* soon);
@@ -152,8 +153,7 @@ private:
     core::time_point watch_due_;    // when it should fire
     core::duration blocked_for_{};  // the event loop, at least, when the timer last fired too late
     core::time_point blocked_until_ = core::time_point::min();
-    core::time_point suspect_ = core::never;  // when a batch was sent that gets some more time
-    std::deque<core::time_point> sent_at_;    // of the batches under way; they end in this order
+    std::deque<core::time_point> sent_at_;  // of the batches under way; they end in this order
     std::vector<std::unique_ptr<sent_batch>> spares_;
     encoder::request_pointer last_request_;  // kept for Boost.Redis, which may know it
 };

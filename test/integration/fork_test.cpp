@@ -249,6 +249,8 @@ BOOST_FIXTURE_TEST_CASE(an_error_in_a_child_comes_to_the_executor_of_its_handler
     check_untouched();
 }
 
+// The thread sanitizer bears no new threads in a child of a process that has had some; Asio has one to resolve names.
+#if !defined(__SANITIZE_THREAD__)
 BOOST_FIXTURE_TEST_CASE(a_client_that_is_made_in_a_child_works, parent_by_tcp) {
     const std::string said = in_child([&] {
         std::string result;
@@ -265,6 +267,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_is_made_in_a_child_works, parent_by_tcp) {
     BOOST_TEST(said == "111");
     check_untouched();
 }
+#endif
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_under_way_at_the_fork_goes_on_in_the_parent_only, Parent,
                               parents) {

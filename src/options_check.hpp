@@ -33,10 +33,10 @@ inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& 
     if (drift.of(ttl) < ttl) {
         return;
     }
-    const auto all = std::chrono::duration<double, std::milli>(drift.minimum) / (1.0 - drift.factor);
+    const auto all =
+        std::chrono::duration<double, std::milli>(drift.minimum) / (1.0 - drift.factor);
     throw config_error("ttl", to_text(ttl),
-                       "more than " +
-                           to_text(std::chrono::floor<std::chrono::milliseconds>(all)) +
+                       "more than " + to_text(std::chrono::floor<std::chrono::milliseconds>(all)) +
                            ", which the client's drift_factor and drift_minimum take off");
 }
 

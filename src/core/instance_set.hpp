@@ -47,6 +47,8 @@ public:
         return (bits_ >> index & 1U) != 0;
     }
 
+    [[nodiscard]] constexpr bool empty() const noexcept { return bits_ == 0; }
+
     /// How many of the first `instances` are in it.
     [[nodiscard]] constexpr std::size_t count(std::size_t instances) const noexcept {
         assert(instances <= most);

@@ -14,7 +14,8 @@ lease::action lease::start() {
 lease::action lease::raise(std::uint64_t fence) {
     assert(phase_ == phase::acquiring);
     fence_ = fence;
-    return action::send(verb::raise_fence, lease_tag(purpose::raise), {}, instance_set::all(), fence);
+    return action::send(verb::raise_fence, lease_tag(purpose::raise), {}, instance_set::all(),
+                        fence);
 }
 
 lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t fence) {
@@ -125,9 +126,9 @@ time_point lease::promised_until() const noexcept {
 }
 
 bool lease::may_hand_over(time_point now) const noexcept {
-    return phase_ == phase::held &&
-           settings_->renew_interval > duration::zero() && ttl_ == settings_->ttl &&
-           watchdog().undisturbed() && watchdog().ttl() == settings_->ttl &&
+    return phase_ == phase::held && settings_->renew_interval > duration::zero() &&
+           ttl_ == settings_->ttl && watchdog().undisturbed() &&
+           watchdog().ttl() == settings_->ttl &&
            watchdog().valid_until() - now >= settings_->ttl / 2;
 }
 
@@ -148,9 +149,12 @@ lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, ti
         return perform(giving_back().resume(
             core::release::event::voted(index, needless ? vote::denied(holder::nobody) : v), now));
     }
-    if ((tag.purpose() == purpose::acquire || tag.purpose() == purpose::heal) &&
-        note_late_grant(index, v)) {
-        return perform(giving_back().resume(core::release::event::late_grant(index), now));
+    if (phase_ == phase::releasing &&
+        (tag.purpose() == purpose::acquire || tag.purpose() == purpose::heal)) {
+        return perform(giving_back().resume(note_late_grant(index, v)
+                                                ? core::release::event::late_grant(index)
+                                                : core::release::event::timer(),
+                                            now));
     }
     return action::wait(never);
 }
@@ -216,10 +220,14 @@ lease::action lease::begin_release(time_point now, time_point valid_until) {
     settings.retry = settings_->release_retry;
     settings.valid_until = valid_until;
     settings.gone_at = gone_at(now, ttl_, settings_->drift);
+    settings.longest_life = settings.gone_at - now;
     auto& machine = machine_.emplace<core::release>(settings, seed_);
     for (std::size_t i = 0; i != keys_.size(); ++i) {
         if (keys_[i] != belief::no) {
             machine.concern(i);
+            if (open_.contains(i)) {
+                machine.leave_open(i);
+            }
         }
     }
     return perform(machine.resume(core::release::event::start(), now));
@@ -240,6 +248,7 @@ lease::action lease::perform(const renew::action& a, time_point now) {
             // of the majority that knows it. What the counter is then matters to nobody now: a fence
             // never changes while the lease is held.
             keys_[a.index] = belief::maybe;
+            open_.add(a.index);
             return action::send(acquire_verb(), lease_tag(purpose::heal), watchdog().ttl(),
                                 instance_set::only(a.index), fence_);
         case kind::extended:

@@ -100,7 +100,7 @@ public:
             wait,      ///< until something happens, or `time`; the only one without a `next`
             send,      ///< send `verb` with `ttl`, as `tag`, to the `targets`
             extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
-            lost,      ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
+            lost,  ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
             passed,    ///< after `pass_on`: the next holder may have it, with `fence()`
             resolved,  ///< `outcome()` is known
             ended,     ///< nothing is left to do; comes once
@@ -217,7 +217,7 @@ public:
         switch (tag.purpose()) {
             case lease_tag::purpose_type::acquire:
                 learn(index, v);
-                return !note_late_grant(index, v);
+                return !learn_whether_executed(index, v) && !note_late_grant(index, v);
             case lease_tag::purpose_type::release:
                 return phase_ != phase::releasing || giving_back().note(index, v);
             case lease_tag::purpose_type::extend:
@@ -228,7 +228,7 @@ public:
                 if (v.kind == vote_kind::granted) {
                     keys_[index] = belief::yes;
                 }
-                return !note_late_grant(index, v);
+                return !learn_whether_executed(index, v) && !note_late_grant(index, v);
             case lease_tag::purpose_type::remaining:
             case lease_tag::purpose_type::raise:
                 break;
@@ -356,6 +356,14 @@ private:
         return present<const core::release>(machine_);
     }
 
+    /// From a vote on an acquire or a heal. True if its release has to hear of it.
+    bool learn_whether_executed(std::size_t index, const vote& v) noexcept {
+        if (v.reason == failure::connection_lost || v.reason == failure::timeout) {
+            return false;  // it may be, at any time
+        }
+        open_.remove(index);
+        return phase_ == phase::releasing && giving_back().close(index);
+    }
     void learn(std::size_t index, const vote& v) noexcept {
         if (v.kind == vote_kind::granted) {
             keys_[index] = belief::yes;
@@ -389,6 +397,7 @@ private:
     std::optional<loss> lost_;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
+    instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal
     std::variant<std::monostate, renew, core::release> machine_;  // renew until the release begins
     std::unique_ptr<passing_round> passing_;                      // while it is passed on
 

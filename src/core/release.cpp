@@ -47,6 +47,7 @@ release::action release::resume(const event& e, time_point now) {
             break;
 
         case event::kind_type::accepting:
+            close(e.index);  // what was sent before has been executed by now, or never will be
             if (instances_[e.index] == progress::to_retry) {
                 set(e.index, progress::to_send);
             }
@@ -76,9 +77,11 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
     }
     switch (v.kind) {
         case vote_kind::granted:
+            open_.remove(index);
             set(index, progress::deleted);
             break;
         case vote_kind::denied:
+            open_.remove(index);
             if (overtaking_[index]) {  // it may have had nothing to release yet
                 overtaking_[index] = false;
                 set(index, progress::to_send);
@@ -87,6 +90,9 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             set(index, denied_by(v.holder));
             break;
         case vote_kind::failed:
+            if (answered(v.reason)) {
+                close(index);  // on a new connection
+            }
             set(index, progress::to_retry);
             failures_.resize(settings_.instances);
             failures_[index] = v;
@@ -99,7 +105,14 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
     }
 }
 
+time_point release::gone_at() const noexcept {
+    return open_.empty() ? settings_.gone_at : never;
+}
+
 release::action release::advance(time_point now) {
+    if (std::exchange(answered_late_, false)) {
+        settings_.gone_at = std::max(settings_.gone_at, now + settings_.longest_life);
+    }
     if (!resolved_ && resolve(now)) {
         resolved_ = true;
         return action::resolved(outcome_);
@@ -108,7 +121,7 @@ release::action release::advance(time_point now) {
         replace(progress::to_retry, progress::to_send);
         retry_at_ = never;
     }
-    if (now >= settings_.gone_at) {
+    if (now >= gone_at()) {
         return action::ended();
     }
     if (count(progress::to_send) != 0) {
@@ -119,7 +132,7 @@ release::action release::advance(time_point now) {
         return action::ended();
     }
     const time_point answer_due = resolved_ ? never : started_at_ + settings_.instance_timeout;
-    return action::wait(std::min({retry_at_, answer_due, settings_.gone_at}));
+    return action::wait(std::min({retry_at_, answer_due, gone_at()}));
 }
 
 /// Works out the outcome; false while it is open.
@@ -138,7 +151,7 @@ bool release::resolve(time_point now) {
                                                                        : release_outcome::expired;
         return true;
     }
-    const bool all_gone = now >= settings_.gone_at;
+    const bool all_gone = now >= gone_at();
     if (all_gone && started_at_ >= settings_.valid_until) {
         outcome_ = release_outcome::expired;
         return true;

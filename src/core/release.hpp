@@ -28,13 +28,21 @@ struct release_settings {
     core::backoff retry;
     /// Until when the lease is, or was, valid; `time_point::min()` for one that never was.
     time_point valid_until = time_point::min();
-    /// From when on no server can have the key any more, so that there is nothing left to release.
+    /// From when on no server can have the key any more, so that there is nothing left to release: but for
+    /// those that are still `open`.
     time_point gone_at = never;
+    /// For how long a server keeps a key at most, with the drift.
+    duration longest_life{};
 };
 
 /// Gives a token back: sends `verb::release` to every instance that may hold it, says how that went
 /// as soon as it is known, and goes on until each of them has answered or the keys have run out.
 /// Serves a lease that is let go as well as an attempt that failed.
+///
+/// A server that was sent an acquire and has not answered it may execute it at any time: a server that was
+/// stopped finds it in its socket when it goes on, however long the connection has been given up. Such an
+/// instance is open. Its key cannot be said to have run out before a new connection has answered, since only
+/// then what was sent before is known to have been executed.
 ///
 /// To be resumed as `acquire` is: with `done` at once after `send` and `resolved`.
 class release {
@@ -88,6 +96,20 @@ public:
 
     /// Before `start`: instance `index` may hold the token. The others are known not to.
     void concern(std::size_t index);
+
+    /// Before `start`: it may be about to execute an acquire.
+    void leave_open(std::size_t index) noexcept { open_.add(index); }
+
+    /// It has answered its acquire, and may have executed that just now. True if `timer` has to be fed, since
+    /// the time to wait for has changed.
+    bool close(std::size_t index) noexcept {
+        if (!open_.contains(index)) {
+            return false;
+        }
+        open_.remove(index);
+        answered_late_ = true;
+        return resolved_ && open_.empty();
+    }
 
     action resume(const event& e, time_point now);
 
@@ -156,6 +178,7 @@ private:
     static progress denied_by(core::holder whose) noexcept;
     void on_vote(std::size_t index, const vote& v, time_point now);
     action advance(time_point now);
+    [[nodiscard]] time_point gone_at() const noexcept;
     [[nodiscard]] bool resolve(time_point now);
     void set(std::size_t index, progress p);
     void replace(progress from, progress to);
@@ -175,6 +198,8 @@ private:
     release_settings settings_;
     std::uint64_t random_;
     per_instance<bool> overtaking_;  // its release was sent before its grant was heard of
+    instance_set open_;              // they may be about to execute an acquire
+    bool answered_late_ = false;     // one that was has answered, and the time has not been taken
     std::size_t tries_ = 0;
     std::vector<vote> failures_;  // the latest of each instance; empty until there is one
 };

@@ -48,6 +48,12 @@ constexpr bool outcome_unknown(failure f) noexcept {
 /// "no remaining time known".
 inline constexpr milliseconds unknown_remaining{-1};
 
+/// Whether the server has answered, though with an error.
+constexpr bool answered(failure f) noexcept {
+    return f == failure::server_error || f == failure::unclear_error ||
+           f == failure::unexpected_reply;
+}
+
 /// An instance's answer to a command.
 struct vote {
     vote_kind kind = vote_kind::failed;

@@ -240,8 +240,8 @@ void engine::deliver_later(std::shared_ptr<operation> finished) {
 
 void engine::schedule_turn() {
     if (!turn_scheduled_ && !dead()) {
-        turn_scheduled_ = true;
         boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
+        turn_scheduled_ = true;  // not if that has thrown, or no turn would ever come
     }
 }
 
@@ -251,14 +251,13 @@ void engine::turn() {
         end_in_child();
     }
     recent_time_ = instance::clock::now();
+    turn_scheduled_ = false;  // a handler may run the context, and wait there for another turn
     try {
         deliver_finished();
     } catch (...) {  // from a caller's handler: it goes to whoever runs the context, then we go on
-        turn_scheduled_ = false;
         schedule_turn();
         throw;
     }
-    turn_scheduled_ = false;
     begin_next();
     if (!finished_.empty()) {  // what the handlers have finished in their turn
         schedule_turn();

@@ -147,9 +147,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     in_vote_ = true;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (!machine_.note(index, sent, vote)) {
-        const bool precisely =
-            sent.purpose() == purpose::extend || sent.purpose() == purpose::count;
-        const core::time_point now = precisely ? instance::clock::now() : engine_.recent_time();
+        const core::time_point now = instance::clock::now();
         drive(machine_.on_vote(index, sent, vote, now), now);
     }
     switch (sent.purpose()) {
@@ -425,7 +423,7 @@ void lease_state::end() {
 }
 
 void lease_state::on_accepting(std::size_t index) {
-    const core::time_point now = engine_.recent_time();
+    const core::time_point now = instance::clock::now();
     drive(machine_.on_accepting(index, now), now);
     forget_if_over();
 }

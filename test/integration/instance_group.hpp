@@ -69,11 +69,10 @@ public:
         s.targets = targets;
         s.wanted.resize(size(), true);
         s.votes.resize(size());
-        turn_.batch().submit(
-            {this,
-             tag,
-             targets,
-             {verb, false, s.key, s.token, std::chrono::minutes(10), deadline}});
+        turn_.batch().submit({this,
+                              tag,
+                              targets,
+                              {verb, false, s.key, s.token, std::chrono::minutes(10), deadline}});
         return tag;
     }
 

@@ -150,10 +150,8 @@ public:
         s.for_us = targets.contains(own_index);
         s.turn = turn_.number();
         submitting_ = true;
-        turn_.batch().submit({this,
-                              tag,
-                              targets,
-                              {verb, false, s.key, s.token, ttl, deadline, fence}});
+        turn_.batch().submit(
+            {this, tag, targets, {verb, false, s.key, s.token, ttl, deadline, fence}});
         schedule_turn();
         submitting_ = false;
         return tag;

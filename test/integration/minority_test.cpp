@@ -165,6 +165,32 @@ BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
     }
 }
 
+// A stopped server finds the SET in its socket when it goes on: long after the connection was given up, the lock
+// released, and its ttl over.
+BOOST_AUTO_TEST_CASE(a_key_that_is_made_after_its_release_is_undone) {
+    servers three(3);
+    run_test([&]() -> asio::awaitable<void> {
+        constexpr auto ttl = 3s;
+        config configuration = three.config();
+        configuration.silence_timeout = 300ms;
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        three[2].pause();
+        lease held = co_await mutex(locks, "x", with_ttl(ttl)).acquire();
+        co_await async_wait_until([&] { return ready_instances(locks) == 2; });
+        BOOST_TEST((co_await held.release() == release_result::released));
+        const stopwatch since;
+        co_await async_wait_until([&] { return since.elapsed() > ttl + 200ms; });
+        BOOST_TEST(locks.counters().releasing == 1U);
+        three[2].resume();
+        const stopwatch awake;
+        co_await settled(locks);
+        BOOST_TEST((awake.elapsed() < ttl - 500ms));  // not by itself
+        BOOST_TEST(executed(three[2], "set") == 1U);
+        BOOST_TEST(three.holding("x") == 0U);
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(what_was_released_without_them_is_given_back_when_they_return) {
     servers five(5);
     proxies network(five);

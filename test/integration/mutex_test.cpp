@@ -445,6 +445,38 @@ BOOST_AUTO_TEST_CASE(a_client_keeps_its_context_busy_until_closed) {
     }
 }
 
+// As code does that waits, from within a handler, for something asynchronous.
+BOOST_AUTO_TEST_CASE(a_handler_may_run_the_context_until_another_operation_ends) {
+    for (const std::string& uri : {std::string("memory://a"), instances[0].uri()}) {
+        asio::io_context context;
+        client locks(context, config::from_uris({uri}));
+        const mutex outer(locks, "outer");
+        const mutex inner(locks, "inner");
+        bool outer_ended = false;
+        bool inner_ended = false;
+        outer.acquire([&](error e, lease) {
+            BOOST_TEST(!e, e.message());
+            lease held;
+            inner.acquire([&](error, lease l) { held = std::move(l); });
+            const stopwatch waiting;
+            while (!held.valid() && waiting.elapsed() < 10s) {
+                context.poll();
+            }
+            BOOST_TEST_REQUIRE(held.valid());
+            held.release([&](error, release_result) { inner_ended = true; });
+            while (!inner_ended && waiting.elapsed() < 10s) {
+                context.poll();
+            }
+            outer_ended = true;
+        });
+        const stopwatch running;
+        while (!outer_ended && running.elapsed() < 20s) {
+            context.run_one_for(100ms);
+        }
+        BOOST_TEST(inner_ended);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(closing_awaits_pending_releases) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

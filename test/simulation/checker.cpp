@@ -76,6 +76,14 @@ void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag)
     }
     if (p == purpose::acquire || p == purpose::heal) {
         life.may_have |= bit(server);
+        life.open_at |= bit(server);
+    }
+}
+
+void checker::on_accepting(token_life& life, std::size_t server) {
+    if ((life.open_at & bit(server)) != 0 && life.let_go) {
+        life.open_at &= ~bit(server);
+        life.closed_at = life.owner.now();
     }
 }
 
@@ -86,6 +94,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::heal:
+            if (!unknown) {
+                life.open_at &= ~bit(server);
+            }
             if (granted) {
                 life.may_have |= bit(server) & ~life.deleted_at;
             } else if (!unknown) {
@@ -95,6 +106,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
         case purpose::release:
             if (v.kind != core::vote_kind::failed) {
                 life.may_have &= ~bit(server);
+                life.open_at &= ~bit(server);
+            } else if (core::answered(v.reason)) {
+                on_accepting(life, server);
             }
             if (granted) {
                 life.deleted_at |= bit(server);
@@ -327,7 +341,9 @@ void checker::on_lost(token_life& life, core::loss why) {
 
 void checker::on_ended(token_life& life) {
     const bool by_time =
-        life.owner.now() >= core::gone_at(life.let_go_at, life.longest_ttl, world_.profile().drift);
+        life.open_at == 0 &&
+        life.owner.now() >= core::gone_at(std::max(life.let_go_at, life.closed_at),
+                                          life.longest_ttl, world_.profile().drift);
     if (!by_time && life.may_have != 0) {
         world_.violation("undone", describe(life) + " has ended, though it may have a key");
     }
@@ -366,7 +382,7 @@ void checker::on_restored(std::size_t server, const std::string& token) {
         return;
     }
     token_life& life = *found->second;
-    if (life.let_go) {
+    if (life.let_go && (life.open_at & bit(server)) == 0) {
         life.late_at |= bit(server);
     }
     // Somebody else may have come to it meanwhile, for which it is still the excuse.

@@ -41,7 +41,8 @@ struct token_life;
 ///   loss because no renewal won may be needless only for who sees all; that there is none at all is
 ///   claimed where messages are quick and nothing breaks (see `claims`).
 /// - *undone*: a token's life ends only when each instance that may have its key, for all that its
-///   client was told, has answered a release, or when the longest ttl and the drift are over. If all
+///   client was told, has answered a release, or when the longest ttl and the drift are over: counted, for
+///   an instance that has not answered an acquire or a heal, from when a new connection to it was there. If all
 ///   its commands were answered for certain, no instance has the key then. Not counted are instances
 ///   that restarted without their last writes, which may have a deleted key again; and of lives that
 ///   end because the time is over, those whose clock was set back, and those that executed a command
@@ -62,6 +63,8 @@ public:
     void watch(std::size_t server);
 
     void on_fresh_token(const std::string& token);
+    /// The client has a new connection there.
+    void on_accepting(token_life& life, std::size_t server);
     void on_submitted(token_life& life, const core::lease::action& what);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
     void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
@@ -104,8 +107,8 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<server>>& servers_;
-    std::map<std::string, token_life*> lives_;                // by token
-    std::map<std::string, std::vector<token_life*>> valid_;   // by key
+    std::map<std::string, token_life*> lives_;               // by token
+    std::map<std::string, std::vector<token_life*>> valid_;  // by key
     struct handed_out {
         const token_life* life;
         std::uint64_t fence;

@@ -40,8 +40,7 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<server>>& serve
       name_("client " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
       last_sent_(servers.size()),
-      last_executed_(servers.size()),
-      recent_(now()) {
+      last_executed_(servers.size()) {
     const std::size_t lanes = w.faults().second_connections > 0 ? 2 : 1;
     connections_.resize(servers.size());
     for (std::size_t i = 0; i != servers.size(); ++i) {
@@ -380,9 +379,7 @@ void client::drive(operation& o, core::acquire::event event) {
                 if (o.lock.lease.fencing) {
                     checker_.on_fence(life, o.machine.fence());
                 }
-                drive(life,
-                      life.machine.hold(action.time, now, o.machine.fence()),
-                      now);
+                drive(life, life.machine.hold(action.time, now, o.machine.fence()), now);
                 finish(o, &life);
                 return;
             }
@@ -444,7 +441,6 @@ void client::wait(operation& o, core::time_point until) {
     post(clock_.when(until), [this, &o, until] {
         if (o.timer == until && o.running) {
             o.timer = core::never;
-            recent_ = now();
             drive(o, core::acquire::event::timer());
         }
     });
@@ -524,7 +520,6 @@ void client::wait(token_life& life, core::time_point until) {
     post(clock_.when(until), [this, &life, until] {
         if (life.timer == until && !life.machine.ended()) {
             life.timer = core::never;
-            recent_ = now();
             drive(life, life.machine.on_time(now()), now());
         }
     });
@@ -537,8 +532,7 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
                                ", token " + life.token + ", " + test::to_text(v));
     }
     --life.unanswered;
-    const bool about_keys =
-        r.tag.purpose() != purpose::raise && r.tag.purpose() != purpose::count;
+    const bool about_keys = r.tag.purpose() != purpose::raise && r.tag.purpose() != purpose::count;
     if (about_keys && v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
         life.outcome_unknown = true;
     }
@@ -551,10 +545,7 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         ++world_.tally.heals;
     }
     if (!life.machine.note(server, r.tag, v)) {
-        const bool precisely =
-            r.tag.purpose() == purpose::extend || r.tag.purpose() == purpose::count;
-        const core::time_point time = precisely ? now() : recent_;
-        drive(life, life.machine.on_vote(server, r.tag, v, time), time);
+        drive(life, life.machine.on_vote(server, r.tag, v, now()), now());
     }
     if (acquires && life.machine.acquiring() && life.attempt != nullptr) {
         operation& o = *life.attempt;
@@ -571,7 +562,8 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
 
 void client::on_accepting(std::size_t server) {
     for (token_life& life : lives_) {
-        drive(life, life.machine.on_accepting(server, recent_), recent_);
+        checker_.on_accepting(life, server);
+        drive(life, life.machine.on_accepting(server, now()), now());
     }
 }
 
@@ -617,7 +609,6 @@ void client::schedule_turn() {
 }
 
 void client::turn() {
-    recent_ = now();
     turn_scheduled_ = false;
     for (const auto& handler : std::exchange(handlers_, {})) {
         handler();

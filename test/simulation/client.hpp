@@ -55,7 +55,10 @@ struct token_life {
     std::uint64_t denied_by = 0;    // those that denied it
     std::uint32_t latest_round = 0;
     std::uint64_t destroyed_at = 0;
-    std::uint64_t late_at = 0;       // those that gave it a key, or a ttl, when it was let go
+    /// Those that may yet execute an acquire or a heal, which no connection since has shown to be over.
+    std::uint64_t open_at = 0;
+    core::time_point closed_at{};  // when the last of them was shown to be over by a new connection
+    std::uint64_t late_at = 0;     // those that gave it a key, or a ttl, when it was let go
     std::uint64_t forgotten_at = 0;  // those that restarted, which had the key
     core::duration longest_ttl{};
     bool counts = false;  // as a lease that may be valid
@@ -67,7 +70,7 @@ struct token_life {
     std::uint32_t renewals = 0;
     /// When each instance gave it its key, as a number that grows, until it was handed out.
     std::map<std::size_t, std::uint64_t> granted_at;
-    std::uint64_t fence = 0;         // of the latest holder
+    std::uint64_t fence = 0;        // of the latest holder
     std::size_t fences_before = 0;  // how many were handed out before it was asked for
 };
 
@@ -192,7 +195,6 @@ private:
     std::vector<submission> batch_;
     std::vector<world::step> handlers_;
     bool turn_scheduled_ = false;
-    core::time_point recent_;
     true_time paused_until_{};
     true_time end_{};
     bool dead_ = false;

@@ -22,7 +22,8 @@ void connection::connect() {
     if (abandoned_) {
         return;
     }
-    const true_time open = std::max(blocked_until_[to_server], blocked_until_[to_client]);
+    const true_time open = std::max({blocked_until_[to_server], blocked_until_[to_client],
+                                     server_.paused_until()});  // the probe is to be answered
     if (!server_.up() || open > world_.now()) {
         world_.at(std::max(open, world_.now() + 5ms), [this] { connect(); });
         return;

@@ -146,6 +146,14 @@ colock_mutant(
     WITH [[if (overtaking_[index] && !@MUTANT@) {]]
 )
 
+colock_mutant(
+    NAME release_given_up_while_open
+    WHAT "a release is given up after the ttl, though an instance may yet execute the acquire"
+    FILE src/core/release.cpp
+    FIND [[return open_.empty() ?]]
+    WITH [[return open_.empty() || @MUTANT@ ?]]
+)
+
 # --- Restarts ---------------------------------------------------------------------------------------------------------
 
 colock_mutant(

@@ -465,6 +465,24 @@ void stopped_server(stage& s, int) {
              "who wakes up does what it was told in order");
 }
 
+/// Instance 2, which has the SET of a lease in its socket when the connection to it is given up. It goes on
+/// when everything else has long ended: the key that it makes then is released at once.
+void key_made_after_its_release(stage& s, int) {
+    s.instance(2).pause(3s);
+    taking& a = s.acquire(0);
+    s.run_to(100ms);
+    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.user(0).reset(2, 0ms);
+    s.run_to(200ms);
+    s.release(a);
+    s.run_to(2999ms);
+    s.expect(s.keys() == 0, "released where it was");
+    s.run_to(3020ms);
+    s.expect(s.count(fault::straggler) > 0 && s.grants_after(2999ms) == 1,
+             "the SET is executed late");
+    s.expect(s.keys() == 0, "and undone");
+}
+
 // --- Fences -----------------------------------------------------------------------------------------
 
 /// The counter of instance 0 is ahead, since it alone has counted some attempts; and when that is written
@@ -632,6 +650,13 @@ const std::vector<scenario>& scenarios() {
          1,
          stopped_server,
          {"waits_for_the_silent", "silence_is_consent"}},
+        {"fault_07_sim_key_made_after_its_release",
+         "a stopped server executes an acquire long after the release, on a connection that was "
+         "given up",
+         {},
+         1,
+         key_made_after_its_release,
+         {"release_given_up_while_open"}},
         {"fault_36_sim_fence_told_to_too_few",
          "a fence that is written back is heard of by two of five",
          {5, 2},

@@ -66,7 +66,7 @@ void schedule::populate() {
         checker_.watch(i);
         servers_.back()->on_down = [this, i] {
             for (auto& c : clients_) {
-                c->reset(i);
+                c->reset(i, std::nullopt);
             }
         };
     }

@@ -258,7 +258,8 @@ private:
 
     void submit(const lease::action& a) {
         const bool gives_back = a.verb == verb::release || a.verb == verb::remaining;
-        check(gives_back || !(let_go_at_ || kept_until_), "makes or prolongs a key that was let go", seed_);
+        check(gives_back || !(let_go_at_ || kept_until_), "makes or prolongs a key that was let go",
+              seed_);
         if (a.verb == verb::release && !let_go_at_) {
             check(kept_until_ && now_ >= *kept_until_, "releases what was not let go", seed_);
             begin_to_let_go();
@@ -277,7 +278,8 @@ private:
         for (const auto& [i, command] : std::exchange(submitted_, {})) {
             const bool wanted = machine_.wanted(i, command.tag);
             const bool prolongs = command.verb == verb::acquire || command.verb == verb::extend;
-            check(!(wanted && prolongs && (let_go_at_ || kept_until_)), "wants to send what was let go", seed_);
+            check(!(wanted && prolongs && (let_go_at_ || kept_until_)),
+                  "wants to send what was let go", seed_);
             if (!wanted) {
                 answer(i, command, vote::failed(failure::withdrawn));
             } else if (random_.one_in(20)) {
@@ -383,7 +385,7 @@ private:
     time_point timer_ = never;
     duration longest_ttl_{};
     std::optional<time_point> let_go_at_;
-    time_point promised_{};                // the end of the validity, as the holder saw it last
+    time_point promised_{};                 // the end of the validity, as the holder saw it last
     std::optional<time_point> kept_until_;  // once it is lost: its keys, unless the holder lets go
     std::size_t grants_ = 0;
     bool asked_ = false;

@@ -260,13 +260,14 @@ BOOST_AUTO_TEST_CASE(a_failure_that_tells_leaves_nothing_to_give_back) {
 BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_given_back) {
     for (const failure f : {failure::timeout, failure::connection_lost, failure::unclear_error,
                             failure::unexpected_reply}) {
+        const std::string wait = answered(f) ? "1013" : "never";  // may be executed at any time
         lease machine = sent();
         play(machine,
              {
                  {1ms, voted(0, lease_tag(purpose::acquire), vote::failed(f)), "wait never"},
                  {1ms, acquired('D', 1), "wait never"},
                  {1ms, acquired('D', 2), "wait never"},
-                 {1ms, give_back(), "resolved expired; release 0; wait 1013"},
+                 {1ms, give_back(), "resolved expired; release 0; wait " + wait},
              });
     }
 }
@@ -278,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_though_it_had_been_denied_there)
                       {60ms, released('N', 0), "wait 100"},
                       {61ms, acquired('G', 0), "release 0; wait 100"},
                       {62ms, released('G', 0), "wait never"},
-                      {63ms, released('G', 1), "resolved released; wait 1062"},
+                      {63ms, released('G', 1), "resolved released; wait never"},
                       {64ms, released('G', 2), "ended"},
                   });
 }
@@ -300,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_that_was_overtaken_by_its_release_is_given_bac
                           {61ms, acquired('G', 0), "wait never"},
                           {62ms, released(nothing_there, 0), "release 0; wait 100"},
                           {63ms, released('N', 1), "wait 100"},
-                          {63ms, released('N', 2), "resolved expired; wait 1062"},
+                          {63ms, released('N', 2), "resolved expired; wait 1074"},
                           {64ms, released(nothing_there, 0), "ended"},  // then it is so
                       });
     }
@@ -344,13 +345,13 @@ BOOST_AUTO_TEST_CASE(a_release_is_withdrawn_where_the_acquire_was_not_sent) {
                   });
     BOOST_TEST(!wanted(machine, 0, purpose::release));
     BOOST_TEST(wanted(machine, 1, purpose::release));
-    play(machine,
-         {
-             {0ms, voted(0, lease_tag(purpose::release), withdrawn), "wait 50"},
-             {0ms, voted(1, lease_tag(purpose::acquire), withdrawn), "wait never"},
-             {0ms, voted(1, lease_tag(purpose::release), withdrawn), "resolved expired; wait 1012"},
-             {5ms, released('G', 2), "ended"},
-         });
+    play(machine, {
+                      {0ms, voted(0, lease_tag(purpose::release), withdrawn), "wait 50"},
+                      {0ms, voted(1, lease_tag(purpose::acquire), withdrawn), "wait never"},
+                      {0ms, voted(1, lease_tag(purpose::release), withdrawn),
+                       "resolved expired; wait never"},
+                      {5ms, released('G', 2), "ended"},
+                  });
 }
 
 BOOST_AUTO_TEST_CASE(extend_and_heal_are_wanted_only_while_it_is_held) {
@@ -398,6 +399,63 @@ BOOST_AUTO_TEST_CASE(releases_where_it_could_not_when_the_instance_takes_command
                       {400ms, accepting(0), "release 0; wait 1032"},
                       {401ms, released('G', 0), "ended"},
                       {402ms, accepting(0), "wait never"},
+                  });
+}
+
+// An instance that was sent an acquire and has not answered may execute it at any time.
+
+const vote lost_connection = vote::failed(failure::connection_lost);
+const vote is_down = vote::failed(failure::down);
+
+BOOST_AUTO_TEST_CASE(a_release_stays_due_until_a_new_connection_has_answered) {
+    lease machine = held();
+    play(machine, {
+                      {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
+                      {20ms, release(), "release; wait 70"},
+                      {21ms, voted(2, lease_tag(purpose::release), is_down), "wait 70"},
+                      {22ms, released('G', 0), "wait never"},
+                      {23ms, released('G', 1), "resolved released; wait never"},
+                      {5000ms, timer(), "wait never"},
+                      {9000ms, accepting(2), "release 2; wait 10012"},
+                      {9001ms, released('G', 2), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(or_for_a_ttl_after_its_first_answer) {
+    lease machine = held();
+    play(machine, {
+                      {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
+                      {20ms, release(), "release; wait 70"},
+                      {21ms, voted(2, lease_tag(purpose::release), is_down), "wait 70"},
+                      {22ms, released('G', 0), "wait never"},
+                      {23ms, released('G', 1), "resolved released; wait never"},
+                      {9000ms, accepting(2), "release 2; wait 10012"},
+                      {10012ms, timer(), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(an_error_on_a_new_connection_is_an_answer) {
+    lease machine = held();
+    play(machine, {
+                      {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
+                      {20ms, release(), "release; wait 70"},
+                      {22ms, released('G', 0), "wait never"},
+                      {23ms, released('G', 1), "resolved released; wait never"},
+                  });
+    const auto action = machine.on_vote(2, lease_tag(purpose::release),
+                                        vote::failed(failure::server_error), at(500ms));
+    BOOST_TEST((action.time < at(1512ms)));  // when it is tried again
+    play(machine, {{1512ms, timer(), "ended"}});
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_that_is_answered_late_leaves_nothing_open) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, release(), "release; wait 70"},
+                      {22ms, released('G', 0), "wait never"},
+                      {23ms, released('G', 1), "resolved released; wait never"},
+                      {30ms, acquired('D', 2), "wait 1042"},  // it may have been executed just now
+                      {1042ms, timer(), "ended"},
                   });
 }
 
@@ -470,6 +528,7 @@ BOOST_AUTO_TEST_CASE(no_vote_on_an_extend_counts_after_the_release) {
 BOOST_AUTO_TEST_CASE(goes_on_releasing_for_the_longest_ttl_that_was_sent) {
     lease machine = held();
     play(machine, {
+                      {15ms, acquired('G', 2), "wait never"},
                       {20ms, extend(5s), "extend #1; wait 70"},
                       {30ms, release(), "release; wait 80"},
                       {80ms, timer(), "resolved no_quorum; wait 5082"},
@@ -502,7 +561,7 @@ BOOST_AUTO_TEST_CASE(says_that_it_is_lost_and_then_gives_back) {
                       {311ms, extended('D', 1), "lost keys_gone; wait 988"},
                       {320ms, release(), "release; wait 370"},
                       {321ms, released('G', 0), "wait never"},
-                      {322ms, released('G', 1), "resolved expired; wait 1332"},
+                      {322ms, released('G', 1), "resolved expired; wait never"},
                   });
 }
 
@@ -548,7 +607,7 @@ BOOST_AUTO_TEST_CASE(one_whose_keys_were_gone_says_so_however_late_it_is_release
                       {311ms, extended('N', 1), "lost keys_gone; wait 988"},
                       {988ms, timer(), "release; wait 1038"},
                       {989ms, released('N', 0), "wait 1038"},
-                      {989ms, released('N', 1), "resolved lost; wait 2000"},
+                      {989ms, released('N', 1), "resolved lost; wait never"},
                   });
 }
 
@@ -585,7 +644,8 @@ BOOST_AUTO_TEST_CASE(is_settled_once_a_quorum_and_all_that_can_be_reached_have_a
     BOOST_TEST(!machine.settled(at(500ms)));
     play(machine, {
                       {500ms, release(), "release; wait 550"},
-                      {501ms, voted(0, lease_tag(purpose::release), vote::failed(failure::down)), "wait 550"},
+                      {501ms, voted(0, lease_tag(purpose::release), vote::failed(failure::down)),
+                       "wait 550"},
                       {502ms, released('G', 1), "wait never"},
                   });
     BOOST_TEST(!machine.settled(at(502ms)));
@@ -599,7 +659,7 @@ BOOST_AUTO_TEST_CASE(is_settled_without_one_that_is_silent_for_longer_than_its_t
     play(machine, {
                       {20ms, release(), "release; wait 70"},
                       {21ms, released('G', 0), "wait never"},
-                      {22ms, released('G', 1), "resolved released; wait 1032"},
+                      {22ms, released('G', 1), "resolved released; wait never"},
                   });
     BOOST_TEST(!machine.settled(at(69ms)));
     BOOST_TEST(machine.settled(at(70ms)));
@@ -608,6 +668,7 @@ BOOST_AUTO_TEST_CASE(is_settled_without_one_that_is_silent_for_longer_than_its_t
 BOOST_AUTO_TEST_CASE(is_not_settled_while_no_quorum_has_answered) {
     lease machine = held();
     play(machine, {
+                      {15ms, acquired('G', 2), "wait never"},
                       {20ms, release(), "release; wait 70"},
                       {21ms, released('G', 0), "wait never"},
                       {70ms, timer(), "resolved no_quorum; wait 1032"},
@@ -629,7 +690,7 @@ BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
     play(resolved, {
                        {20ms, release(), "release; wait 70"},
                        {25ms, released('G', 0), "wait never"},
-                       {26ms, released('G', 1), "resolved released; wait 1032"},
+                       {26ms, released('G', 1), "resolved released; wait never"},
                    });
     resolved.disconnect();
     BOOST_TEST((resolved.outcome() == release_outcome::released));
@@ -739,8 +800,7 @@ const lease_settings fenced_settings = three_fenced();
 
 event hold_with(std::uint64_t fence) {  // what was sent at 0
     return [fence](lease& l, time_point now) {
-        return l.hold(core::valid_until(at(0ms), settings.ttl, settings.drift), now,
-                      fence);
+        return l.hold(core::valid_until(at(0ms), settings.ttl, settings.drift), now, fence);
     };
 }
 
@@ -853,7 +913,7 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) 
                       {21ms, not_counted('D', 0), "wait 70"},
                       {22ms, not_counted('N', 1), "release; wait 72"},
                       {23ms, released('D', 0), "wait 72"},
-                      {23ms, released('N', 1), "resolved lost; wait 1034"},
+                      {23ms, released('N', 1), "resolved lost; wait never"},
                   });
 }
 

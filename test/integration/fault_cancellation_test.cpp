@@ -403,8 +403,10 @@ BOOST_AUTO_TEST_CASE(fault_10_destroyed_in_every_order_during_release) {
 
 BOOST_AUTO_TEST_CASE(fault_10_destroyed_in_every_order_during_close) {
     destroy_in_flight_in_every_order(instances,
-                                     {quiet_config(), network, true,
-                                      [](parts& p, mark m) { p.locks->close([m](auto&&...) {}); }});
+                                     {quiet_config(), network, true, [](parts& p, mark m) {
+                                          p.locks->close([m](auto&&...) {});
+                                          *p.held = lease();  // which close waits for
+                                      }});
 }
 
 BOOST_AUTO_TEST_CASE(fault_10_destroyed_in_every_order_during_with_lock) {

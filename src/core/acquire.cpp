@@ -115,7 +115,7 @@ acquire::action acquire::begin_attempt(time_point now) {
 acquire::action acquire::consider(time_point now) {
     if (votes_.won()) {
         const time_point until = valid_until(sent_, settings_.ttl, settings_.drift);
-        if (now >= useful_until()) {
+        if (now >= until - loss_notice(settings_.ttl)) {  // it would be lost at once
             return end_attempt(acquire_outcome::too_slow, now);
         }
         if (state_ != state::raising && !fences_.agreed()) {

@@ -41,8 +41,8 @@ colock_mutant(
     NAME too_slow_is_believed
     WHAT "a quorum that granted after the validity was over counts"
     FILE src/core/acquire.cpp
-    FIND [[if (now >= useful_until()) {]]
-    WITH [[if (now >= useful_until() && !@MUTANT@) {]]
+    FIND [[if (now >= until - loss_notice(settings_.ttl)) {]]
+    WITH [[if (now >= until - loss_notice(settings_.ttl) && !@MUTANT@) {]]
 )
 
 # --- The servers ------------------------------------------------------------------------------------------------------

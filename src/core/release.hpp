@@ -122,6 +122,7 @@ public:
         if (!settles_nothing || instances_[index] != progress::sent) {
             return false;
         }
+        open_.remove(index);
         set(index, progress::deleted);
         return true;
     }

@@ -459,6 +459,18 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_is_answered_late_leaves_nothing_open) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(one_that_has_answered_its_release_is_open_no_more) {
+    lease machine = held();
+    play(machine, {
+                      {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
+                      {20ms, release(), "release; wait 70"},
+                      {21ms, released('G', 2), "wait never"},
+                      {22ms, voted(0, lease_tag(purpose::release), is_down), "wait 70"},
+                      {23ms, released('G', 1), "resolved released; wait 1032"},
+                      {1032ms, timer(), "ended"},
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(no_release_goes_to_one_that_denied) {
     lease machine = held();
     play(machine, {

@@ -49,9 +49,9 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept;
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Takes the lock, waiting for as long as somebody else has it. Who has it already, and acquires it once
-    /// more without letting go, waits for ever. So does who waits for a key without ttl that nobody deletes: one
-    /// that was left by `SETNX` without `EXPIRE`, or that is no lock at all; the details of an error or a
+    /// Takes the lock, waiting for as long as somebody else has it. A task that holds the lock and acquires it
+    /// once more, without letting go, waits for ever. So does a waiter for a key without ttl that nobody deletes:
+    /// one that was left by `SETNX` without `EXPIRE`, or that is no lock at all; the details of an error or a
     /// cancellation, and `counters::keys_without_ttl`, tell of it.
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.

@@ -340,8 +340,8 @@ bool lease_state::may_pass_on(core::time_point now) const {
            machine_.may_hand_over(now);
 }
 
-/// The machine has another holder: the first in the local queue. False if nobody who waits there wants
-/// the lease any more.
+/// The machine has another holder: the first in the local queue. False if no waiter there wants the lease
+/// any more.
 bool lease_state::hand_over_to_next() {
     publish();
     holder_.store(machine_.holder(), std::memory_order_release);

@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_it_is_unhealthy_and_likes_fail) {
     BOOST_TEST(like[http::field::retry_after] == "1");
     BOOST_TEST(error_in(like)["code"] == "locks_unavailable");
 
-    // Only the like counts: who asks for the health has been answered.
+    // Only the like counts: a request for the health was answered.
     const response told = connection.exchange(request_text("GET", "/v1/status"));
     const auto counted = nlohmann::json::parse(told.body())["service"];
     BOOST_TEST(counted["requests"] == 1);

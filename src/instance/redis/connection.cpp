@@ -329,7 +329,7 @@ std::string connection::blocked_note() const {
            std::to_string(std::chrono::duration_cast<milliseconds>(blocked_for_).count()) + " ms";
 }
 
-/// Nothing is to be trusted any more that comes from it. Whoever calls this ends the connection, too.
+/// Nothing that comes from the server is trusted any more. The caller ends the connection, too.
 void connection::give_up(const std::string& reason) {
     if (end_reason_.empty()) {
         end_reason_ = reason;

@@ -485,7 +485,7 @@ private:
     quarantine_reason changed_;               // since it was another one before
     std::uint64_t keeper_id_ = 0;
 
-    bool was_down_for_some_ = false;  // who wait to be told that it is not any more
+    bool was_down_for_some_ = false;  // votes failed so; their senders are to be told when it is up
     bool shortest_refused_ = false;   // since it was last ready
     resend_queue to_resend_;
     resend_queue::number next_answer_ = 0;   // the number of the command that is answered next

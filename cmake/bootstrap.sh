@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Prepares a Debian machine to build and test colock: installs the missing packages and, where the system has
-# no Boost >= 1.90, unpacks one into build/boost/<version>/ (unpacked, never installed). Valkey likewise, for the tests.
+# Prepares a Debian machine to build and test colock: installs the missing packages and, where the system has and offers
+# no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ (unpacked, never installed). Valkey likewise, for the tests.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 readonly root
 readonly boost_tree=$root/build/boost
-readonly oldest_minor=90        # Boost 1.90 is the oldest supported
+readonly oldest_minor=88        # Boost 1.88 is the oldest supported
 readonly preferred_boost=1.92   # what we build and test with first
 readonly valkey_tree=$root/build/valkey
 # Valkey of Debian's testing suite, and what it needs from there, its C library included.
@@ -24,8 +24,8 @@ usage() {
 Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--valkey] [--help]
 
 Prepares a Debian machine (root, or sudo) to build and test colock: installs the packages that are missing,
-and where the system has no Boost >= 1.90 takes the headers from Debian's testing suite and unpacks them into
-build/boost/<version>/. When nothing is missing it is quick and does not use the network. A redis-server package
+and where the system neither has nor offers a Boost >= 1.88 takes the headers from Debian 13 or Debian's testing suite
+and unpacks them into build/boost/<version>/. When nothing is missing it is quick and does not use the network. A redis-server package
 installed by it leaves no service running or enabled.
 
   --check         only say what is missing (exit code 1 if something is)
@@ -36,7 +36,7 @@ installed by it leaves no service running or enabled.
   --help          this text
 
 Environment:
-  COLOCK_BOOST_VERSION=1.NN   use this Boost (1.90 is the oldest supported) instead of the system's or 1.92
+  COLOCK_BOOST_VERSION=1.NN   use this Boost (1.88 is the oldest supported) instead of the system's or 1.92
 
 Exit codes: 0 ready; 1 something is missing or failed; 2 wrong use; 3 that Boost version is no longer offered.
 TEXT
@@ -174,7 +174,8 @@ readonly private=$root/build/apt
 private_is_ready=false
 private_apt() { apt-get -c "$private/apt.conf" "$@"; }
 
-# An apt of our own that knows Debian's testing suite and nothing else, and writes nowhere but under build/apt.
+# An apt of our own that knows Debian's testing suite, and Debian 13 for the oldest Boost, and nothing else. It writes
+# nowhere but under build/apt.
 prepare_private_apt() {
     local archive address keyring signed=
     if $private_is_ready; then return 0; fi
@@ -184,7 +185,8 @@ prepare_private_apt() {
     if [[ -r $keyring ]]; then signed="[signed-by=$keyring] "; fi
     rm -rf "$private"
     mkdir -p "$private/lists/partial" "$private/cache/archives/partial"
-    printf 'deb %s%s testing main\n' "$signed" "$address" >"$private/sources.list"
+    printf 'deb %s%s testing main\ndeb %s%s trixie main\n' "$signed" "$address" "$signed" "$address" \
+        >"$private/sources.list"
     cat >"$private/apt.conf" <<TEXT
 Dir::Etc::sourcelist "$private/sources.list";
 Dir::Etc::sourceparts "-";
@@ -203,13 +205,14 @@ Acquire::Languages "none";
 #clear APT::Update::Post-Invoke-Success;
 TEXT
     private_is_ready=true
-    private_apt update -qq || die "could not read the package lists of Debian's testing suite"
+    private_apt update -qq || die "could not read the package lists of Debian 13 and Debian's testing suite"
 }
 
-# The versions testing offers with both packages, oldest first.
+# offered_boosts [OPTION...]: the versions that an apt offers with both packages, oldest first. The options are for
+# apt-cache; without any it is the system's apt.
 offered_boosts() {
     local names name version
-    names=$(apt-cache -c "$private/apt.conf" pkgnames libboost | sort -V)
+    names=$(apt-cache "$@" pkgnames libboost | sort -V)
     while read -r name; do
         [[ $name =~ ^libboost1\.([0-9]+)-dev$ ]] || continue
         version=1.${BASH_REMATCH[1]}
@@ -217,6 +220,17 @@ offered_boosts() {
             printf '%s\n' "$version"
         fi
     done <<<"$names"
+}
+
+# Installs the newest Boost that the system itself offers, as Debian 13 does. Fails where there is none, or where another
+# version would have to go for it.
+install_system_boost() {
+    local version
+    version=$(offered_boosts | tail -n 1)
+    [[ -n $version ]] || return 1
+    say "installing Boost $version"
+    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -y -q --no-install-recommends \
+        --no-remove -o DPkg::Lock::Timeout=600 "libboost$version-dev" "libboost-url$version-dev"
 }
 
 # Downloads and unpacks one version; the finished tree appears under its name in one step, or not at all.
@@ -239,17 +253,17 @@ unpack_boost() {
 fetch_boost() {
     local wanted=${COLOCK_BOOST_VERSION:-} version=$preferred_boost offered
     if [[ ! -e $boost_tree/${wanted:-$preferred_boost}/.complete ]]; then
-        say "no Boost ${wanted:->= 1.$oldest_minor} here; asking Debian's testing suite for it"
+        say "no Boost ${wanted:->= 1.$oldest_minor} here; asking Debian 13 and the testing suite for it"
         prepare_private_apt
-        offered=$(offered_boosts)
+        offered=$(offered_boosts -c "$private/apt.conf")
         version=${wanted:-$preferred_boost}
         if ! grep -qx "$version" <<<"$offered"; then
             if [[ -n $wanted ]]; then
-                printf 'bootstrap: Debian testing no longer offers Boost %s; it has: %s\n' "$wanted" "${offered//$'\n'/ }" >&2
+                printf 'bootstrap: Debian no longer offers Boost %s; it has: %s\n' "$wanted" "${offered//$'\n'/ }" >&2
                 exit 3
             fi
             version=$(tail -n 1 <<<"$offered")
-            [[ -n $version ]] || die "Debian testing offers no Boost >= 1.$oldest_minor"
+            [[ -n $version ]] || die "Debian offers no Boost >= 1.$oldest_minor"
         fi
         work=$(mktemp -d "$boost_tree/.unpack.XXXXXX")
         if [[ ! -e $boost_tree/$version/.complete ]]; then unpack_boost "$version"; fi
@@ -315,7 +329,7 @@ colock needs a C++20 compiler with coroutines (g++ >= 12), CMake >= 3.25, Ninja,
 OpenSSL and nlohmann_json; its examples, tests and benchmarks also CLI11, Google Benchmark, gcovr, curl and redis-server. ccache is used where it is installed.
   vcpkg:            vcpkg install boost-asio boost-beast boost-redis boost-url boost-test openssl nlohmann-json cli11 benchmark
                     and configure with the toolchain file of vcpkg
-  Conan:            boost/[>=1.90] openssl nlohmann_json cli11 benchmark, with the generators CMakeDeps and CMakeToolchain
+  Conan:            boost/[>=1.88] openssl nlohmann_json cli11 benchmark, with the generators CMakeDeps and CMakeToolchain
   the distribution: its packages of the same names; where its Boost is older, a Boost of your own:
                     export Boost_ROOT=<its folder>
 TEXT
@@ -359,7 +373,9 @@ prepare() {
     fi
     mapfile -t missing < <(missing_packages)   # again: the other run may have done it
     if ((${#missing[@]} > 0)); then install_packages "${missing[@]}"; fi
-    if [[ $(chosen_boost) == missing ]]; then fetch_boost; fi
+    if [[ $(chosen_boost) == missing ]]; then
+        if [[ -n ${COLOCK_BOOST_VERSION:-} ]] || ! install_system_boost; then fetch_boost; fi
+    fi
     if ! has_valkey; then fetch_valkey; fi
     if $private_is_ready; then rm -rf "$private"; fi
     private_is_ready=false

@@ -1,20 +1,20 @@
-# Finds Boost >= 1.90: one given to CMake (Boost_ROOT, CMAKE_PREFIX_PATH, a package manager's toolchain), else the
+# Finds Boost >= 1.88: one given to CMake (Boost_ROOT, CMAKE_PREFIX_PATH, a package manager's toolchain), else the
 # system's, else one that cmake/bootstrap.sh unpacked into build/boost/<version>/ in colock's own folder. Inside another
 # project, a Boost which that project has found goes before all of these.
 #
 # COLOCK_BOOST_VERSION (cache variable, or environment variable) insists on one of the unpacked versions.
 # Sets COLOCK_BOOST_PREFIX: what to add to CMAKE_PREFIX_PATH to find the same Boost again (empty for the others).
 
-set(COLOCK_BOOST_VERSION "" CACHE STRING "Use this unpacked Boost, for example 1.90, instead of any other")
+set(COLOCK_BOOST_VERSION "" CACHE STRING "Use this unpacked Boost, for example 1.88, instead of any other")
 set(COLOCK_BOOST_PREFIX "")
 
 # Where Boost.URL exists as a static library only, Boost's package files want to be told so. (A macro, because
 # find_package's results must reach the caller. Boost_FOUND says nothing about components that are not REQUIRED.)
 macro(colock_find_any_boost)
-    find_package(Boost 1.90 CONFIG QUIET COMPONENTS headers url)
+    find_package(Boost 1.88 CONFIG QUIET COMPONENTS headers url)
     if(Boost_FOUND AND NOT TARGET Boost::url AND NOT DEFINED Boost_USE_STATIC_LIBS)
         set(Boost_USE_STATIC_LIBS ON)
-        find_package(Boost 1.90 CONFIG QUIET COMPONENTS headers url)
+        find_package(Boost 1.88 CONFIG QUIET COMPONENTS headers url)
         unset(Boost_USE_STATIC_LIBS)
     endif()
     if(NOT TARGET Boost::url)
@@ -54,7 +54,7 @@ if(NOT colock_boost_wanted)
         return()
     endif()
     if(colock_boost_is_given)
-        message(FATAL_ERROR "colock needs Boost 1.90 or newer, with Boost.URL; this project has found ${Boost_VERSION} in ${Boost_DIR}")
+        message(FATAL_ERROR "colock needs Boost 1.88 or newer, with Boost.URL; this project has found ${Boost_VERSION} in ${Boost_DIR}")
     endif()
     if(EXISTS "${colock_boost_tree}/default")
         file(STRINGS "${colock_boost_tree}/default" colock_boost_wanted LIMIT_COUNT 1)
@@ -64,7 +64,7 @@ endif()
 
 if(NOT colock_boost_wanted OR NOT EXISTS "${colock_boost_tree}/${colock_boost_wanted}/.complete")
     string(CONCAT colock_boost_message
-        "Boost ${colock_boost_wanted} was not found (colock needs 1.90 or newer, with Boost.URL).\n"
+        "Boost ${colock_boost_wanted} was not found (colock needs 1.88 or newer, with Boost.URL).\n"
         "On Debian run ${PROJECT_SOURCE_DIR}/cmake/bootstrap.sh (with COLOCK_BOOST_VERSION=${colock_boost_wanted} if you "
         "chose a version); "
         "elsewhere set Boost_ROOT, or use the toolchain file of vcpkg or Conan."

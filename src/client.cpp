@@ -59,8 +59,8 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
             result.push_back(instance::redis::make_redis_instance(
                 i, std::get<instance::redis::address>(std::move(parsed)), settings, entropy(),
                 executor, observer));
-        } catch (const boost::system::system_error& failure) {
-            throw config_error(field, failure.what(), "TLS files that can be used");
+        } catch (const instance::redis::address_error& failure) {
+            throw config_error(field, failure.what(), failure.allowed());
         }
     }
     return result;

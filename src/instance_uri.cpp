@@ -23,6 +23,17 @@ constexpr std::string_view expected =
     "redis://[user[:password]@]host[:port][/database], rediss://..., "
     "unix:///path[?db=&user=&password=] or memory://name";
 
+/// Behind what is wrong with a URI, which may be the rest of a password.
+constexpr std::string_view escape_hint =
+    " (is there a password in it? Special characters are written %40 for @, %3A for :, %2F for /, "
+    "%3F for ?, %23 for #, %25 for %)";
+
+/// As users know it.
+constexpr std::string_view redis_parameters = "password_file or password_env";
+constexpr std::string_view rediss_parameters =
+    "ca_file, cert_file, key_file, password_file, password_env, verify=peer or verify=none";
+constexpr std::string_view unix_parameters = "db, user, password, password_file or password_env";
+
 /// What a socket's address has room for, without the zero at its end.
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 
@@ -43,7 +54,7 @@ public:
     instance_address parse() {
         const std::string scheme = lower_case(url_.scheme());
         if (url_.has_fragment()) {
-            fail("its fragment", "no fragment");
+            fail("its fragment" + hint(), "no fragment");
         }
         if (scheme == "memory") {
             return parse_memory();
@@ -51,10 +62,13 @@ public:
         if (scheme == "unix") {
             return parse_unix();
         }
-        if (scheme == "redis" || scheme == "rediss") {
-            return parse_redis(scheme == "rediss");
+        if (scheme == "redis" || scheme == "valkey") {
+            return parse_redis(scheme, false);
         }
-        fail("the scheme '" + scheme + "'", "redis, rediss, unix or memory");
+        if (scheme == "rediss" || scheme == "valkeys") {
+            return parse_redis(scheme, true);
+        }
+        fail("the scheme '" + scheme + "'", "redis, rediss, valkey, valkeys, unix or memory");
     }
 
 private:
@@ -63,11 +77,18 @@ private:
     }
 
     /// `what` with the text that is wrong, for an error; without it if it may be the rest of a
-    /// password with a '/', '?' or '&' that should have been percent-encoded.
+    /// password with a character that should have been percent-encoded.
     [[nodiscard]] std::string show(std::string_view what, std::string_view text) const {
-        const bool cut_password = url_.encoded_resource().find('@') != std::string_view::npos;
-        return cut_password ? std::string(what) + " (is a password not percent-encoded?)"
-                            : std::string(what) + " '" + std::string(text) + "'";
+        const std::string how_to_escape = hint();
+        return how_to_escape.empty() ? std::string(what) + " '" + std::string(text) + "'"
+                                     : std::string(what) + how_to_escape;
+    }
+
+    /// How to escape a password, if what is wrong may be the rest of one.
+    [[nodiscard]] std::string hint() const {
+        const bool cut_password = url_.encoded_resource().find('@') != std::string_view::npos ||
+                                  url_.encoded_fragment().find('@') != std::string_view::npos;
+        return std::string(cut_password ? escape_hint : std::string_view());
     }
 
     /// A plus is one, and no space as in what a form sends.
@@ -107,15 +128,16 @@ private:
                 result.user = parameter.value;
             } else if (parameter.key == "password") {
                 result.password = parameter.value;
-            } else {
-                fail(show("the parameter", parameter.key), "db, user or password");
+            } else if (!parse_password_parameter(parameter, result)) {
+                fail(show("the parameter", parameter.key), unix_parameters);
             }
         }
+        check_password(result);
         result.display = "unix://" + result.unix_path + database_suffix(result, "?db=");
         return result;
     }
 
-    address parse_redis(bool tls) const {
+    address parse_redis(const std::string& scheme, bool tls) const {
         address result;
         result.tls = tls;
         const bool is_ipv6 = url_.host_type() == urls::host_type::ipv6;
@@ -135,10 +157,10 @@ private:
         if (path.size() > 1) {
             result.database = parse_database(std::string_view(path).substr(1));
         }
-        parse_tls_parameters(result);
-        result.display = std::string(tls ? "rediss://" : "redis://") +
-                         (is_ipv6 ? "[" + result.host + "]" : url_.host()) + ":" + result.port +
-                         database_suffix(result, "/");
+        parse_redis_parameters(result);
+        check_password(result);
+        result.display = scheme + "://" + (is_ipv6 ? "[" + result.host + "]" : url_.host()) + ":" +
+                         result.port + database_suffix(result, "/");
         return result;
     }
 
@@ -152,11 +174,14 @@ private:
         result.port = std::to_string(url_.port_number());
     }
 
-    void parse_tls_parameters(address& result) const {
+    void parse_redis_parameters(address& result) const {
         for (const auto& parameter : parameters()) {
+            if (parse_password_parameter(parameter, result)) {
+                continue;
+            }
             if (!result.tls) {
                 fail(show("the parameter", parameter.key),
-                     "no parameters (TLS files go with rediss://)");
+                     std::string(redis_parameters) + " (TLS files go with rediss://)");
             } else if (parameter.key == "ca_file") {
                 result.tls_ca_file = parameter.value;
             } else if (parameter.key == "cert_file") {
@@ -167,9 +192,30 @@ private:
                        (parameter.value == "peer" || parameter.value == "none")) {
                 result.tls_verify = parameter.value == "peer";
             } else {
-                fail(show("the parameter", parameter.key),
-                     "ca_file, cert_file, key_file, verify=peer or verify=none");
+                fail(show("the parameter", parameter.key), rediss_parameters);
             }
+        }
+    }
+
+    /// Whether it is one.
+    bool parse_password_parameter(const urls::param& parameter, address& result) const {
+        if (parameter.key != "password_file" && parameter.key != "password_env") {
+            return false;
+        }
+        if (parameter.value.empty()) {
+            fail("an empty " + parameter.key, "the name of a file, or of an environment variable");
+        }
+        (parameter.key == "password_file" ? result.password_file : result.password_env) =
+            parameter.value;
+        return true;
+    }
+
+    void check_password(const address& a) const {
+        const int given = (a.password.empty() ? 0 : 1) + (a.password_file.empty() ? 0 : 1) +
+                          (a.password_env.empty() ? 0 : 1);
+        if (given > 1) {
+            fail("more than one password",
+                 "one of a password in the URI, password_file and password_env");
         }
     }
 
@@ -197,8 +243,13 @@ instance_address parse_instance_uri(const std::string& field, std::string_view u
     const auto parsed = urls::parse_uri(uri);
     if (!parsed) {
         // It may hold a password: do not repeat it.
-        throw config_error(field, uri.empty() ? "an empty string" : "a malformed URI",
-                           std::string(expected));
+        const bool may_hold_password = uri.find('@') != std::string_view::npos;
+        throw config_error(
+            field,
+            uri.empty() ? "an empty string"
+                        : "a malformed URI" +
+                              std::string(may_hold_password ? escape_hint : std::string_view()),
+            std::string(expected));
     }
     return uri_parser(field, *parsed).parse();
 }

@@ -1,4 +1,4 @@
-# The house has four floors, and an include only ever points down.
+# The rooms of the house, and an include only ever points down.
 #
 #   cmake -DROOT=<repository> -P floors.cmake                  checks the sources
 #   cmake -DSELF_TEST_IN=<empty folder> -P floors.cmake        checks that wrong includes are caught
@@ -7,16 +7,17 @@ cmake_minimum_required(VERSION 3.25)
 
 # What each floor may include, as a regular expression over the text between and with the delimiters.
 set(standard "<[a-z_0-9]+>")
-set(foreign "<(boost|openssl|sys|netinet|arpa)/[^>]+>|<[a-z_0-9]+[.]h>")
+set(foreign "<(boost/(asio|container_hash|system|intrusive|unordered|version)|openssl|sys|netinet|arpa)[/.][^>]+>|<[a-z_0-9]+[.]h>")
 set(floor_core "^(\"core/.+\"|${standard})$")
-set(floor_instance "^(\"(core|instance)/.+\"|${standard}|${foreign})$")
+set(floor_resp "^(\"resp/.+\"|${standard})$")
+set(floor_instance "^(\"(core|resp|instance)/.+\"|${standard}|${foreign})$")
 set(floor_runtime "^(\"(core|instance|runtime)/.+\"|${standard}|${foreign})$")
 set(floor_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
 # Sets `found` to a line for each include that climbs, under `root`.
 function(find_climbing root)
     set(all "")
-    foreach(floor IN ITEMS core instance runtime public)
+    foreach(floor IN ITEMS core resp instance runtime public)
         set(folder "${root}/src/${floor}")
         if(floor STREQUAL "public")
             set(folder "${root}/include")
@@ -53,7 +54,12 @@ if(SELF_TEST_IN)
     expect(src/core/acquire.hpp "\"instance/instance.hpp\"" wrong)
     expect(src/core/acquire.hpp "\"../runtime/engine.hpp\"" wrong)
     expect(src/core/acquire.hpp "<colock/error.hpp>" wrong)
-    expect(src/instance/redis/connection.cpp "<boost/redis/connection.hpp>" right)
+    expect(src/resp/reader.cpp "\"resp/value.hpp\"" right)
+    expect(src/resp/reader.cpp "\"core/vote.hpp\"" wrong)
+    expect(src/resp/reader.cpp "<boost/asio/buffer.hpp>" wrong)
+    expect(src/instance/redis/connection.cpp "\"resp/reader.hpp\"" right)
+    expect(src/instance/redis/connection.cpp "<boost/asio/buffer.hpp>" right)
+    expect(src/instance/redis/connection.cpp "<boost/redis/connection.hpp>" wrong)
     expect(src/instance/redis/connection.cpp "\"instance/redis/batcher.hpp\"" right)
     expect(src/instance/redis/connection.cpp "\"runtime/engine.hpp\"" wrong)
     expect(src/instance/redis/connection.cpp "<colock/config.hpp>" wrong)

@@ -75,8 +75,7 @@ for file in sys.argv[1:]:
 tidy_library() {
     local sources=()
     colock_build release colock   # for compile_commands.json and the generated headers
-    # boost_redis.cpp is somebody else's code.
-    mapfile -t sources < <(find src -name '*.cpp' ! -name boost_redis.cpp -print | sort)
+    mapfile -t sources < <(find src -name '*.cpp' -print | sort)
     say "clang-tidy: ${#sources[@]} files"
     mkdir -p "$verdicts"
     find "$verdicts" -type f -mtime +30 -delete

@@ -9,8 +9,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <boost/redis/resp3/node.hpp>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -101,10 +99,8 @@ BENCHMARK_CAPTURE(encode, by_delifeq, instance::redis::native_delete::delifeq)->
 
 /// The reply to an acquire, and to a release.
 void decode(benchmark::State& state) {
-    using boost::redis::resp3::node_view;
-    using boost::redis::resp3::type;
-    const node_view ok{type::simple_string, 1, 0, "OK"};
-    const node_view one{type::number, 1, 0, "1"};
+    const resp::value ok{resp::type::simple_string, "OK", 0};
+    const resp::value one{resp::type::number, "1", 0};
     for (auto _ : state) {
         benchmark::DoNotOptimize(instance::redis::decode(verb::acquire, ok));
         benchmark::DoNotOptimize(instance::redis::decode(verb::release, one));

@@ -92,6 +92,12 @@ address unix_socket(std::string path, std::string user, std::string password, in
 
 const std::string longest_path = "/" + std::string(106, 's');
 
+address with_password_in(address a, std::string file, std::string variable) {
+    a.password_file = std::move(file);
+    a.password_env = std::move(variable);
+    return a;
+}
+
 const std::vector<good_uri> good_uris{
     {"redis://h", tcp("h", "6379", "", "", 0, "redis://h:6379")},
     {"redis://h/", tcp("h", "6379", "", "", 0, "redis://h:6379")},
@@ -120,6 +126,14 @@ const std::vector<good_uri> good_uris{
     {"unix:///s?password=a+b%20c", unix_socket("/s", "", "a+b c", 0, "unix:///s")},
     {"unix:///s?password=p%26w%3D", unix_socket("/s", "", "p&w=", 0, "unix:///s")},
     {"unix://" + longest_path, unix_socket(longest_path, "", "", 0, "unix://" + longest_path)},
+    {"valkey://ann:hunter2@h/1", tcp("h", "6379", "ann", "hunter2", 1, "valkey://h:6379/1")},
+    {"valkeys://h?verify=none", tls(tcp("h", "6379", "", "", 0, "valkeys://h:6379"), false)},
+    {"redis://ann@h?password_file=/run/secret",
+     with_password_in(tcp("h", "6379", "ann", "", 0, "redis://h:6379"), "/run/secret", "")},
+    {"rediss://h?password_env=REDIS_PASSWORD",
+     with_password_in(tls(tcp("h", "6379", "", "", 0, "rediss://h:6379")), "", "REDIS_PASSWORD")},
+    {"unix:///s?password_env=P",
+     with_password_in(unix_socket("/s", "", "", 0, "unix:///s"), "", "P")},
 };
 
 /// A URI that is refused, and a part of the reason.
@@ -187,11 +201,19 @@ const std::vector<bad_uri> bad_uris{
     {"memory://name:1", "a name and nothing else"},
     {"memory://u:hunter2@name", "a name and nothing else"},
     // A password that should have been percent-encoded ends up in other parts of the URI.
-    {"redis://u:1/hunter2@h", "the database (is a password not percent-encoded?)"},
-    {"redis://u:1?hunter2@h", "the parameter (is a password not percent-encoded?)"},
-    {"rediss://u:1?hunter2&x@h", "the parameter (is a password not percent-encoded?)"},
-    {"redis://u:99999/hunter2@h", "the port (is a password not percent-encoded?)"},
-    {"redis://u:1#hunter2@h", "its fragment"},
+    {"redis://u:1/hunter2@h", "the database (is there a password in it? Special characters"},
+    {"redis://u:1?hunter2@h", "the parameter (is there a password in it?"},
+    {"rediss://u:1?hunter2&x@h", "the parameter (is there a password in it?"},
+    {"redis://u:99999/hunter2@h", "the port (is there a password in it?"},
+    {"redis://u:1#hunter2@h", "its fragment (is there a password in it?"},
+    {"redis://u:hunter2/@h", "malformed URI (is there a password in it?"},
+    {"redis://u:hunter2#@h", "%40 for @, %3A for :, %2F for /, %3F for ?, %23 for #, %25 for %"},
+    {"redis://:hunter2%@h", "malformed URI (is there a password in it?"},
+    {"redis://h?password_file=", "an empty password_file"},
+    {"unix:///s?password_env=", "an empty password_env"},
+    {"redis://:hunter2@h?password_file=f", "more than one password"},
+    {"redis://h?password_env=V&password_file=f", "more than one password"},
+    {"unix:///s?password=hunter2&password_env=V", "more than one password"},
 };
 
 }  // namespace
@@ -206,6 +228,8 @@ BOOST_DATA_TEST_CASE(good, data::make(good_uris), sample) {
     BOOST_TEST(a.unix_path == e.unix_path);
     BOOST_TEST(a.user == e.user);
     BOOST_TEST(a.password == e.password);
+    BOOST_TEST(a.password_file == e.password_file);
+    BOOST_TEST(a.password_env == e.password_env);
     BOOST_TEST(a.database == e.database);
     BOOST_TEST(a.tls == e.tls);
     BOOST_TEST(a.tls_verify == e.tls_verify);

@@ -3,8 +3,6 @@
 #include "instance/redis/decode.hpp"
 #include "support/vote_text.hpp"
 
-#include <boost/redis/resp3/node.hpp>
-#include <boost/redis/resp3/type.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
@@ -15,15 +13,15 @@
 namespace colock::instance::redis::test {
 namespace {
 
-using boost::redis::resp3::node_view;
-using boost::redis::resp3::type;
 using colock::test::to_text;
 using core::verb;
+using resp::type;
+using resp::value;
 
 const std::string unexpected = "failed: unexpected reply";
 
-node_view reply(type kind, std::string_view text) {
-    return {kind, 1, 0, text};
+value reply(type kind, std::string_view text) {
+    return {kind, text, 0};
 }
 
 std::string meaning(verb v, type kind, std::string_view text) {
@@ -62,7 +60,7 @@ BOOST_AUTO_TEST_CASE(what_compares) {
         }
         BOOST_TEST(meaning(v, type::simple_string, "1") == unexpected);
         BOOST_TEST(meaning(v, type::null, "") == unexpected);
-        BOOST_TEST(meaning(v, type::blob_error, "BUSY") == "failed: server error");
+        BOOST_TEST(meaning(v, type::bulk_error, "BUSY") == "failed: server error");
     }
     BOOST_TEST(to_text(decode_native_delete(reply(type::number, "1"))) == "granted");
     BOOST_TEST(to_text(decode_native_delete(reply(type::number, "0"))) == "denied: not ours");
@@ -71,11 +69,11 @@ BOOST_AUTO_TEST_CASE(what_compares) {
 
 BOOST_AUTO_TEST_CASE(many_releases) {
     check_many(type::number, "1", {"granted", "granted", "granted"});
-    check_many(type::blob_string, "10-1",
+    check_many(type::bulk_string, "10-1",
                {"granted", "denied: nobody", "denied: another", "granted"});
-    check_many(type::blob_string, "1?", {"granted", unexpected});
+    check_many(type::bulk_string, "1?", {"granted", unexpected});
     for (const std::string_view text : {"", "1", "111"}) {  // not two answers
-        check_many(type::blob_string, text, {unexpected, unexpected});
+        check_many(type::bulk_string, text, {unexpected, unexpected});
     }
     check_many(type::number, "11", {unexpected, unexpected});
     check_many(type::simple_string, "11", {unexpected, unexpected});
@@ -130,7 +128,7 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_that_nothing_was_executed) {
             for (const verb v : {verb::acquire, verb::acquire_fenced, verb::release}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");
             }
-            BOOST_TEST(meaning(verb::acquire, type::blob_error, text) == "failed: server error");
+            BOOST_TEST(meaning(verb::acquire, type::bulk_error, text) == "failed: server error");
         }
     }
 }
@@ -152,7 +150,7 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
         BOOST_TEST_CONTEXT(text) {
             for (const verb v : {verb::acquire, verb::acquire_fenced}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: unclear error");
-                BOOST_TEST(meaning(v, type::blob_error, text) == "failed: unclear error");
+                BOOST_TEST(meaning(v, type::bulk_error, text) == "failed: unclear error");
             }
             // These make no key.
             for (const verb v : {verb::extend, verb::release, verb::raise_fence, verb::remaining,
@@ -161,7 +159,7 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
             }
         }
     }
-    BOOST_TEST(!is_refused_before_execution(reply(type::blob_string, "OOM")));
+    BOOST_TEST(!is_refused_before_execution(reply(type::bulk_string, "OOM")));
 }
 
 BOOST_AUTO_TEST_CASE(errors_that_will_come_again) {
@@ -178,9 +176,9 @@ BOOST_AUTO_TEST_CASE(errors_that_will_come_again) {
     BOOST_TEST(!for_good("NOPERM No permissions to access a key"));
     BOOST_TEST(!for_good("LOADING Redis is loading the dataset in memory"));
     BOOST_TEST(!for_good("READONLY You can't write against a read only replica."));
-    BOOST_TEST(!is_refused_for_good(reply(type::blob_string, "CROSSSLOT")));
+    BOOST_TEST(!is_refused_for_good(reply(type::bulk_string, "CROSSSLOT")));
     BOOST_TEST(is_unknown_script(reply(type::simple_error, "NOSCRIPT No matching script.")));
-    BOOST_TEST(!is_unknown_script(reply(type::blob_string, "NOSCRIPT")));
+    BOOST_TEST(!is_unknown_script(reply(type::bulk_string, "NOSCRIPT")));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,2 +1,2 @@
-// Boost.Redis itself. (colock brings it along too; the linker takes this one and leaves that one.)
+// The implementation of Boost.Redis, which a program that uses it compiles once.
 #include <boost/redis/src.hpp>

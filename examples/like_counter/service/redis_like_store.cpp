@@ -48,23 +48,19 @@ std::string total_of(const author_name& author) {
                                 std::string(uri));
 }
 
-// The HELLO and the SELECT that open every connection.
-redis::request setup_for(const boost::urls::url_view& url, std::string_view uri) {
-    redis::request setup;
-    if (url.has_userinfo()) {
-        const std::string user = url.user();
-        setup.push("HELLO", "3", "AUTH", user.empty() ? "default" : user, url.password());
-    } else {
-        setup.push("HELLO", "3");
-    }
+/// The number behind the host and a slash; nothing if there is none.
+std::optional<int> database_in(const boost::urls::url_view& url, std::string_view uri) {
     const auto path = url.segments();
-    if (path.size() > 1) {
+    if (path.empty() || path.front().empty()) {
+        return std::nullopt;
+    }
+    const std::string text = path.front();
+    int number = 0;
+    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (path.size() > 1 || problem != std::errc() || stop != text.data() + text.size()) {
         refuse(uri);
     }
-    if (!path.empty() && !path.front().empty()) {
-        setup.push("SELECT", path.front());
-    }
-    return setup;
+    return number;
 }
 
 void push_leave(redis::request& commands, const entity_id& entity, const visit_id& visit) {
@@ -137,8 +133,11 @@ redis::config redis_like_store::parse(std::string_view uri) {
     redis::config config;
     config.addr.host = url->host_address();
     config.addr.port = url->has_port() ? std::string(url->port()) : "6379";
-    config.use_setup = true;
-    config.setup = setup_for(*url, uri);
+    if (url->has_userinfo()) {
+        config.username = url->user().empty() ? "default" : url->user();
+        config.password = url->password();
+    }
+    config.database_index = database_in(*url, uri);
     config.connect_timeout = config.resolve_timeout = std::chrono::seconds(1);
     config.health_check_interval = std::chrono::seconds(1);
     config.reconnect_wait_interval = std::chrono::milliseconds(100);

@@ -2,447 +2,375 @@
 
 #include "instance/clock.hpp"
 #include "instance/redis/decode.hpp"
+#include "instance/redis/stream.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/cancel_after.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/redis/connection.hpp>
-#include <boost/redis/error.hpp>
-#include <boost/redis/logger.hpp>
-#include <boost/version.hpp>
-
-#include <openssl/ssl.h>
-#include <openssl/tls1.h>
 
 #include <algorithm>
 #include <new>
-#include <stdexcept>
 #include <utility>
-
-static_assert(
-    BOOST_VERSION >= 109000,
-    "colock needs Boost 1.90 or newer: before it, cancelling a request that was sent tears "
-    "the connection down, and every other lock's renewal with it");
 
 namespace colock::instance::redis {
 namespace asio = boost::asio;
-namespace resp3 = boost::redis::resp3;
-using boost::redis::any_adapter;
 using boost::system::error_code;
-
-/// An adapter that fails with this ends the connection before anything else is read.
-const error_code stop_reading = asio::error::connection_aborted;
-
-/// Hears what the server tells unasked: of keys that have changed (`invalidate`, and their names, or null
-/// for all keys). Ignores other pushes. Boost.Redis also gives it a reply that no command waits for: then
-/// replies and commands are out of step, and the connection ends.
-class push_adapter {
-public:
-    explicit push_adapter(connection& source) : source_(&source) {}
-
-    void on_init() {}
-    void on_done() {}
-    void on_node(const resp3::node_view& node, error_code& failure) {
-        switch (node.depth) {
-            case 0:
-                if (node.data_type != resp3::type::push) {
-                    source_->give_up("it sent a reply that no command waits for");
-                    failure = stop_reading;
-                }
-                about_keys_ = false;
-                break;
-            case 1:
-                about_keys_ = about_keys_ || node.value == "invalidate";
-                if (about_keys_ && node.data_type == resp3::type::null) {
-                    source_->owner_->on_all_keys_changed();
-                }
-                break;
-            default:
-                if (about_keys_) {
-                    source_->owner_->on_key_changed(node.value);
-                }
-        }
-    }
-
-private:
-    connection* source_;
-    bool about_keys_ = false;
-};
+using resp::value;
 
 namespace {
 
 /// "Done", and no more to tell.
 const core::vote plain_grant = core::vote::granted();
 
-/// For `set_receive_response`.
-struct pushes {
-    connection& from;
-};
+constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
 
-push_adapter boost_redis_adapt(pushes& p) {
-    return push_adapter(p.from);
+/// The beginning of what a server has sent, for people.
+std::string excerpt(std::string_view bytes) {
+    constexpr std::size_t most = 32;
+    std::string result = "\"";
+    for (const char c : bytes.substr(0, most)) {
+        result += ' ' <= c && c <= '~' ? c : '.';
+    }
+    return result + (bytes.size() > most ? "...\"" : "\"");
 }
 
-/// Boost.Redis's part.
+/// The reason for the end after bytes that are not RESP3.
+std::string what_is_not_resp(std::string_view bytes) {
+    constexpr char tls_alert = 21;
+    return bytes.front() == tls_alert
+               ? "it answers with TLS: the URI of a server with TLS begins with rediss://"
+               : "it sent what is not RESP3: " + excerpt(bytes);
+}
+
+std::string in_ms(std::chrono::milliseconds time) {
+    return std::to_string(time.count()) + " ms";
+}
+
+/// The socket's part.
 template <typename Executor>
 class connection_on final : public connection {
 public:
-    connection_on(const Executor& executor, const address& to, const connection_settings& settings,
-                  asio::ssl::context tls)
-        : connection(executor, to, settings),
-          redis_(executor, std::move(tls),
-                 boost::redis::logger(boost::redis::logger::level::disabled)) {
-        pushes all{*this};
-        redis_.set_receive_response(all);
-        if (to.tls) {
-            name_host(to.host);
-        }
-    }
+    connection_on(const Executor& executor, const address& to, const connection_settings& settings)
+        : connection(executor, to, settings), stream_(executor, to) {}
 
 private:
-    void start_run(const boost::redis::config& settings) override {
-        redis_.async_run(settings, [self = this->self()](const error_code& failure) {
-            self->on_run_ended(failure);
-        });
+    asio::awaitable<error_code> connect(endpoint_type endpoint) override {
+        return stream_.connect(std::move(endpoint));
     }
+    [[nodiscard]] bool encrypts() const noexcept override { return stream_.encrypts(); }
+    asio::awaitable<error_code> shake_hands() override { return stream_.shake_hands(to()); }
 
-    void start_receive() override {
-        auto on_push = [self = this->self()](const error_code& failure, auto... /*bytes*/) {
-            self->on_received(failure);
-        };
-#if BOOST_VERSION >= 109100
-        redis_.async_receive2(std::move(on_push));
-#else
-        redis_.async_receive(std::move(on_push));
-#endif
-    }
-
-    void start_execute(std::unique_ptr<sent_batch> commands, any_adapter replies) override {
-        const boost::redis::request& request = *commands->request;
-        redis_.async_exec(request, std::move(replies),
-                          [self = this->self(), commands = std::move(commands)](
-                              const error_code& failure, std::size_t /*bytes*/) mutable {
-                              self->on_executed(std::move(commands), failure);
-                          });
-    }
-
-    asio::awaitable<error_code> ask(const boost::redis::request& questions, any_adapter replies,
-                                    std::chrono::milliseconds timeout) override {
-        const auto [failure, bytes] = co_await redis_.async_exec(
-            questions, std::move(replies),
-            asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
-        co_return failure;
-    }
-
-    void cancel(boost::redis::operation what) override {
-        redis_.cancel(what);
-    }
-
-    [[nodiscard]] bool is_connected() override {
-        error_code none;
-        socket().remote_endpoint(none);
-        return !none;
-    }
-
-    /// Boost.Redis leaves Nagle's algorithm on, which costs a command that follows another up to 40 ms.
-    void disable_nagle() override {
-        error_code ignored;  // without it everything works, only slower
-        socket().set_option(asio::ip::tcp::no_delay(true), ignored);
-    }
-
-    int native_handle() override {
-        return socket().native_handle();
-    }
-
-    /// Has the TLS handshake tell what host we want (SNI), where several share an address.
-    void name_host(const std::string& host) {
-        error_code no_address;
-        asio::ip::make_address(host, no_address);
-        if (!no_address) {
-            return;  // only names may be told: RFC 6066
-        }
-        std::string name = host;
-        if (::SSL_ctrl(tls_stream().native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME,
-                       TLSEXT_NAMETYPE_host_name, name.data()) != 1) {
-            throw std::runtime_error("TLS cannot be asked for the host " + host);
+    void read() override {
+        if (const std::span<char> to = room(); !to.empty()) {
+            stream_.async_read_some(asio::buffer(to.data(), to.size()),
+                                    [self = self()](const error_code& failure, std::size_t size) {
+                                        if (self->on_read(failure, size)) {
+                                            self->read();
+                                        }
+                                    });
         }
     }
 
-    auto& tls_stream() {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-        return redis_.next_layer();  // deprecated, and the only way there is
-#pragma GCC diagnostic pop
+    /// What the socket does not take at once is kept, and written as soon as it does.
+    void write(std::string_view text) override {
+        if (!writing_) {
+            text.remove_prefix(stream_.write_now(text));
+        }
+        if (!text.empty()) {
+            waiting_ += text;
+            if (!writing_) {
+                write_waiting();
+            }
+        }
     }
-    auto& socket() {
-        return tls_stream().next_layer();
+
+    void write_waiting() {
+        writing_ = true;
+        being_written_.clear();
+        being_written_.swap(waiting_);
+        stream_.async_write(being_written_,
+                            [self = self()](const error_code& failure, std::size_t /*size*/) {
+                                self->on_written(failure);
+                            });
     }
+
+    /// After an error nothing more is written. The reader ends the connection: the server may have sent the
+    /// reason before it hung up.
+    void on_written(const error_code& failure) {
+        if (!failure) {
+            writing_ = false;
+            if (!waiting_.empty()) {
+                write_waiting();
+            }
+        }
+    }
+
+    std::string explain(const error_code& failure) override {
+        return stream_.explain(failure, to());
+    }
+    void disconnect() noexcept override { stream_.close(); }
+    int native_handle() override { return stream_.native_handle(); }
 
     [[nodiscard]] std::shared_ptr<connection_on> self() {
         return std::static_pointer_cast<connection_on>(shared_from_this());
     }
 
-    boost::redis::basic_connection<Executor> redis_;
+    stream<Executor> stream_;
+    bool writing_ = false;
+    std::string being_written_;
+    std::string waiting_;  // until that is written
 };
 
 }  // namespace
 
-asio::ssl::context make_tls_context(const address& to) {
-    asio::ssl::context tls(asio::ssl::context::tls_client);
-    if (!to.tls) {
-        return tls;
-    }
-    // A key that needs a password cannot be used: OpenSSL must not ask for it on the terminal.
-    tls.set_password_callback([](auto&&...) { return std::string(); });
-    if (to.tls_ca_file.empty()) {
-        tls.set_default_verify_paths();
-    } else {
-        tls.load_verify_file(to.tls_ca_file);
-    }
-    if (!to.tls_cert_file.empty()) {
-        tls.use_certificate_chain_file(to.tls_cert_file);
-    }
-    if (!to.tls_key_file.empty()) {
-        tls.use_private_key_file(to.tls_key_file, asio::ssl::context::pem);
-    }
-    if (to.tls_verify) {
-        tls.set_verify_mode(asio::ssl::verify_peer);
-        tls.set_verify_callback(asio::ssl::host_name_verification(to.host));
-    } else {
-        tls.set_verify_mode(asio::ssl::verify_none);
-    }
-    return tls;
-}
-
 std::shared_ptr<connection> connection::make(const asio::any_io_executor& executor,
-                                             const address& to, const connection_settings& settings,
-                                             asio::ssl::context tls) {
+                                             const address& to,
+                                             const connection_settings& settings) {
     using usual_executor = asio::io_context::executor_type;
     if (const auto* const usual = executor.target<usual_executor>()) {
-        return std::make_shared<connection_on<usual_executor>>(*usual, to, settings,
-                                                               std::move(tls));
+        return std::make_shared<connection_on<usual_executor>>(*usual, to, settings);
     }
-    return std::make_shared<connection_on<asio::any_io_executor>>(executor, to, settings,
-                                                                  std::move(tls));
+    return std::make_shared<connection_on<asio::any_io_executor>>(executor, to, settings);
 }
 
 connection::connection(const asio::any_io_executor& executor, const address& to,
                        const connection_settings& settings)
     : to_(to),
       settings_(settings),
-      ended_signal_(executor, asio::steady_timer::time_point::max()),
+      probe_(to),
+      reader_(settings.max_reply_size),
+      signal_(executor, asio::steady_timer::time_point::max()),
       watch_timer_(executor) {}
+
+// --- From the beginning to the end ------------------------------------------------------------------
 
 asio::awaitable<std::string> connection::serve(std::string numeric_host,
                                                std::shared_ptr<connection_owner> owner) {
     const auto self = shared_from_this();
     owner_ = std::move(owner);
-    run(numeric_host);
-    std::string reason = co_await pass_probe();
-    if (reason.empty()) {
-        if (to_.unix_path.empty()) {
-            disable_nagle();
-            socket_.set(native_handle());
-        }
-        reason = owner_->on_ready(facts_);
-    }
-    if (!reason.empty()) {
-        close();
-    }
-    if (!ended_) {
-        co_await ended_signal_.async_wait(asio::as_tuple(asio::use_awaitable));
-    }
-    co_return reason.empty() ? end_reason_ : reason;
-}
-
-void connection::run(const std::string& numeric_host) {
-    config_.use_ssl = to_.tls;
-    config_.addr = {numeric_host, to_.port};
-    config_.unix_socket = to_.unix_path;
-    config_.use_setup = true;  // with an empty `setup`: logging in is the probe's
-    config_.setup.clear();
-    config_.resolve_timeout = settings_.connect_timeout;
-    config_.connect_timeout = settings_.connect_timeout;
-    config_.ssl_handshake_timeout = settings_.connect_timeout;
-    // A ping after one interval without writing; the end after two without reading.
-    config_.health_check_interval = settings_.silence_timeout / 2;
-    config_.reconnect_wait_interval = std::chrono::seconds::zero();  // never; run ends instead
-    config_.max_read_size = settings_.max_reply_size;
-    start_run(config_);
-    start_receive();
+    set_up_until_ = clock::now() + settings_.connect_timeout;
     watch();
-}
-
-/// Boost.Redis ends a connection on which nothing is heard. But one that is out of step can be heard, and
-/// so can one that sends nothing but pushes: hence this look at the oldest command, every now and then.
-void connection::watch() {
-    const core::time_point now = clock::now();
-    core::time_point next = now + settings_.silence_timeout / 4;
-    if (const core::time_point since = waiting_since(); since != core::never) {
-        const core::time_point end = std::max(since, blocked_until_) + settings_.silence_timeout;
-        next = end > now ? std::min(next, end) : next;
+    co_await set_up(std::move(numeric_host));
+    while (!ended()) {
+        co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
-    watch_due_ = next;
-    watch_timer_.expires_after(next - now);
-    watch_timer_.async_wait([self = shared_from_this()](const error_code& cancelled) {
-        if (!cancelled && !self->ended_) {
-            self->check();
-        }
-    });
-}
-
-void connection::check() {
-    const core::time_point now = clock::now();
-    const core::duration late = now - watch_due_;
-    if (late > settings_.silence_timeout / 4) {
-        blocked_for_ = recently_blocked(now) ? std::max(blocked_for_, late) : late;
-        blocked_until_ = now;
-    }
-    // What was answered while the event loop was blocked is still to be read: that time does not count.
-    if (now - std::max(waiting_since(), blocked_until_) >= settings_.silence_timeout) {
-        give_up("a command was not answered within " +
-                std::to_string(settings_.silence_timeout.count()) + " ms (silence_timeout)" +
-                blocked_note());
-        close();
-        return;
-    }
-    watch();
-}
-
-bool connection::recently_blocked(core::time_point now) const {
-    return blocked_until_ != core::time_point::min() &&
-           now - blocked_until_ <= 2 * settings_.silence_timeout;
-}
-
-/// For the reason of a timeout: our own fault, or not.
-std::string connection::blocked_note() const {
-    using std::chrono::milliseconds;
-    if (!recently_blocked(clock::now())) {
-        return {};
-    }
-    return "; the event loop was blocked for " +
-           std::to_string(std::chrono::duration_cast<milliseconds>(blocked_for_).count()) + " ms";
-}
-
-/// Nothing that comes from the server is trusted any more. The caller ends the connection, too.
-void connection::give_up(const std::string& reason) {
-    if (end_reason_.empty()) {
-        end_reason_ = reason;
-        owner_->on_ended(reason);
-    }
-}
-
-std::string connection::reason_for(const error_code& failure) const {
-    using boost::redis::error;
-    if (failure == error::pong_timeout) {
-        return "nothing heard from it for too long" + blocked_note();
-    }
-    if (failure == error::exceeds_maximum_read_buffer_size) {
-        return "a reply is larger than " + std::to_string(settings_.max_reply_size) +
-               " bytes (max_reply_size)";
-    }
-    const bool is_timeout = failure == error::connect_timeout ||
-                            failure == error::ssl_handshake_timeout ||
-                            failure == error::write_timeout;
-    return failure.message() + (is_timeout ? blocked_note() : std::string());
-}
-
-void connection::on_run_ended(const error_code& failure) {
-    ended_ = true;
-    socket_.reset();
-    if (end_reason_.empty()) {
-        end_reason_ = reason_for(failure);
-    }
-    owner_->on_ended(end_reason_);
     watch_timer_.cancel();
-    cancel(boost::redis::operation::exec);
-    cancel(boost::redis::operation::receive);
-    ended_signal_.cancel();
+    socket_.reset();
+    owner_->on_ended(end_reason_);
+    fail_unanswered();
+    co_return end_reason_;
 }
 
-/// Pushes that nobody takes would stall the reader once 256 of them are waiting.
-void connection::on_received(const error_code& failure) {
-    if (!failure && !ended_) {
-        start_receive();
+/// Until the first command can be sent, or the end.
+asio::awaitable<void> connection::set_up(std::string numeric_host) {
+    error_code failure;
+    endpoint_type endpoint = endpoint_of(to_, numeric_host, failure);
+    if (!failure) {
+        failure = co_await connect(std::move(endpoint));
     }
-}
-
-/// Asks what must be known before the first command. Gives the reason against it, or an empty string.
-asio::awaitable<std::string> connection::pass_probe() {
-    probe questions(to_);
-    any_adapter::impl_t replies = [&questions, &owner = *owner_, first = true](
-                                      any_adapter::parse_event event, const resp3::node_view& node,
-                                      error_code&) mutable {
-        if (std::exchange(first, false)) {
-            owner.on_probing();  // Boost.Redis does not tell when it is connected
+    if (!failure && !ended()) {
+        socket_.set(native_handle());
+        if (encrypts()) {
+            stage_ = stage::shaking_hands;
+            failure = co_await shake_hands();
         }
-        if (event == any_adapter::parse_event::node) {
-            questions.on_node(node);
-        }
-    };
-    // It waits for the connection, too, whose steps Boost.Redis gives as much time.
-    const error_code failure = co_await ask(questions.request(), any_adapter(std::move(replies)),
-                                            settings_.connect_timeout);
-    if (!end_reason_.empty()) {
-        co_return end_reason_;
     }
     if (failure) {
-        co_return failure == asio::error::operation_aborted
-            ? (is_connected() ? "the probe was not answered in time"
-                              : "it could not be connected to in time") +
-                  (" (connect_timeout, " + std::to_string(settings_.connect_timeout.count()) +
-                   " ms)") +
-                  blocked_note()
-            : failure.message();
+        end(explain(failure) + blocked_note());
     }
-    if (const auto objection = questions.objection()) {
-        co_return *objection;
+    if (ended()) {
+        co_return;
     }
-    facts_ = questions.facts();
-    co_return std::string();
+    stage_ = stage::probing;
+    expect(expectation::kind_type::probe, clock::now());
+    write(probe_.text());
+    read();
+    while (!ended() && !probe_.answered()) {
+        co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+    if (ended()) {
+        co_return;
+    }
+    facts_ = probe_.facts();
+    std::string objection = probe_.objection().value_or(std::string());
+    if (objection.empty()) {
+        stage_ = stage::ready;
+        last_sent_ = clock::now();
+        objection = owner_->on_ready(facts_);
+    }
+    if (!objection.empty()) {
+        end(std::move(objection));
+    }
 }
 
-void connection::execute(sent_batch commands, core::time_point now) {
-    std::unique_ptr<sent_batch> owned;
-    if (spares_.empty()) {
-        owned = std::make_unique<sent_batch>();
-    } else {
-        owned = std::move(spares_.back());
-        spares_.pop_back();
+/// For good, and for the first reason. Tells nobody yet: it may be called from anywhere.
+void connection::end(std::string reason) noexcept {
+    if (!ended()) {
+        end_reason_ = std::move(reason);
+        disconnect();
+        signal_.cancel();
     }
-    *owned = std::move(commands);
-    sent_batch& sent = *owned;
-    any_adapter::impl_t replies = [this, &sent](any_adapter::parse_event event,
-                                                const resp3::node_view& node, error_code& failure) {
-        if (event == any_adapter::parse_event::node && node.depth == 0 && end_reason_.empty()) {
-            on_reply(sent, node);
-        }
-        if (!end_reason_.empty()) {
-            failure = stop_reading;
-        }
-    };
-    sent_at_.push_back(now);
-    const encoder::request_pointer request = sent.request;
+}
+
+void connection::fail_unanswered() {
+    std::shared_ptr<const std::string> reason;
     try {
-        start_execute(std::move(owned), any_adapter(std::move(replies)));
-    } catch (...) {  // nobody knows how far it has come
-        last_request_ = request;
-        close();
-        give_up("out of memory");
+        reason = std::make_shared<const std::string>(end_reason_);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the votes matter more
+    }
+    while (!expected_.empty()) {
+        sent_batch& sent = expected_.front().sent;
+        while (const submission* const unanswered = sent.next()) {
+            sent.advance();
+            owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
+                            nullptr);
+        }
+        expected_.pop_front();
+    }
+}
+
+/// Why the server has hung up.
+std::string connection::reason_for(const error_code& failure) {
+    std::string result = explain(failure);
+    const bool is_tcp = to_.unix_path.empty();
+    if (stage_ == stage::probing && !probe_.begun() && is_tcp && !encrypts()) {
+        result += " before it answered; the URI of a server with TLS begins with rediss://";
+    }
+    return result;
+}
+
+// --- Commands and replies ---------------------------------------------------------------------------
+
+void connection::execute(sent_batch commands, std::string_view text, core::time_point now) {
+    expect(expectation::kind_type::batch, now).sent = std::move(commands);
+    if (ended()) {
+        return;
+    }
+    try {
+        write(text);
+        last_sent_ = now;
+    } catch (const std::bad_alloc&) {  // nobody knows how far it has come
+        forget(std::prev(expected_.end()));
+        end("out of memory");
         throw;
     }
 }
 
-void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
-    const submission* const answered = sent.next();
-    if (answered == nullptr) {
+connection::expectation& connection::expect(expectation::kind_type kind, core::time_point now) {
+    if (spares_.empty()) {
+        spares_.emplace_back();
+    }
+    expected_.splice(expected_.end(), spares_, spares_.begin());
+    expectation& result = expected_.back();
+    result.kind = kind;
+    result.sent_at = now;
+    return result;
+}
+
+void connection::forget(std::list<expectation>::iterator done) noexcept {
+    done->sent = sent_batch();
+    spares_.splice(spares_.begin(), expected_, done);
+}
+
+std::span<char> connection::room() noexcept {
+    try {
+        return input_.room();
+    } catch (const std::bad_alloc&) {
+        end("out of memory");
+        return {};
+    }
+}
+
+bool connection::on_read(const error_code& failure, std::size_t size) {
+    if (failure) {
+        end(reason_for(failure));
+    }
+    input_.commit(size);
+    try {
+        read_replies();
+    } catch (...) {
+        end("an exception was thrown while its replies were read");
+        throw;
+    }
+    return !ended();
+}
+
+void connection::read_replies() {
+    while (!ended()) {
+        const std::string_view bytes = input_.bytes();
+        switch (reader_.read(bytes)) {
+            case resp::reader::status::incomplete:
+                return;
+            case resp::reader::status::malformed:
+                end(what_is_not_resp(bytes.substr(reader_.position())));
+                break;
+            case resp::reader::status::too_large:
+                end("a reply is larger than " + std::to_string(settings_.max_reply_size) +
+                    " bytes (max_reply_size)");
+                break;
+            case resp::reader::status::complete:
+                input_.consume(reader_.size());
+                if (reader_.root().type == resp::type::push) {
+                    on_push(bytes.substr(0, reader_.size()));
+                } else {
+                    on_reply(reader_.root());
+                }
+                break;
+        }
+    }
+}
+
+/// What the server tells unasked: of keys that have changed (`invalidate`, and their names, or null for all keys).
+/// Ignores other pushes. (https://redis.io/docs/latest/develop/reference/client-side-caching/)
+void connection::on_push(std::string_view push) {
+    resp::cursor values(push);
+    if (values.next().children != 2 || values.next().text != "invalidate") {
         return;
     }
+    const value keys = values.next();
+    if (keys.type == resp::type::null) {
+        owner_->on_all_keys_changed();
+    }
+    for (std::size_t i = 0; i != keys.children; ++i) {
+        const value key = values.next();
+        owner_->on_key_changed(key.text);
+        values.skip_children(key);
+    }
+}
+
+void connection::on_reply(const value& root) {
+    if (expected_.empty()) {
+        end("it sent a reply that no command waits for");
+        return;
+    }
+    expectation& next = expected_.front();
+    bool done = true;
+    switch (next.kind) {
+        case expectation::kind_type::probe:
+            if (!probe_.begun()) {
+                owner_->on_probing();
+            }
+            probe_.on_reply(root);
+            done = probe_.answered();
+            if (done) {
+                signal_.cancel();
+            }
+            break;
+        case expectation::kind_type::ping:
+            break;
+        case expectation::kind_type::batch:
+            on_reply_to_batch(next.sent, root);
+            done = next.sent.next() == nullptr;
+            break;
+    }
+    if (done) {
+        forget(expected_.begin());
+    }
+}
+
+void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
+    const submission* const answered = sent.next();
     const core::verb verb = answered->command.verb;
     if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.dialect, sent.form);
         count > 1) {
@@ -472,8 +400,7 @@ void connection::on_reply(sent_batch& sent, const resp3::node_view& root) {
     }
 }
 
-void connection::on_reply_to_many(sent_batch& sent, std::size_t count,
-                                  const resp3::node_view& root) {
+void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const value& root) {
     for (std::size_t i = 0; i != count; ++i) {
         const submission& answered = *sent.next();
         sent.advance();
@@ -492,32 +419,100 @@ void connection::vote_on(const submission& answered, const core::vote& vote,
                          const submission* soon) {
     owner_->on_vote(answered, vote, soon);
     if (vote.reason == core::failure::unexpected_reply) {
-        give_up("it sent a reply that is no answer to the command");
+        end("it sent a reply that is no answer to the command");
     }
 }
 
-void connection::on_executed(std::unique_ptr<sent_batch> sent, const error_code& failure) {
-    sent_at_.pop_front();
-    std::shared_ptr<const std::string> reason;
-    while (const submission* const unanswered = sent->next()) {
-        if (!reason) {
-            reason = std::make_shared<const std::string>(end_reason_.empty() ? reason_for(failure)
-                                                                             : end_reason_);
+// --- Watching ---------------------------------------------------------------------------------------
+
+/// Looks every now and then whether the server is late with an answer, whatever else is heard of it; and sends a PING
+/// if there is nothing that it could be late with.
+void connection::watch() {
+    const core::time_point now = clock::now();
+    watch_due_ = std::clamp(due(), now, now + settings_.silence_timeout / 4);
+    watch_timer_.expires_after(watch_due_ - now);
+    watch_timer_.async_wait([self = shared_from_this()](const error_code& cancelled) {
+        if (!cancelled && !self->ended()) {
+            self->check();
         }
-        sent->advance();
-        owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
-                        nullptr);
+    });
+}
+
+void connection::check() {
+    const core::time_point now = clock::now();
+    const core::duration late = now - watch_due_;
+    if (late > settings_.silence_timeout / 4) {
+        blocked_for_ = recently_blocked(now) ? std::max(blocked_for_, late) : late;
+        blocked_until_ = now;
     }
-    *sent = sent_batch();
+    if (now >= due()) {
+        end(late_reason() + blocked_note());
+        return;
+    }
+    if (expected_.empty() && now - last_sent_ >= settings_.silence_timeout / 2 &&
+        stage_ == stage::ready) {
+        send_ping(now);
+    }
+    watch();
+}
+
+void connection::send_ping(core::time_point now) {
     try {
-        spares_.push_back(std::move(sent));
-    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): then there is one less
+        expect(expectation::kind_type::ping, now);
+        write(ping);
+        last_sent_ = now;
+    } catch (const std::bad_alloc&) {
+        end("out of memory");
     }
 }
 
-void connection::close() {
-    cancel(boost::redis::operation::run);
-    cancel(boost::redis::operation::exec);
+/// When the next answer must be there.
+core::time_point connection::due() const noexcept {
+    if (stage_ != stage::ready) {
+        return set_up_until_;
+    }
+    if (expected_.empty()) {
+        return core::never;
+    }
+    // What was answered while the event loop was blocked is still to be read: that time does not count.
+    const expectation& next = expected_.front();
+    const bool is_ping = next.kind == expectation::kind_type::ping;
+    return std::max(next.sent_at, blocked_until_) +
+           (is_ping ? settings_.silence_timeout / 2 : settings_.silence_timeout);
+}
+
+std::string connection::late_reason() const {
+    const std::string limit = " (connect_timeout, " + in_ms(settings_.connect_timeout) + ")";
+    switch (stage_) {
+        case stage::connecting:
+            return "it could not be connected to in time" + limit;
+        case stage::shaking_hands:
+            return "the TLS handshake was not done in time" + limit +
+                   "; the URI of a server without TLS begins with redis://";
+        case stage::probing:
+            return "the probe was not answered in time" + limit;
+        case stage::ready:
+            break;
+    }
+    const std::string silence = in_ms(settings_.silence_timeout) + " (silence_timeout)";
+    return expected_.front().kind == expectation::kind_type::ping
+               ? "nothing heard from it for " + silence
+               : "a command was not answered within " + silence;
+}
+
+bool connection::recently_blocked(core::time_point now) const {
+    return blocked_until_ != core::time_point::min() &&
+           now - blocked_until_ <= 2 * settings_.silence_timeout;
+}
+
+/// For the reason of a timeout: our own fault, or not.
+std::string connection::blocked_note() const {
+    using std::chrono::milliseconds;
+    if (!recently_blocked(clock::now())) {
+        return {};
+    }
+    return "; the event loop was blocked for " +
+           std::to_string(std::chrono::duration_cast<milliseconds>(blocked_for_).count()) + " ms";
 }
 
 }  // namespace colock::instance::redis

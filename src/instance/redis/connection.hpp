@@ -6,25 +6,24 @@
 #include "instance/fork.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/probe.hpp"
+#include "instance/redis/read_buffer.hpp"
 #include "instance/redis/sent_batch.hpp"
+#include "resp/reader.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/redis/adapter/any_adapter.hpp>
-#include <boost/redis/config.hpp>
-#include <boost/redis/operation.hpp>
-#include <boost/redis/request.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
+#include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace colock::instance::redis {
 
@@ -65,14 +64,17 @@ protected:
 /// One connection's life, from connecting to the end. Never reconnects: a new connection is a new
 /// object, so that nothing submitted to the old one can be replayed on it.
 ///
-/// Boost.Redis is at work below it, made for the executor's own type where that is the usual one. (An
-/// executor of any type costs a little at each of its many steps: a third of the CPU in user mode for a lock
-/// that is taken all by itself.)
+/// It writes what it is given, matches replies to commands by their order, hands on pushes, and ends once. In the
+/// steady state it needs no memory, no timer and no handler of its own for a command or batch. The socket below it
+/// is made for the executor's own type where that is the usual one. (An executor of any type costs a little at each
+/// of its many steps: a third of the CPU in user mode for a lock that is taken all by itself.)
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
 class connection : public std::enable_shared_from_this<connection> {
 public:
+    /// Throws `address_error`.
     static std::shared_ptr<connection> make(const boost::asio::any_io_executor& executor,
-                                            const address& to, const connection_settings& settings,
-                                            boost::asio::ssl::context tls);
+                                            const address& to, const connection_settings& settings);
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
     virtual ~connection() = default;
@@ -82,84 +84,100 @@ public:
     boost::asio::awaitable<std::string> serve(std::string numeric_host,
                                               std::shared_ptr<connection_owner> owner);
 
-    /// Sends a batch. Each of its commands gets its vote. Throws `std::bad_alloc`: then none of them does,
-    /// though they may have been sent.
-    void execute(sent_batch commands, core::time_point now);
+    /// Sends a batch, as `text`. Each of its commands gets its vote, in a later handler. Throws `std::bad_alloc`:
+    /// then none of them does, though they may have been sent.
+    void execute(sent_batch commands, std::string_view text, core::time_point now);
 
-    /// Since when the oldest batch that is not fully answered waits for its replies; `core::never`
-    /// if there is none.
+    /// Since when the oldest command that is not answered waits for its reply; `core::never` if there is none.
     [[nodiscard]] core::time_point waiting_since() const noexcept {
-        return sent_at_.empty() ? core::never : sent_at_.front();
+        return expected_.empty() ? core::never : expected_.front().sent_at;
     }
 
-    /// Ends the connection. `serve` then ends.
-    void close();
+    /// Ends the connection: nothing more is read or written. `serve` then ends, in a later handler.
+    void close() noexcept { end("closed"); }
 
 protected:
+    using endpoint_type = boost::asio::generic::stream_protocol::endpoint;
+
     connection(const boost::asio::any_io_executor& executor, const address& to,
                const connection_settings& settings);
 
-    // From Boost.Redis:
+    // From the socket:
 
-    void on_run_ended(const boost::system::error_code& failure);
-    void on_executed(std::unique_ptr<sent_batch> sent, const boost::system::error_code& failure);
-    /// Pushes have come, and their adapter has taken them.
-    void on_received(const boost::system::error_code& failure);
+    /// Where the next bytes belong. Ends the connection, and gives nothing, without the memory for them.
+    std::span<char> room() noexcept;
+    /// So many bytes are there. Gives whether to go on reading.
+    bool on_read(const boost::system::error_code& failure, std::size_t size);
+
+    [[nodiscard]] const address& to() const noexcept { return to_; }
 
 private:
-    // To Boost.Redis:
+    // To the socket:
 
-    /// Ends with `on_run_ended`.
-    virtual void start_run(const boost::redis::config& settings) = 0;
-    /// Ends with `on_received`.
-    virtual void start_receive() = 0;
-    /// Ends with `on_executed`.
-    virtual void start_execute(std::unique_ptr<sent_batch> commands,
-                               boost::redis::any_adapter replies) = 0;
-    virtual boost::asio::awaitable<boost::system::error_code> ask(
-        const boost::redis::request& questions, boost::redis::any_adapter replies,
-        std::chrono::milliseconds timeout) = 0;
-    virtual void cancel(boost::redis::operation what) = 0;
-    /// Over TCP.
-    [[nodiscard]] virtual bool is_connected() = 0;
-    virtual void disable_nagle() = 0;
-    /// Of the socket; not known for a UNIX socket.
+    virtual boost::asio::awaitable<boost::system::error_code> connect(endpoint_type endpoint) = 0;
+    [[nodiscard]] virtual bool encrypts() const noexcept = 0;
+    virtual boost::asio::awaitable<boost::system::error_code> shake_hands() = 0;
+    virtual void read() = 0;
+    /// Throws `std::bad_alloc`: then some of it may have been written.
+    virtual void write(std::string_view text) = 0;
+    virtual std::string explain(const boost::system::error_code& failure) = 0;
+    virtual void disconnect() noexcept = 0;
     virtual int native_handle() = 0;
 
-    void run(const std::string& numeric_host);
-    boost::asio::awaitable<std::string> pass_probe();
+    enum class stage : std::uint8_t { connecting, shaking_hands, probing, ready };
+
+    /// What the server is to answer next.
+    struct expectation {
+        enum class kind_type : std::uint8_t { probe, ping, batch };
+        kind_type kind = kind_type::batch;
+        core::time_point sent_at;
+        sent_batch sent;
+    };
+
+    [[nodiscard]] bool ended() const noexcept { return !end_reason_.empty(); }
+    void end(std::string reason) noexcept;
+    boost::asio::awaitable<void> set_up(std::string numeric_host);
+    void fail_unanswered();
+    [[nodiscard]] std::string reason_for(const boost::system::error_code& failure);
+
+    expectation& expect(expectation::kind_type kind, core::time_point now);
+    void forget(std::list<expectation>::iterator done) noexcept;
+    void read_replies();
+    void on_reply(const resp::value& root);
+    void on_push(std::string_view push);
+    void on_reply_to_batch(sent_batch& sent, const resp::value& root);
+    void on_reply_to_many(sent_batch& sent, std::size_t count, const resp::value& root);
+    void vote_on(const submission& answered, const core::vote& vote, const submission* soon);
+
     void watch();
     void check();
-    void give_up(const std::string& reason);
-    [[nodiscard]] std::string reason_for(const boost::system::error_code& failure) const;
+    void send_ping(core::time_point now);
+    [[nodiscard]] core::time_point due() const noexcept;
+    [[nodiscard]] std::string late_reason() const;
     [[nodiscard]] std::string blocked_note() const;
     [[nodiscard]] bool recently_blocked(core::time_point now) const;
-    friend class push_adapter;
-    void on_reply(sent_batch& sent, const boost::redis::resp3::node_view& root);
-    void vote_on(const submission& answered, const core::vote& vote, const submission* soon);
-    void on_reply_to_many(sent_batch& sent, std::size_t count,
-                          const boost::redis::resp3::node_view& root);
 
     address to_;
     connection_settings settings_;
     std::shared_ptr<connection_owner> owner_;
+    stage stage_ = stage::connecting;
+    core::time_point set_up_until_;
+    probe probe_;
     server_facts facts_;
-    boost::redis::config config_;
-    boost::asio::steady_timer ended_signal_;  // cancelled when the connection has ended
+    read_buffer input_;
+    resp::reader reader_;
+    std::list<expectation> expected_;  // in the order in which they were sent
+    std::list<expectation> spares_;
+    core::time_point last_sent_;
     unshared_socket socket_;
-    bool ended_ = false;
-    std::string end_reason_;  // empty until it is known
+    std::string end_reason_;            // empty until it ends
+    boost::asio::steady_timer signal_;  // cancelled when the probe is answered, and at the end
+
     boost::asio::steady_timer watch_timer_;
     core::time_point watch_due_;    // when it should fire
     core::duration blocked_for_{};  // the event loop, at least, when the timer last fired too late
     core::time_point blocked_until_ = core::time_point::min();
-    std::deque<core::time_point> sent_at_;  // of the batches under way; they end in this order
-    std::vector<std::unique_ptr<sent_batch>> spares_;
-    encoder::request_pointer last_request_;  // kept for Boost.Redis, which may know it
 };
-
-/// The TLS settings of an address; throws `boost::system::system_error` if a file cannot be used.
-boost::asio::ssl::context make_tls_context(const address& to);
 
 }  // namespace colock::instance::redis
 

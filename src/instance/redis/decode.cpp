@@ -13,10 +13,10 @@
 namespace colock::instance::redis {
 namespace {
 
-using boost::redis::resp3::node_view;
-using boost::redis::resp3::type;
 using core::holder;
 using core::vote;
+using resp::type;
+using resp::value;
 
 /// Whether a reply's text is this word. There are ten such questions in the life of a lock on five
 /// servers, and each is a few instructions only if it calls nothing, as `==` would `memcmp`.
@@ -29,68 +29,68 @@ constexpr bool is(std::string_view text, const char (&word)[Size]) noexcept {
     return same;
 }
 
-vote unexpected(const node_view& root) {
+vote unexpected(const value& root) {
     return vote::failed(core::failure::unexpected_reply,
-                        std::make_shared<const std::string>(root.value));
+                        std::make_shared<const std::string>(root.text));
 }
 
 /// OK, which is a plain grant, or null for a key that exists.
-vote decode_set(const node_view& root) {
+vote decode_set(const value& root) {
     if (is_plain_grant(core::verb::acquire, root)) {
         return vote::granted();
     }
-    if (root.data_type == type::null) {
+    if (root.type == type::null) {
         return vote::denied(holder::another);
     }
     return unexpected(root);
 }
 
 /// What the scripts return.
-vote decode_compare(const node_view& root) {
+vote decode_compare(const value& root) {
     if (is_plain_grant(core::verb::release, root)) {
         return vote::granted();
     }
-    if (root.data_type != type::number) {
+    if (root.type != type::number) {
         return unexpected(root);
     }
-    if (is(root.value, "0")) {
+    if (is(root.text, "0")) {
         return vote::denied(holder::nobody);
     }
-    if (is(root.value, "-1")) {
+    if (is(root.text, "-1")) {
         return vote::denied(holder::another);
     }
     return unexpected(root);
 }
 
 /// The fence script: the counter, which is positive; else as the others.
-vote decode_fence(const node_view& root) {
+vote decode_fence(const value& root) {
     std::uint64_t fence = 0;
-    const char* end = root.value.data() + root.value.size();
-    const auto parsed = std::from_chars(root.value.data(), end, fence);
-    if (root.data_type == type::number && parsed.ec == std::errc() && parsed.ptr == end &&
-        fence > 0 && fence < core::fence_limit) {
+    const char* end = root.text.data() + root.text.size();
+    const auto parsed = std::from_chars(root.text.data(), end, fence);
+    if (root.type == type::number && parsed.ec == std::errc() && parsed.ptr == end && fence > 0 &&
+        fence < core::fence_limit) {
         return vote::granted(fence);
     }
     return decode_compare(root);
 }
 
 /// The scripts of a line: a number that is not negative.
-vote decode_line(const node_view& root) {
+vote decode_line(const value& root) {
     std::uint64_t number = 0;
-    const char* end = root.value.data() + root.value.size();
-    const auto parsed = std::from_chars(root.value.data(), end, number);
-    if (root.data_type == type::number && parsed.ec == std::errc() && parsed.ptr == end) {
+    const char* end = root.text.data() + root.text.size();
+    const auto parsed = std::from_chars(root.text.data(), end, number);
+    if (root.type == type::number && parsed.ec == std::errc() && parsed.ptr == end) {
         return vote::granted(number);
     }
     return unexpected(root);
 }
 
 /// PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
-vote decode_remaining(const node_view& root) {
+vote decode_remaining(const value& root) {
     std::int64_t number = 0;
-    const char* end = root.value.data() + root.value.size();
-    const auto parsed = std::from_chars(root.value.data(), end, number);
-    if (root.data_type != type::number || parsed.ec != std::errc() || parsed.ptr != end) {
+    const char* end = root.text.data() + root.text.size();
+    const auto parsed = std::from_chars(root.text.data(), end, number);
+    if (root.type != type::number || parsed.ec != std::errc() || parsed.ptr != end) {
         return unexpected(root);
     }
     if (number >= 0) {
@@ -108,11 +108,11 @@ vote decode_remaining(const node_view& root) {
 
 }  // namespace
 
-core::vote decode(core::verb verb, const node_view& root) {
+core::vote decode(core::verb verb, const value& root) {
     if (is_error(root)) {
         const bool unclear = core::acquires(verb) && !is_refused_before_execution(root);
         return vote::failed(unclear ? core::failure::unclear_error : core::failure::server_error,
-                            std::make_shared<const std::string>(root.value));
+                            std::make_shared<const std::string>(root.text));
     }
     switch (verb) {
         case core::verb::acquire:
@@ -132,12 +132,12 @@ core::vote decode(core::verb verb, const node_view& root) {
     return decode_remaining(root);
 }
 
-core::vote decode_release_of(std::size_t index, std::size_t count, const node_view& root) {
+core::vote decode_release_of(std::size_t index, std::size_t count, const value& root) {
     if (is_plain_grant(core::verb::release, root)) {
         return vote::granted();
     }
-    if (root.data_type == type::blob_string && root.value.size() == count) {
-        switch (root.value[index]) {
+    if (root.type == type::bulk_string && root.text.size() == count) {
+        switch (root.text[index]) {
             case '1':
                 return vote::granted();
             case '0':
@@ -151,17 +151,17 @@ core::vote decode_release_of(std::size_t index, std::size_t count, const node_vi
     return unexpected(root);
 }
 
-core::vote decode_native_delete(const node_view& root) {
+core::vote decode_native_delete(const value& root) {
     if (is_plain_grant(core::verb::release, root)) {
         return vote::granted();
     }
-    return root.data_type == type::number && is(root.value, "0") ? vote::denied(holder::unknown)
-                                                                 : unexpected(root);
+    return root.type == type::number && is(root.text, "0") ? vote::denied(holder::unknown)
+                                                           : unexpected(root);
 }
 
-bool is_refused_for_good(const node_view& root) noexcept {
-    const bool forbidden = root.value.starts_with("NOPERM") &&  // the command, not this key
-                           root.value.find("command") != std::string_view::npos;
+bool is_refused_for_good(const value& root) noexcept {
+    const bool forbidden = root.text.starts_with("NOPERM") &&  // the command, not this key
+                           root.text.find("command") != std::string_view::npos;
     constexpr std::string_view forever[] = {
         "ERR unknown command",
         "ERR Unknown Redis command called from script",
@@ -170,11 +170,11 @@ bool is_refused_for_good(const node_view& root) noexcept {
         "CROSSSLOT",
     };
     return is_error(root) && (forbidden || std::ranges::any_of(forever, [&](std::string_view text) {
-                                  return root.value.starts_with(text);
+                                  return root.text.starts_with(text);
                               }));
 }
 
-bool is_refused_before_execution(const node_view& root) noexcept {
+bool is_refused_before_execution(const value& root) noexcept {
     // Redis and Valkey check these before they call a command (processCommand in server.c), a script's first
     // write likewise.
     constexpr std::string_view codes[] = {
@@ -195,19 +195,15 @@ bool is_refused_before_execution(const node_view& root) noexcept {
         "ERR Unknown command called from script",
         "ERR The user executing the script can't run this command",
     };
-    const std::string_view code = root.value.substr(0, root.value.find(' '));
+    const std::string_view code = root.text.substr(0, root.text.find(' '));
     return is_error(root) && (std::ranges::find(codes, code) != std::end(codes) ||
                               std::ranges::any_of(texts, [&](std::string_view text) {
-                                  return root.value.starts_with(text);
+                                  return root.text.starts_with(text);
                               }));
 }
 
-bool is_unknown_script(const node_view& root) noexcept {
-    return is_error(root) && root.value.starts_with("NOSCRIPT");
-}
-
-bool is_error(const node_view& root) noexcept {
-    return root.data_type == type::simple_error || root.data_type == type::blob_error;
+bool is_unknown_script(const value& root) noexcept {
+    return is_error(root) && root.text.starts_with("NOSCRIPT");
 }
 
 }  // namespace colock::instance::redis

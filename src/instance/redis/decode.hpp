@@ -3,32 +3,30 @@
 
 #include "core/command.hpp"
 #include "core/vote.hpp"
-
-#include <boost/redis/resp3/node.hpp>
-#include <boost/redis/resp3/type.hpp>
+#include "resp/value.hpp"
 
 #include <cstddef>
 #include <string_view>
 
 namespace colock::instance::redis {
 
-/// What a server's reply to a command means. `root` is the reply's node at depth 0; a reply that has
-/// others is no answer to any of our commands. An error proves that a command has made no key only if
+/// What a server's reply to a command means. `root` is the reply's outermost value; a reply that has
+/// others inside it is no answer to any of our commands. An error proves that a command has made no key only if
 /// `is_refused_before_execution`.
-core::vote decode(core::verb verb, const boost::redis::resp3::node_view& root);
+core::vote decode(core::verb verb, const resp::value& root);
 
 /// Whether a reply is "done", with nothing else to tell, which `decode` and `decode_native_delete` would
 /// make a plain grant. In place: there are ten replies in the life of a lock on five servers.
-inline bool is_plain_grant(core::verb verb, const boost::redis::resp3::node_view& root) noexcept {
-    using boost::redis::resp3::type;
-    const std::string_view text = root.value;
+inline bool is_plain_grant(core::verb verb, const resp::value& root) noexcept {
+    using resp::type;
+    const std::string_view text = root.text;
     switch (verb) {
         case core::verb::acquire:
-            return root.data_type == type::simple_string && text.size() == 2 && text[0] == 'O' &&
+            return root.type == type::simple_string && text.size() == 2 && text[0] == 'O' &&
                    text[1] == 'K';
         case core::verb::extend:
         case core::verb::release:
-            return root.data_type == type::number && text.size() == 1 && text[0] == '1';
+            return root.type == type::number && text.size() == 1 && text[0] == '1';
         default:
             return false;
     }
@@ -36,25 +34,21 @@ inline bool is_plain_grant(core::verb verb, const boost::redis::resp3::node_view
 
 /// As `decode`, for a reply to releases that were sent as one, which is no error: the vote on the `index`-th
 /// of `count`.
-core::vote decode_release_of(std::size_t index, std::size_t count,
-                             const boost::redis::resp3::node_view& root);
+core::vote decode_release_of(std::size_t index, std::size_t count, const resp::value& root);
 
 /// As `decode`, for a release by a command of the server's own.
-core::vote decode_native_delete(const boost::redis::resp3::node_view& root);
+core::vote decode_native_delete(const resp::value& root);
 
 /// Whether the error reply says that this connection may not, or cannot, use a command at all; or keys of a
 /// cluster together that are in different slots.
-bool is_refused_for_good(const boost::redis::resp3::node_view& root) noexcept;
+bool is_refused_for_good(const resp::value& root) noexcept;
 
 /// Whether the error reply is one that a server gives instead of executing a command. Any other may come
 /// afterwards: a proxy may have passed the command on, and answers itself (a timeout, say).
-bool is_refused_before_execution(const boost::redis::resp3::node_view& root) noexcept;
+bool is_refused_before_execution(const resp::value& root) noexcept;
 
 /// Whether the reply says that the server does not know the script: to be sent again in full.
-bool is_unknown_script(const boost::redis::resp3::node_view& root) noexcept;
-
-/// Whether it is an error reply.
-bool is_error(const boost::redis::resp3::node_view& root) noexcept;
+bool is_unknown_script(const resp::value& root) noexcept;
 
 }  // namespace colock::instance::redis
 

@@ -3,17 +3,14 @@
 
 #include "instance/batch.hpp"
 #include "instance/redis/probe.hpp"
-#include "instance/shared_pool.hpp"
-
-#include <boost/redis/request.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace colock::instance::redis {
 
@@ -62,31 +59,26 @@ constexpr bool has_prelude(core::verb verb, const dialect& words) noexcept {
 }
 
 /// Writes batches as RESP. The instances of a client share an encoder, and are mostly given the same
-/// batch: it is written for the first of them, and the others send the same request. (Writing it for
+/// batch: it is written for the first of them, and the others send the same text. (Writing it for
 /// each would be a third of what a lock costs its client.)
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class encoder {
 public:
-    using request_pointer = std::shared_ptr<const boost::redis::request>;
+    /// The commands of a batch, those for other instances too, as text that is valid until the next call of
+    /// `encode`. `facts` has the scripts' digests on the server.
+    std::string_view encode(const batch& commands, const server_facts& facts, script_form form);
 
-    /// The commands of a batch, those for other instances too. `facts` has the scripts' digests on
-    /// the server.
-    request_pointer encode(const batch& commands, const server_facts& facts, script_form form);
-
-    /// As `encode`, and remembered for the next call.
-    request_pointer encode_shared(const std::shared_ptr<const batch>& commands,
-                                  const server_facts& facts,
-                                  script_form form = script_form::shortest);
+    /// As `encode`, but valid until the next call of `encode_shared`, which does not write the same batch again.
+    std::string_view encode_shared(const std::shared_ptr<const batch>& commands,
+                                   const server_facts& facts,
+                                   script_form form = script_form::shortest);
 
 private:
-    void expect_more(boost::redis::request& of, std::size_t replies);
-
-    shared_pool<boost::redis::request> requests_;
-    std::string text_;
-    std::deque<boost::redis::request> expectations_;  // the i-th expects 2^i replies, to nothing
+    std::string buffer_;
     std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
-    request_pointer last_request_;
+    std::string_view last_text_;
+    std::string last_buffer_;
     dialect last_dialect_;
     script_form last_form_ = script_form::shortest;
 };

@@ -1,10 +1,10 @@
 #include "instance/redis/probe.hpp"
 
-#include "instance/redis/decode.hpp"
 #include "instance/redis/scripts.hpp"
+#include "resp/writer.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <string_view>
 #include <utility>
 
 namespace colock::instance::redis {
@@ -29,60 +29,58 @@ std::string_view find_field(std::string_view info, std::string_view name) {
     return {};
 }
 
-boost::redis::request::config request_settings() {
-    boost::redis::request::config settings;
-    settings.cancel_on_connection_lost = true;
-    settings.cancel_if_unresponded = true;
-    settings.cancel_if_not_connected = false;  // the probe is what waits for the connection
-    return settings;
-}
-
 }  // namespace
 
-template <typename... Arguments>
-std::size_t probe::add(std::string name, expected answer, const char* command,
-                       const Arguments&... arguments) {
-    request_.push(command, arguments...);
-    steps_.push_back({std::move(name), answer, false, false, {}});
+std::size_t probe::add(std::string name, expected answer,
+                       std::initializer_list<std::string_view> command) {
+    std::string buffer;
+    resp::command_writer writer(buffer);
+    writer.begin(command.size());
+    for (const std::string_view argument : command) {
+        writer.add(argument);
+    }
+    text_ += writer.text();
+    steps_.push_back({std::move(name), answer});
     return steps_.size() - 1;
 }
 
-probe::probe(const address& to) : request_(request_settings()) {
-    if (to.password.empty() && to.user.empty()) {
-        add("HELLO", expected::success, "HELLO", 3, "SETNAME", "colock");
+probe::probe(const address& to) {
+    const std::string password = read_password(to);
+    if (password.empty() && to.user.empty()) {
+        add("HELLO", expected::success, {"HELLO", "3", "SETNAME", "colock"});
     } else {
         const std::string user = to.user.empty() ? "default" : to.user;
-        add("HELLO with AUTH", expected::success, "HELLO", 3, "AUTH", user, to.password, "SETNAME",
-            "colock");
+        add("HELLO with AUTH", expected::success,
+            {"HELLO", "3", "AUTH", user, password, "SETNAME", "colock"});
     }
     if (to.database != 0) {
-        add("SELECT " + std::to_string(to.database), expected::success, "SELECT", to.database);
+        const std::string database = std::to_string(to.database);
+        add("SELECT " + database, expected::success, {"SELECT", database});
     }
-    info_ = add("INFO", expected::anything, "INFO", "server");
-    // A server, or a proxy, that refuses it tells nothing of changes: then who waits polls.
+    info_ = add("INFO", expected::anything, {"INFO", "server"});
+    // A server, or a proxy, that refuses it tells nothing of changes: then waiters poll.
     tracking_ =
-        add("CLIENT TRACKING", expected::anything, "CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP");
-    extend_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::extend);
-    release_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release);
-    release_many_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::release_many);
-    fence_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::fence);
-    join_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::join);
-    leave_ = add("SCRIPT LOAD", expected::success, "SCRIPT", "LOAD", scripts::leave);
+        add("CLIENT TRACKING", expected::anything, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"});
+    const auto load = [this](std::string_view script) {
+        return add("SCRIPT LOAD", expected::success, {"SCRIPT", "LOAD", script});
+    };
+    extend_ = load(scripts::extend);
+    release_ = load(scripts::release);
+    release_many_ = load(scripts::release_many);
+    fence_ = load(scripts::fence);
+    join_ = load(scripts::join);
+    leave_ = load(scripts::leave);
     // The answer tells whether the user may run scripts at all, without running one.
-    add("EVALSHA", expected::unknown_script, "EVALSHA", no_script, 0);
-    // Without arguments they do nothing, and who knows them says that these are missing.
-    delifeq_ = add("DELIFEQ", expected::anything, "DELIFEQ");
-    delex_ = add("DELEX", expected::anything, "DELEX");
+    add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
+    // Without arguments they do nothing, and a server that knows them says that these are missing.
+    delifeq_ = add("DELIFEQ", expected::anything, {"DELIFEQ"});
+    delex_ = add("DELEX", expected::anything, {"DELEX"});
 }
 
-void probe::on_node(const boost::redis::resp3::node_view& node) {
-    if (node.depth != 0 || next_ == steps_.size()) {
-        return;
-    }
+void probe::on_reply(const resp::value& root) {
     step& current = steps_[next_++];
-    current.answered = true;
-    current.refused = is_error(node);
-    current.text = node.value;
+    current.refused = is_error(root);
+    current.text = root.text;
 }
 
 bool probe::step::passed() const {
@@ -99,9 +97,6 @@ bool probe::step::passed() const {
 
 std::optional<std::string> probe::objection() const {
     for (const step& s : steps_) {
-        if (!s.answered) {
-            return s.name + " was not answered";
-        }
         if (!s.passed()) {
             return s.name + " was refused: " + s.text;
         }

@@ -2,15 +2,15 @@
 #define COLOCK_INSTANCE_REDIS_PROBE_HPP
 
 #include "instance/redis/address.hpp"
-
-#include <boost/redis/request.hpp>
-#include <boost/redis/resp3/node.hpp>
+#include "resp/value.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::instance::redis {
@@ -50,12 +50,16 @@ struct server_facts {
 /// a lock in the wrong database, or grant one that cannot be released; it must not vote.
 class probe {
 public:
+    /// Throws `address_error` if there is no password where the address has it.
     explicit probe(const address& to);
 
-    [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
+    /// The questions.
+    [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
-    /// To be called with each node of the replies, in order.
-    void on_node(const boost::redis::resp3::node_view& node);
+    /// To be called with each reply, in order, until it is `answered`.
+    void on_reply(const resp::value& root);
+    [[nodiscard]] bool begun() const noexcept { return next_ != 0; }
+    [[nodiscard]] bool answered() const noexcept { return next_ == steps_.size(); }
 
     /// Once all replies are there: why the server must not vote, or nothing.
     [[nodiscard]] std::optional<std::string> objection() const;
@@ -69,20 +73,18 @@ private:
     struct step {
         std::string name;
         expected answer = expected::success;
-        bool answered = false;
         bool refused = false;
-        std::string text;
+        std::string text{};
 
         [[nodiscard]] bool passed() const;
     };
 
     [[nodiscard]] redis::native_delete native_delete() const;
 
-    template <typename... Arguments>
-    std::size_t add(std::string name, expected answer, const char* command,
-                    const Arguments&... arguments);
+    std::size_t add(std::string name, expected answer,
+                    std::initializer_list<std::string_view> command);
 
-    boost::redis::request request_;
+    std::string text_;
     std::vector<step> steps_;
     std::size_t next_ = 0;
     std::size_t info_ = 0;

@@ -1,12 +1,17 @@
 #include "instance/redis/resolve.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/connect_pipe.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/writable_pipe.hpp>
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <system_error>
@@ -15,6 +20,7 @@
 
 namespace colock::instance::redis {
 namespace asio = boost::asio;
+using boost::system::error_code;
 
 namespace {
 
@@ -46,38 +52,56 @@ struct resolver::lookup {
     result answer;  // the thread's until `done`, then ours
 };
 
+/// Starts the thread.
+error_code resolver::start(const std::string& host) {
+    error_code failure;
+    asio::writable_pipe to_us(answered_.get_executor());
+    asio::connect_pipe(answered_, to_us, failure);
+    if (failure) {
+        return failure;
+    }
+    pending_ = std::make_shared<lookup>();
+    const int done = to_us.release();
+    try {
+        std::thread([shared = pending_, host, done] {
+            shared->answer = look_up(host);
+            shared->done.store(true, std::memory_order_release);
+            [[maybe_unused]] const auto written = ::write(done, "", 1);
+            ::close(done);
+        }).detach();
+    } catch (const std::system_error& no_thread) {
+        ::close(done);
+        pending_.reset();
+        return no_thread.code();
+    }
+    return {};
+}
+
 asio::awaitable<resolver::result> resolver::resolve(std::string host,
                                                     std::chrono::milliseconds timeout) {
-    boost::system::error_code not_numeric;
+    error_code not_numeric;
     asio::ip::make_address(host, not_numeric);
     if (!not_numeric) {
         co_return result{{std::move(host)}, {}};
     }
-
     if (!pending_) {
-        pending_ = std::make_shared<lookup>();
-        try {
-            std::thread([shared = pending_, host] {
-                shared->answer = look_up(host);
-                shared->done.store(true, std::memory_order_release);
-            }).detach();
-        } catch (const std::system_error& failure) {
-            pending_.reset();
-            co_return result{{}, failure.what()};
+        answered_.close();
+        if (const error_code failure = start(host)) {
+            co_return result{{}, failure.message()};
         }
     }
-
-    // Polled, so that the thread needs no access to an execution context that may be gone by then.
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
-    while (!pending_->done.load(std::memory_order_acquire)) {
-        if (std::chrono::steady_clock::now() >= deadline) {
-            co_return result{{}, "no answer in time"};
-        }
-        timer.expires_after(std::chrono::milliseconds(1));
-        co_await timer.async_wait(asio::use_awaitable);
+    std::array<char, 1> nothing{};
+    co_await answered_.async_read_some(
+        asio::buffer(nothing), asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
+    if (!pending_->done.load(std::memory_order_acquire)) {
+        co_return result{{}, "no answer in time"};
     }
     co_return std::move(std::exchange(pending_, nullptr)->answer);
+}
+
+void resolver::cancel() noexcept {
+    error_code ignored;
+    answered_.cancel(ignored);
 }
 
 }  // namespace colock::instance::redis

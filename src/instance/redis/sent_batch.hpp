@@ -12,19 +12,13 @@
 
 namespace colock::instance::redis {
 
-/// A batch on its way through one connection: one write, one operation of Boost.Redis, and the
-/// replies matched by their order.
+/// A batch on its way through one connection: one write, and the replies matched by their order.
 struct sent_batch {
     sent_batch() = default;
-    sent_batch(std::shared_ptr<const batch> sent, encoder::request_pointer as,
-               script_form scripts_as)
-        : commands(std::move(sent)),
-          request(std::move(as)),
-          form(scripts_as),
-          unanswered_(commands->submissions()) {}
+    sent_batch(std::shared_ptr<const batch> sent, script_form scripts_as)
+        : commands(std::move(sent)), form(scripts_as), unanswered_(commands->submissions()) {}
 
     std::shared_ptr<const batch> commands;
-    encoder::request_pointer request;
     script_form form = script_form::shortest;
     bool prelude_answered = false;  ///< of the next command, if it has one
 

@@ -1,2 +1,2 @@
-// The consumer's own copy of the implementation of Boost.Redis: it must not collide with colock's.
+// The consumer's own copy of the implementation of Boost.Redis: colock brings none that it could collide with.
 #include <boost/redis/src.hpp>

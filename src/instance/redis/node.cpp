@@ -1,0 +1,439 @@
+#include "instance/redis/node.hpp"
+
+#include "core/stable_hash.hpp"
+#include "instance/clock.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace colock::instance::redis {
+namespace asio = boost::asio;
+namespace {
+
+/// Rounded up.
+std::string seconds_until(core::time_point end) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end - clock::now());
+    return std::to_string(std::max(left.count(), std::chrono::seconds::rep{0}));
+}
+
+}  // namespace
+
+node::node(std::size_t index, address to, const node_settings& settings, std::uint64_t seed,
+           const asio::any_io_executor& executor, node_observer& observer)
+    : index_(index),
+      to_(std::move(to)),
+      settings_(settings),
+      random_(seed),
+      executor_(executor),
+      observer_(&observer),
+      backoff_timer_(executor),
+      quarantine_timer_(executor),
+      resolver_(executor) {
+    status_.address = to_.display;
+}
+
+// --- From the beginning to the end ---------------------------------------------------------------
+
+void node::start() {
+    asio::co_spawn(
+        executor_, [self = shared_from_this()] { return self->keep_connected(); }, asio::detached);
+}
+
+void node::stop() {
+    if (std::exchange(stopped_, true)) {
+        return;
+    }
+    change_state(state::closed, {});
+    if (connection_) {
+        connection_->close();
+    }
+    resolver_.cancel();
+    backoff_timer_.cancel();
+    quarantine_timer_.cancel();
+    for (const resend_queue::entry& one : to_resend_.take()) {
+        to_resend_.drop(one.command.command.key);
+        vote_on(one.command, core::vote::failed(core::failure::down));
+    }
+}
+
+/// The instance is gone: nobody is there to hear of anything.
+void node::forget() noexcept {
+    stopped_ = true;
+    serving_ = ready_ = false;
+    observer_ = nullptr;
+    to_resend_.clear();
+    connection_.reset();
+}
+
+asio::awaitable<void> node::keep_connected() {
+    const auto self = shared_from_this();
+    while (!stopped_) {
+        change_state(state::connecting, {});
+        const std::string reason = co_await connect_and_serve();
+        connection_.reset();
+        if (observer_ != nullptr) {
+            observer_->on_disconnected();
+        }
+        if (stopped_ || process_.is_inherited()) {
+            break;
+        }
+        change_state(state::down, reason);
+        backoff_timer_.expires_after(
+            settings_.reconnect.delay(tries_++, core::next_random(random_)));
+        co_await backoff_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+}
+
+/// Gives the reason for its end.
+asio::awaitable<std::string> node::connect_and_serve() {
+    if (!to_.unix_path.empty()) {
+        co_return co_await serve_at(std::string());
+    }
+    const auto found = co_await resolver_.resolve(to_.host, settings_.connection.connect_timeout);
+    if (found.addresses.empty()) {
+        co_return "cannot resolve " + to_.host + ": " + found.failure;
+    }
+    // A name often has addresses where the server does not listen: "localhost" has ::1.
+    std::string reason;
+    answered_ = false;
+    for (std::size_t i = 0; i != found.addresses.size() && !answered_ && !stopped_; ++i) {
+        reason = co_await serve_at(found.addresses[(tries_ + i) % found.addresses.size()]);
+    }
+    co_return reason;
+}
+
+asio::awaitable<std::string> node::serve_at(std::string host) {
+    try {
+        connection_ = connection::make(executor_, to_, settings_.connection);
+        co_return co_await connection_->serve(std::move(host), shared_from_this());
+    } catch (const std::exception& failure) {
+        co_return failure.what();
+    }
+}
+
+void node::on_probing() {
+    answered_ = true;
+    change_state(state::probing, {});
+}
+
+std::string node::on_ready(const server_facts& facts) {
+    if (stopped_ || observer_ == nullptr) {
+        return {};
+    }
+    if (std::string objection = observer_->admit(facts); !objection.empty()) {
+        return objection;
+    }
+    facts_ = facts;
+    shortest_refused_ = false;
+    keeper_id_ =
+        facts.dialect.tells_changes && !facts.run_id.empty() ? core::stable_hash(facts.run_id) : 0;
+    tries_ = 0;
+    {
+        const std::lock_guard lock(status_mutex_);
+        status_.version = facts.version;
+        status_.run_id = facts.run_id;
+        status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
+    }
+    const core::time_point now = clock::now();
+    note_server(now);
+    const quarantine_reason of_age = young(now);
+    const quarantine_reason& longer = changed_.until > of_age.until ? changed_ : of_age;
+    if (longer.until > now) {
+        quarantine(longer);
+    } else {
+        change_state(state::ready, {});
+    }
+    if (std::exchange(was_down_for_some_, false) && observer_ != nullptr) {
+        observer_->on_accepting();
+    }
+    return {};
+}
+
+void node::on_ended(const std::string& reason) {
+    if (serving_) {
+        quarantine_timer_.cancel();
+        change_state(state::down, reason);
+    }
+}
+
+void node::change_state(state now, const std::string& reason) {
+    const bool was_ready = ready_;
+    ready_ = now == state::ready;
+    serving_ = ready_ || now == state::quarantined;
+    {
+        const std::lock_guard lock(status_mutex_);
+        if (status_.state == state::closed) {
+            return;
+        }
+        status_.state = now;
+        if (now == state::down) {
+            status_.reason = reason;
+        }
+    }
+    const bool was_starting = starting_;
+    if (now != state::connecting && now != state::probing) {
+        starting_ = false;
+    }
+    if (observer_ != nullptr && (was_ready != ready_ || was_starting != starting_)) {
+        observer_->on_state_change();
+    }
+}
+
+status node::snapshot() const {
+    const std::lock_guard lock(status_mutex_);
+    status result = status_;
+    result.in_flight = in_flight_.load(std::memory_order_relaxed);
+    if (result.state == state::quarantined) {
+        result.why_quarantined +=
+            "; restart_quarantine ends in " + seconds_until(result.quarantined_until) + " s";
+    }
+    return result;
+}
+
+// --- Quarantine ----------------------------------------------------------------------------------
+
+/// Compares the server with the one that was last seen at this address. Another one knows nothing of the
+/// locks that the last one has granted, for however long it has been up.
+void node::note_server(core::time_point now) {
+    const std::optional<std::string> last = std::exchange(last_run_id_, facts_.run_id);
+    const auto& [length, drift] = settings_.quarantine;
+    if (!last || length == core::duration::zero()) {
+        return;
+    }
+    if (facts_.run_id.empty()) {
+        changed_ = {core::gone_at(now, length, drift),
+                    "it tells no run_id, and may be another server than before"};
+    } else if (facts_.run_id != *last) {
+        changed_ = {core::gone_at(now, length, drift),
+                    "it has run_id " + facts_.run_id +
+                        (last->empty() ? ", and told none before" : ", and was " + *last)};
+    }
+}
+
+/// Of a server that has not been up for long enough.
+node::quarantine_reason node::young(core::time_point now) const {
+    const auto& [length, drift] = settings_.quarantine;
+    if (length == core::duration::zero()) {
+        return {};
+    }
+    const auto uptime = facts_.uptime.value_or(std::chrono::seconds(0));
+    return {core::quarantine_end(now, length, uptime, drift),
+            facts_.uptime ? "it had been up for only " + std::to_string(uptime.count()) +
+                                " s, and may have forgotten locks"
+                          : "it does not tell how long it has been up"};
+}
+
+void node::quarantine(const quarantine_reason& r) {
+    {
+        const std::lock_guard lock(status_mutex_);
+        status_.quarantined_until = r.until;
+        status_.why_quarantined = r.why;
+    }
+    change_state(state::quarantined, {});
+    quarantine_timer_.expires_after(r.until - clock::now());
+    quarantine_timer_.async_wait(
+        [self = shared_from_this()](const boost::system::error_code& cancelled) {
+            if (!cancelled && self->serving_ && !self->ready_) {
+                self->change_state(state::ready, {});
+            }
+        });
+}
+
+// --- Commands out --------------------------------------------------------------------------------
+
+void node::send(const std::shared_ptr<const batch>& commands, core::time_point now) {
+    if (!to_resend_.empty()) {
+        resend(now);
+    }
+    const std::vector<submission>& all = commands->submissions();
+    if (commands->unquestioned(index_, now) && ready_ && !stalled(now) &&
+        sent_ + all.size() <= settings_.max_in_flight) {
+        if (!all.empty()) {
+            count_in_flight(all.size());
+            sent_ += all.size();
+            execute(commands, usual_form(), now, [&](script_form form) {
+                return settings_.encoder->encode_shared(commands, facts_, form);
+            });
+        }
+    } else {
+        count_in_flight(static_cast<std::size_t>(std::ranges::count_if(
+            all, [this](const submission& one) { return one.is_for(index_); })));
+        send_some(all, usual_form(), now);
+    }
+}
+
+script_form node::usual_form() const noexcept {
+    return shortest_refused_ ? script_form::digest : script_form::shortest;
+}
+
+/// What was answered without being executed, in its order.
+void node::resend(core::time_point now) {
+    const std::vector<resend_queue::entry> all = to_resend_.take();
+    std::vector<submission> run;
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        run.push_back(all[i].command);
+        if (i + 1 == all.size() || all[i + 1].form != all[i].form) {
+            send_some(std::exchange(run, {}), all[i].form, now, true);
+        }
+    }
+}
+
+/// Sends those that are for us, and for which there is no reason not to. `again` if they come from
+/// `to_resend_`.
+void node::send_some(const std::vector<submission>& commands, script_form form,
+                     core::time_point now, bool again) {
+    std::shared_ptr<batch> admitted;
+    for (const submission& one : commands) {
+        if (!one.is_for(index_)) {
+            continue;
+        }
+        const core::failure refusal = refuse(one, now);
+        if (refusal != core::failure::none) {
+            if (again) {
+                to_resend_.drop(one.command.key);
+            }
+            vote_on(one, core::vote::failed(refusal));
+            continue;
+        }
+        try {
+            if (!admitted) {
+                admitted = std::make_shared<batch>();
+            }
+            admitted->submit(one);
+            if (again) {
+                to_resend_.sent(one.command.key, next_answer_ + sent_);
+            }
+            ++sent_;
+        } catch (const std::bad_alloc&) {
+            if (again) {
+                to_resend_.drop(one.command.key);
+            }
+            vote_on(one, core::vote::failed(core::failure::overloaded));
+        }
+    }
+    if (admitted) {
+        execute(admitted, form, now,
+                [&](script_form as) { return settings_.encoder->encode(*admitted, facts_, as); });
+    }
+}
+
+/// Sends a batch whose commands count as sent already. Without the memory for it they have failed, and
+/// nobody knows whether they were sent.
+template <typename Encode>
+void node::execute(const std::shared_ptr<const batch>& commands, script_form form,
+                   core::time_point now, const Encode& encode) {
+    try {
+        connection_->execute({commands, form}, encode(form), now);
+    } catch (const std::bad_alloc&) {
+        for (const submission& one : commands->submissions()) {
+            on_vote(one, core::vote::failed(core::failure::connection_lost), nullptr);
+        }
+    }
+}
+
+/// Why a command is not to be sent, or `none`.
+core::failure node::refuse(const submission& one, core::time_point now) const {
+    if (!one.receiver->wanted(index_, one.tag)) {
+        return core::failure::withdrawn;
+    }
+    if (!serving_) {
+        return core::failure::down;
+    }
+    // What a quorum has, nobody else has: so it takes no lock from one that was forgotten here.
+    if (!ready_ && core::acquires(one.command.verb) && !one.command.heals) {
+        return core::failure::quarantined;
+    }
+    if (sent_ >= settings_.max_in_flight) {
+        return core::failure::overloaded;
+    }
+    // Others than these take nothing that would have to be given back.
+    if (core::hurries(one.command.verb) && stalled(now)) {
+        return core::failure::stalled;
+    }
+    return now > one.command.deadline ? core::failure::too_late : core::failure::none;
+}
+
+/// A server that does not answer would only pile up commands, and locks to be given back.
+bool node::stalled(core::time_point now) const {
+    const core::time_point since = connection_->waiting_since();
+    return since != core::never && now - since > settings_.stall_timeout;
+}
+
+/// In the next turn.
+void node::send_again(const submission& command, script_form form) {
+    const bool is_first = to_resend_.empty();
+    const resend_queue::number sent_as = next_answer_++;
+    --sent_;
+    try {
+        to_resend_.add(command, form, sent_as);
+    } catch (const std::bad_alloc&) {
+        vote_on(command, core::vote::failed(core::failure::overloaded));
+        return;
+    }
+    if (is_first && observer_ != nullptr) {
+        observer_->on_pending();
+    }
+}
+
+// --- Answers in ----------------------------------------------------------------------------------
+
+void node::on_vote(const submission& command, const core::vote& vote, const submission* soon) {
+    if (soon != nullptr && observer_ != nullptr) {
+        soon->receiver->prefetch();
+    }
+    if (!to_resend_.idle()) {
+        // The key that is in its way may be one that our own release, which it has overtaken, deletes.
+        if (vote.kind == core::vote_kind::denied &&
+            to_resend_.has_overtaken(command.command.key, next_answer_)) {
+            send_again(command, usual_form());
+            return;
+        }
+        to_resend_.answered(command.command.key, next_answer_);
+    }
+    ++next_answer_;
+    --sent_;
+    vote_on(command, vote);
+}
+
+void node::on_refused(const submission& command, bool for_good) {
+    shortest_refused_ = shortest_refused_ || for_good;
+    send_again(command, script_form::digest);
+}
+
+void node::on_unknown_script(const submission& command, bool of_many) {
+    send_again(command, of_many ? script_form::many_in_full : script_form::in_full);
+}
+
+void node::on_key_changed(std::string_view key) {
+    if (observer_ != nullptr) {
+        observer_->on_key_changed(key);
+    }
+}
+
+void node::on_all_keys_changed() {
+    if (observer_ != nullptr) {
+        observer_->on_all_keys_changed();
+    }
+}
+
+void node::vote_on(const submission& one, const core::vote& vote) {
+    count_in_flight(std::size_t{0} - 1);
+    was_down_for_some_ = was_down_for_some_ || vote.reason == core::failure::down;
+    if (observer_ != nullptr) {
+        one.receiver->on_vote(index_, one.tag, vote);
+    }
+}
+
+void node::count_in_flight(std::size_t more) noexcept {
+    in_flight_.store(in_flight_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+}  // namespace colock::instance::redis

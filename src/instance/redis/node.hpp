@@ -1,0 +1,182 @@
+#ifndef COLOCK_INSTANCE_REDIS_NODE_HPP
+#define COLOCK_INSTANCE_REDIS_NODE_HPP
+
+#include "core/backoff.hpp"
+#include "core/time.hpp"
+#include "core/validity.hpp"
+#include "core/vote.hpp"
+#include "instance/batch.hpp"
+#include "instance/fork.hpp"
+#include "instance/instance.hpp"
+#include "instance/redis/address.hpp"
+#include "instance/redis/connection.hpp"
+#include "instance/redis/encoder.hpp"
+#include "instance/redis/resend_queue.hpp"
+#include "instance/redis/resolve.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::instance::redis {
+
+/// For how long a server that has restarted may not grant.
+struct quarantine_settings {
+    core::duration length{};  ///< from its start on, on its own clock; 0 = no quarantine
+    core::drift_bound drift;  ///< of that clock
+};
+
+struct node_settings {
+    connection_settings connection;
+    core::backoff reconnect;
+    std::size_t max_in_flight = 65536;
+    /// A server that has not answered for so long is sent no new locks until it does.
+    core::duration stall_timeout{};
+    quarantine_settings quarantine;
+    /// Shared by the nodes of a client.
+    std::shared_ptr<redis::encoder> encoder = std::make_shared<redis::encoder>();
+};
+
+/// What hears of a node: the instance that talks to it. Called on the node's executor.
+class node_observer {
+public:
+    /// The server has passed the probe. Gives the reason why it must not vote all the same, or an empty string.
+    virtual std::string admit(const server_facts& facts) = 0;
+    /// Its connection is over, or it is not connected yet.
+    virtual void on_disconnected() = 0;
+    /// It is `ready`, or `starting`, or no longer.
+    virtual void on_state_change() = 0;
+    /// It has something to send again: it wants a `send`, even if of an empty batch.
+    virtual void on_pending() = 0;
+    /// It takes commands again, after votes that failed since it was down.
+    virtual void on_accepting() = 0;
+    /// As those of `instance_observer`.
+    virtual void on_key_changed(std::string_view key) = 0;
+    virtual void on_all_keys_changed() = 0;
+
+protected:
+    ~node_observer() = default;
+};
+
+/// One server at one address: connecting, probing, (quarantined,) ready, down, and again. Keeps a connection to it
+/// going, and carries the commands of instance number `index` over it. Outlives its observer until its last
+/// asynchronous operation has ended.
+///
+/// Thread-safety: one thread at a time, but for `snapshot`.
+class node final : public std::enable_shared_from_this<node>, public connection_owner {
+public:
+    /// `seed` feeds the jitter of reconnecting.
+    node(std::size_t index, address to, const node_settings& settings, std::uint64_t seed,
+         const boost::asio::any_io_executor& executor, node_observer& observer);
+
+    /// Starts to connect, and keeps at it until `stop`.
+    void start();
+
+    /// Ends the connection for good. Commands that are not answered fail. Idempotent.
+    void stop();
+
+    /// As `stop`, and the observer hears of nothing any more.
+    void forget() noexcept;
+
+    /// As `instance::send`.
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now);
+
+    /// Whether locks may be taken on it.
+    [[nodiscard]] bool ready() const noexcept { return ready_; }
+    /// Whether its first try to connect is still under way.
+    [[nodiscard]] bool starting() const noexcept { return starting_; }
+    /// As `instance::keeper_id`.
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept { return ready_ ? keeper_id_ : 0; }
+    /// Thread-safe.
+    [[nodiscard]] status snapshot() const;
+
+private:
+    /// Why a server may not grant, and until when.
+    struct quarantine_reason {
+        core::time_point until = core::time_point::min();
+        std::string why{};
+    };
+
+    // The connection.
+    boost::asio::awaitable<void> keep_connected();
+    boost::asio::awaitable<std::string> connect_and_serve();
+    boost::asio::awaitable<std::string> serve_at(std::string host);
+    void on_probing() override;
+    std::string on_ready(const server_facts& facts) override;
+    void on_ended(const std::string& reason) override;
+    void change_state(state now, const std::string& reason);
+
+    // Quarantine.
+    void note_server(core::time_point now);
+    [[nodiscard]] quarantine_reason young(core::time_point now) const;
+    void quarantine(const quarantine_reason& r);
+
+    // Commands out.
+    [[nodiscard]] script_form usual_form() const noexcept;
+    void resend(core::time_point now);
+    void send_some(const std::vector<submission>& commands, script_form form, core::time_point now,
+                   bool again = false);
+    template <typename Encode>
+    void execute(const std::shared_ptr<const batch>& commands, script_form form,
+                 core::time_point now, const Encode& encode);
+    [[nodiscard]] core::failure refuse(const submission& one, core::time_point now) const;
+    [[nodiscard]] bool stalled(core::time_point now) const;
+    void send_again(const submission& command, script_form form);
+
+    // Answers in.
+    void on_vote(const submission& command, const core::vote& vote,
+                 const submission* soon) override;
+    void on_refused(const submission& command, bool for_good) override;
+    void on_unknown_script(const submission& command, bool of_many) override;
+    void on_key_changed(std::string_view key) override;
+    void on_all_keys_changed() override;
+    void vote_on(const submission& one, const core::vote& vote);
+    void count_in_flight(std::size_t more) noexcept;
+
+    process_mark process_;
+    std::size_t index_;
+    address to_;
+    node_settings settings_;
+    std::uint64_t random_;
+    boost::asio::any_io_executor executor_;
+    node_observer* observer_;
+    boost::asio::steady_timer backoff_timer_;
+    boost::asio::steady_timer quarantine_timer_;
+    resolver resolver_;
+
+    bool stopped_ = false;
+    bool serving_ = false;  // connected and probed: commands can be sent
+    bool ready_ = false;    // and not in quarantine: locks may be taken
+    bool starting_ = true;
+    bool answered_ = false;  // the server, since the last try to connect
+    std::size_t tries_ = 0;  // to connect, since it was last ready
+    std::shared_ptr<connection> connection_;
+    server_facts facts_;
+    std::optional<std::string> last_run_id_;  // of the server that was last at this address
+    quarantine_reason changed_;               // since it was another one before
+    std::uint64_t keeper_id_ = 0;
+
+    bool was_down_for_some_ = false;  // votes failed so; their senders are to be told when it is up
+    bool shortest_refused_ = false;   // since it was last ready
+    resend_queue to_resend_;
+    resend_queue::number next_answer_ = 0;   // the number of the command that is answered next
+    std::size_t sent_ = 0;                   // of the commands in flight, those at the server
+    std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
+
+    mutable std::mutex status_mutex_;
+    status status_;
+};
+
+}  // namespace colock::instance::redis
+
+#endif

@@ -1,0 +1,151 @@
+#include "instance/redis/tls.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ssl/error.hpp>
+
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
+#include <openssl/tls1.h>
+#include <openssl/x509_vfy.h>
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+namespace colock::instance::redis {
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) {
+    throw address_error(what, "TLS files that can be used");
+}
+
+/// Throws unless a file could be used.
+void expect_usable(const std::string& parameter, const std::string& file,
+                   const error_code& failure) {
+    if (!failure) {
+        return;
+    }
+    const std::string which = parameter + " " + file;
+    errno = 0;
+    if (!std::ifstream(file)) {
+        refuse(which + ", which cannot be read (" + std::generic_category().message(errno) + ")");
+    }
+    const int reason = ERR_GET_REASON(static_cast<unsigned long>(failure.value()));
+    if (parameter == "key_file" && reason == X509_R_KEY_VALUES_MISMATCH) {
+        refuse(which + ", which is not the key of the certificate in cert_file");
+    }
+    refuse(which + ", which cannot be used (" + failure.message() + ")");
+}
+
+bool is_numeric(const std::string& host) {
+    error_code failure;
+    asio::ip::make_address(host, failure);
+    return !failure;
+}
+
+/// Why the certificate of the server was not accepted; empty if it was.
+std::string explain_verdict(long verdict, const address& to) {
+    const std::string whose = "the certificate of " + to.host;
+    const std::string cure = to.tls_ca_file.empty()
+                                 ? ": name the authority's certificate in ca_file"
+                                 : " of ca_file " + to.tls_ca_file;
+    switch (verdict) {
+        case X509_V_OK:
+            return {};
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+            return whose + " has expired";
+        case X509_V_ERR_CERT_NOT_YET_VALID:
+            return whose + " is not valid yet (or the clock of this machine is wrong)";
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+            return whose + " is self-signed, and not trusted: name it in ca_file";
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            return whose + " is not signed by a trusted authority" + cure;
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return "the certificate of the server is not for " + to.host +
+                   ": use a host name that is in it";
+        default:
+            return whose + " was not accepted: " + ::X509_verify_cert_error_string(verdict);
+    }
+}
+
+}  // namespace
+
+asio::ssl::context make_tls_context(const address& to) {
+    asio::ssl::context tls(asio::ssl::context::tls_client);
+    // A key that needs a password cannot be used: OpenSSL must not ask for it on the terminal.
+    tls.set_password_callback([](auto&&...) { return std::string(); });
+    error_code failure;
+    if (to.tls_ca_file.empty()) {
+        tls.set_default_verify_paths(failure);
+    } else {
+        tls.load_verify_file(to.tls_ca_file, failure);
+        expect_usable("ca_file", to.tls_ca_file, failure);
+    }
+    if (to.tls_cert_file.empty() != to.tls_key_file.empty()) {
+        refuse(to.tls_key_file.empty() ? "cert_file " + to.tls_cert_file + " without key_file"
+                                       : "key_file " + to.tls_key_file + " without cert_file");
+    }
+    if (!to.tls_cert_file.empty()) {
+        tls.use_certificate_chain_file(to.tls_cert_file, failure);
+        expect_usable("cert_file", to.tls_cert_file, failure);
+        tls.use_private_key_file(to.tls_key_file, asio::ssl::context::pem, failure);
+        expect_usable("key_file", to.tls_key_file, failure);
+    }
+    tls.set_verify_mode(to.tls_verify ? asio::ssl::verify_peer : asio::ssl::verify_none);
+    return tls;
+}
+
+error_code name_host(SSL* tls, const address& to) {
+    const bool numeric = is_numeric(to.host);
+    std::string name = to.host;
+    bool done = true;
+    if (!numeric) {  // only names may be told: RFC 6066
+        done = ::SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                          name.data()) == 1;
+    }
+    if (to.tls_verify) {
+        X509_VERIFY_PARAM* const expected = ::SSL_get0_param(tls);
+        done = done && (numeric ? ::X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str())
+                                : ::X509_VERIFY_PARAM_set1_host(expected, name.c_str(), 0)) == 1;
+    }
+    return done ? error_code()
+                : error_code(static_cast<int>(::ERR_get_error()), asio::error::get_ssl_category());
+}
+
+std::string explain_tls_failure(const SSL* tls, const error_code& failure, const address& to) {
+    if (to.tls_verify) {
+        if (std::string verdict = explain_verdict(::SSL_get_verify_result(tls), to);
+            !verdict.empty()) {
+            return verdict;
+        }
+    }
+    if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) {
+        return "the server has closed the connection";
+    }
+    if (failure.category() != asio::error::get_ssl_category()) {
+        return failure.message();
+    }
+    switch (ERR_GET_REASON(static_cast<unsigned long>(failure.value()))) {
+        case SSL_R_WRONG_VERSION_NUMBER:
+        case SSL_R_HTTP_REQUEST:
+        case SSL_R_UNEXPECTED_MESSAGE:
+        case SSL_R_PACKET_LENGTH_TOO_LONG:
+            return to.host + " does not answer with TLS: the URI of a server without TLS begins "
+                             "with redis://";
+        case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+            return "the server wants a certificate of its client: name one in cert_file and "
+                   "key_file";
+        default:
+            return "TLS: " + failure.message();
+    }
+}
+
+}  // namespace colock::instance::redis

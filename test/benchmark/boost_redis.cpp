@@ -1,0 +1,2 @@
+// The implementation of Boost.Redis, which a program that uses it compiles once.
+#include <boost/redis/src.hpp>

@@ -78,7 +78,8 @@ struct config {
     /// the servers themselves as instances.
     ///
     /// 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for less, where it
-    /// cannot help. Allowed: 0 to 24 h.
+    /// cannot help. Allowed: 0 to 24 h. With
+    /// fencing, a second at least: for so long a server that has lost its last writes may repeat a fence.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
 
     /// Commands in flight to one instance; one more fails at once, and is not sent. Allowed: 1 to

@@ -206,9 +206,9 @@ acquire::action acquire::back_off(time_point now) {
     state_ = state::backing_off;
     free_at_.assign(settings_.instances, never);
     constexpr duration between_polls = milliseconds(2);
-    backoff_end_ = now + (std::exchange(polls_, false)
-                              ? short_pause(between_polls)
-                              : settings_.retry.delay(attempts_ - 1, next_random(random_)));
+    polling_ = std::exchange(polls_, false);
+    backoff_end_ = now + (polling_ ? short_pause(between_polls)
+                                   : settings_.retry.delay(attempts_ - 1, next_random(random_)));
     return action::wait(std::min(backoff_end_, settings_.deadline));
 }
 
@@ -225,7 +225,11 @@ duration acquire::short_pause(duration longest) {
 
 void acquire::expect_free_at(std::size_t index, time_point when) {
     free_at_[index] = when;
-    backoff_end_ = std::min(backoff_end_, quorum_free_at());
+    // To be told is too late for one that polls: attempts at these moments would be in vain, and keep those that
+    // might not be away.
+    if (!polling_) {
+        backoff_end_ = std::min(backoff_end_, quorum_free_at());
+    }
 }
 
 /// When so many of the keys that denied us, or may deny us yet, have run out that a quorum may be free;

@@ -220,7 +220,8 @@ private:
 
     state state_ = state::idle;
     acquire_outcome outcome_ = acquire_outcome::contended;
-    bool polls_ = false;  // the next wait is short
+    bool polls_ = false;    // the next wait is short
+    bool polling_ = false;  // this one is
     round votes_;
     fence_tally fences_;  // that were granted
     time_point sent_{};

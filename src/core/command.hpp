@@ -52,6 +52,12 @@ struct command {
     std::uint64_t fence = 0;
 };
 
+/// Whether an instance that may have forgotten something must not do it: it could make a key that another lock has
+/// elsewhere, or count a fence that it has given out before. An acquire that heals puts back what a quorum still has.
+constexpr bool relies_on_memory(const command& c) noexcept {
+    return (acquires(c.verb) && !c.heals) || (c.verb == verb::raise_fence && c.fence == 0);
+}
+
 }  // namespace colock::core
 
 #endif

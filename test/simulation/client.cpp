@@ -311,18 +311,17 @@ void client::hand_over(user& u, token_life& life) {
     }
     if (!life.lock.lease.fencing) {
         life.machine.hand_over(now());
-        receive(u, life);
+        receive(life);
+        hold(u, life);
         return;
     }
-    checker_.on_passing(life);
-    life.on_passed = [this, &u, &life](bool passed) {
+    pass_on(life, [this, &u, &life](bool passed) {
         if (passed) {
-            receive(u, life);
+            hold(u, life);
         } else {
             think(u, world_.random.up_to(30ms));
         }
-    };
-    drive(life, life.machine.pass_on(now()), now());
+    });
     // Forced: it stands still until the lease is nearly over, or is.
     if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
         world_.count(fault::client_pause);
@@ -331,11 +330,21 @@ void client::hand_over(user& u, token_life& life) {
     }
 }
 
+void client::pass_on(token_life& life, std::function<void(bool passed)> on_passed) {
+    checker_.on_passing(life);
+    life.on_passed = [this, &life, tell = std::move(on_passed)](bool passed) {
+        if (passed) {
+            receive(life);
+        }
+        tell(passed);
+    };
+    drive(life, life.machine.pass_on(now()), now());
+}
+
 /// The lease has another holder.
-void client::receive(user& u, token_life& life) {
+void client::receive(token_life& life) {
     checker_.on_handed_over(life, life.machine.fence());
     observe(life);
-    hold(u, life);
 }
 
 void client::release(token_life& life) {
@@ -638,6 +647,7 @@ void client::send(const submission& s, std::size_t server) {
     r.command.key = s.life->lock.key;
     r.command.token = s.life->token;
     r.command.fence = s.what.fence;
+    r.command.heals = s.what.tag.purpose() == purpose::heal;
     r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
     const bool second = connections_[server].size() > 1 && s.what.verb == core::verb::release &&
                         world_.goes_wrong(world_.faults().second_connections);
@@ -651,8 +661,7 @@ void client::send(const submission& s, std::size_t server) {
     } else if (!way.ready()) {
         world_.count(fault::refused);
         why = core::failure::down;
-    } else if (core::acquires(s.what.verb) && s.what.tag.purpose() != purpose::heal &&
-               now() < way.quarantined_until()) {
+    } else if (core::relies_on_memory(r.command) && now() < way.quarantined_until()) {
         world_.count(fault::quarantined);
         why = core::failure::quarantined;
     }

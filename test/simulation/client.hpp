@@ -106,6 +106,8 @@ public:
     void cancel(operation& o);
     /// Of a lease that is held.
     void release(token_life& life);
+    /// A fenced lease, to whoever waits next in this process.
+    void pass_on(token_life& life, std::function<void(bool passed)> on_passed);
 
     // What goes wrong.
 
@@ -153,7 +155,7 @@ private:
     void clean_up(user& u, token_life& life);
     void let_go(user& u, token_life& life);
     void hand_over(user& u, token_life& life);
-    void receive(user& u, token_life& life);
+    void receive(token_life& life);
     [[nodiscard]] spec some_spec(const std::string& key);
     [[nodiscard]] core::time_point some_deadline();
 

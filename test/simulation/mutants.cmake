@@ -164,6 +164,13 @@ colock_mutant(
     WITH [[quarantined_until_ = @MUTANT@ ? core::time_point::min() : core::quarantine_end(]]
 )
 colock_mutant(
+    NAME fence_counted_in_quarantine
+    WHAT "an instance that has forgotten its last writes counts fences at once"
+    FILE src/core/command.hpp
+    FIND [[(c.verb == verb::raise_fence && c.fence == 0)]]
+    WITH [[(c.verb == verb::raise_fence && c.fence == 0 && !@MUTANT@)]]
+)
+colock_mutant(
     NAME uptime_is_believed
     WHAT "a server has been up for as long as it says, in whole seconds of its wall clock"
     FILE src/core/validity.hpp

@@ -525,6 +525,42 @@ void fence_told_to_too_few(stage& s, int) {
     s.release(c);
 }
 
+/// The process stands still between the first vote on its hand-off and the second, until the validity is over.
+void pass_on_after_the_end(stage& s, int) {
+    spec& fenced = s.lock();
+    fenced.lease.fencing = fenced.acquire.fencing = true;
+    taking& a = s.acquire(0, fenced);
+    s.run_to(50ms);
+    s.expect(a.held(), "it is held");
+    s.deafen(0, 1, 53ms);
+    s.deafen(0, 2, 53ms);
+    s.pass_on(a);
+    s.run_to(52500us);
+    s.expect(!a.passed, "one vote is not enough");
+    s.user(0).pause(245ms);
+    s.run_to(298ms);
+    s.expect(a.passed && !*a.passed, "the lease is over, so nobody gets it");
+}
+
+/// A server has lost its last writes, and the fences that it has counted with them. It still has the key.
+void pass_on_after_a_rollback(stage& s, int) {
+    spec& fenced = s.lock();
+    fenced.lease.fencing = fenced.acquire.fencing = true;
+    taking& a = s.acquire(0, fenced);
+    s.run_to(10ms);
+    for (int i = 0; i != 10; ++i) {
+        s.pass_on(a);
+        s.run_to(s.now() + 4ms);
+        s.expect(a.passed && *a.passed, "it is passed on");
+    }
+    s.instance(0).restart(1ms, server::data::rolled_back);
+    s.run_to(s.now() + 4ms);
+    s.expect(s.has_key(0, a), "the key is still there");
+    s.pass_on(a);
+    s.run_to(s.now() + 4ms);
+    s.expect(a.passed && !*a.passed, "the server is not believed what comes next");
+}
+
 }  // namespace
 
 const std::vector<scenario>& scenarios() {
@@ -663,6 +699,18 @@ const std::vector<scenario>& scenarios() {
          1,
          fence_told_to_too_few,
          {"majority_of_the_granted"}},
+        {"fault_25_sim_pass_on_after_a_rollback",
+         "a server forgets the fences that it has counted last",
+         {1, 1, ordinary, 1s},
+         1,
+         pass_on_after_a_rollback,
+         {"fence_counted_in_quarantine"}},
+        {"fault_20_sim_pass_on_after_the_end",
+         "the validity of a lease ends while it is passed on",
+         {},
+         1,
+         pass_on_after_the_end,
+         {"passed_on_when_it_is_over"}},
     };
     return all;
 }

@@ -81,6 +81,13 @@ void stage::release(taking& t) {
     }
 }
 
+void stage::pass_on(taking& t) {
+    expect(t.held(), "there is something to pass on");
+    if (t.held()) {
+        t.by->pass_on(*t.lease, [&t](bool passed) { t.passed = passed; });
+    }
+}
+
 void stage::cut_off(std::size_t user, std::size_t instance, duration until) {
     mute(user, instance, until);
     deafen(user, instance, until);

@@ -31,6 +31,7 @@ struct taking {
     token_life* lease = nullptr;   ///< once it was granted
     std::optional<duration> told;  ///< when its caller heard how it ended
     std::optional<duration> lost;  ///< when its holder heard of the loss
+    std::optional<bool> passed;    ///< whether it was passed on, once that is decided
 
     [[nodiscard]] bool ended() const { return !op->running; }
     [[nodiscard]] bool held() const { return lease != nullptr && lease->machine.held(); }
@@ -69,6 +70,8 @@ public:
     taking& acquire(std::size_t user, const spec& lock);
     void cancel(taking& t) { t.by->cancel(*t.op); }
     void release(taking& t);
+    /// To the next holder in the same process, for whom `t` stands from then on.
+    void pass_on(taking& t);
     /// The instance and the client do not hear each other before `until`.
     void cut_off(std::size_t user, std::size_t instance, duration until);
     /// The client does not hear the instance before `until`.

@@ -347,8 +347,7 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
     if (!serving_) {
         return core::failure::down;
     }
-    // What a quorum has, nobody else has: so it takes no lock from one that was forgotten here.
-    if (!ready_ && core::acquires(one.command.verb) && !one.command.heals) {
+    if (!ready_ && core::relies_on_memory(one.command)) {
         return core::failure::quarantined;
     }
     if (sent_ >= settings_.max_in_flight) {

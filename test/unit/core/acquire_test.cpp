@@ -387,6 +387,8 @@ BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
     BOOST_TEST((soon >= 1ms && soon <= 2ms));
     play(machine, {
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + soon)},
+                      // It knows better than to come when it is told.
+                      {1500us, changed(0), "wait " + in_ms(1ms + soon)},
                       {1ms + soon, timer(), "attempt; wait " + in_ms(51ms + soon)},
                       {5ms, denied(0), "give_back; wait " + in_ms(5ms + pause(2))},
                   });

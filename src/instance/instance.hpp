@@ -33,6 +33,11 @@ public:
     /// As `on_key_changed`, of any key.
     virtual void on_all_keys_changed(std::size_t index) = 0;
 
+    /// The replies that have arrived are about to be told of; and all of them have been. In between come
+    /// votes, and nothing can be sent. In `on_read` it can.
+    virtual void on_reading() {}
+    virtual void on_read() {}
+
 protected:
     ~instance_observer() = default;
 };

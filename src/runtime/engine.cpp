@@ -240,9 +240,37 @@ void engine::deliver_later(std::shared_ptr<operation> finished) {
 
 void engine::schedule_turn() {
     if (!turn_scheduled_ && !dead()) {
-        boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
+        turn_owed_ = reading_;
+        if (!reading_) {
+            post_turn();
+        }
         turn_scheduled_ = true;  // not if that has thrown, or no turn would ever come
     }
+}
+
+void engine::post_turn() {
+    boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
+}
+
+void engine::on_reading() {
+    reading_ = true;
+}
+
+/// With few locks under way the turn follows at once: there is nothing that it should wait for. With many, the votes of
+/// other instances make its batch larger. (That saves a lock that is taken all by itself 6 % of its client's CPU.)
+void engine::on_read() {
+    constexpr std::uint64_t few = 4;
+    reading_ = false;
+    if (!std::exchange(turn_owed_, false) || dead()) {
+        return;
+    }
+    if (statistics_.acquiring - statistics_.queued + statistics_.releasing > few) {
+        turn_scheduled_ = false;
+        schedule_turn();
+        return;
+    }
+    const auto self = shared_from_this();
+    turn();
 }
 
 void engine::turn() {

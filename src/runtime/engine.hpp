@@ -264,12 +264,15 @@ private:
     void on_accepting(std::size_t index) override;
     void on_key_changed(std::size_t index, std::string_view key) override;
     void on_all_keys_changed(std::size_t index) override;
+    void on_reading() override;
+    void on_read() override;
     void on_time(core::time_point now) override;
 
     template <typename Function>
     void for_each_lease(const Function& tell);
     static void tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index);
     void schedule_turn();
+    void post_turn();
     void turn();
     void deliver_finished();
     void prefetch_next() const noexcept;
@@ -307,6 +310,9 @@ private:
     statistics statistics_;
 
     bool turn_scheduled_ = false;
+    bool reading_ =
+        false;  // replies of an instance; a turn that is scheduled meanwhile is not posted yet
+    bool turn_owed_ = false;  // scheduled, and not posted
     std::uint32_t turn_number_ = 0;
     std::vector<std::shared_ptr<operation>> finished_;
     std::vector<std::shared_ptr<operation>> delivering_;

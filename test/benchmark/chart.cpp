@@ -242,7 +242,7 @@ std::string section_of(const json& report) {
         "One name that all want all the time, and hold for 5 ms, or, of two processes, for no time",
         hold_table_of(report));
     result += "\nOur own bounds, and what that run gave:\n\n"
-              "| | bound | measured | | one who does less |\n|---|---|---|---|---|\n";
+              "| | bound | measured | | baseline |\n|---|---|---|---|---|\n";
     for (const json& each : report.at("bounds")) {
         const bool at_least = each.contains("at_least");
         const double limit = each.at(at_least ? "at_least" : "at_most");

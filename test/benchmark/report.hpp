@@ -37,7 +37,7 @@ void print_progress(const table& t, const nlohmann::json& parameters, const std:
 /// Those of the rows that are of this workload and have these parameters.
 void print_group(const table& t, const std::vector<row>& rows, const nlohmann::json& parameters);
 
-/// The bounds that colock has set itself, each with what was measured, and what one had who does less; nothing of
+/// The bounds that colock has set itself, each with what was measured, and what a program had that does less; nothing of
 /// what was not. Returns whether all are met.
 bool print_bounds(const std::vector<row>& rows);
 

@@ -68,6 +68,7 @@ private:
                                         if (self->on_read(failure, size)) {
                                             self->read();
                                         }
+                                        self->on_read_done();
                                     });
         }
     }
@@ -287,10 +288,12 @@ bool connection::on_read(const error_code& failure, std::size_t size) {
         end(reason_for(failure));
     }
     input_.commit(size);
+    owner_->on_reading();
     try {
         read_replies();
     } catch (...) {
         end("an exception was thrown while its replies were read");
+        owner_->on_read();
         throw;
     }
     return !ended();

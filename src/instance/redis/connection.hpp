@@ -56,6 +56,9 @@ public:
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
     virtual void on_ended(const std::string& reason) = 0;
+    /// As those of `instance_observer`.
+    virtual void on_reading() = 0;
+    virtual void on_read() = 0;
 
 protected:
     ~connection_owner() = default;
@@ -108,6 +111,8 @@ protected:
     std::span<char> room() noexcept;
     /// So many bytes are there. Gives whether to go on reading.
     bool on_read(const boost::system::error_code& failure, std::size_t size);
+    /// After that, when the next read is under way.
+    void on_read_done() { owner_->on_read(); }
 
     [[nodiscard]] const address& to() const noexcept { return to_; }
 

@@ -423,6 +423,18 @@ void node::on_all_keys_changed() {
     }
 }
 
+void node::on_reading() {
+    if (observer_ != nullptr) {
+        observer_->on_reading();
+    }
+}
+
+void node::on_read() {
+    if (observer_ != nullptr) {
+        observer_->on_read();
+    }
+}
+
 void node::vote_on(const submission& one, const core::vote& vote) {
     count_in_flight(std::size_t{0} - 1);
     was_down_for_some_ = was_down_for_some_ || vote.reason == core::failure::down;

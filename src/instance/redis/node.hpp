@@ -63,6 +63,8 @@ public:
     /// As those of `instance_observer`.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
+    virtual void on_reading() = 0;
+    virtual void on_read() = 0;
 
 protected:
     ~node_observer() = default;
@@ -140,6 +142,8 @@ private:
     void on_unknown_script(const submission& command, bool of_many) override;
     void on_key_changed(std::string_view key) override;
     void on_all_keys_changed() override;
+    void on_reading() override;
+    void on_read() override;
     void vote_on(const submission& one, const core::vote& vote);
     void count_in_flight(std::size_t more) noexcept;
 

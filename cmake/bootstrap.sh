@@ -222,22 +222,33 @@ offered_boosts() {
     done <<<"$names"
 }
 
+# boost_packages VERSION [OPTION...]: what is needed of it, one package a line. Where Boost.System has a package, the
+# package files of Boost.URL want it. The options are for apt-cache.
+boost_packages() {
+    local version=$1
+    shift
+    printf '%s\n' "libboost$version-dev" "libboost-url$version-dev"
+    apt-cache "$@" pkgnames libboost-system | grep -x "libboost-system$version-dev" || true
+}
+
 # Installs the newest Boost that the system itself offers, as Debian 13 does. Fails where there is none, or where another
 # version would have to go for it.
 install_system_boost() {
-    local version
+    local version wanted
     version=$(offered_boosts | tail -n 1)
     [[ -n $version ]] || return 1
     say "installing Boost $version"
+    mapfile -t wanted < <(boost_packages "$version")
     as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -y -q --no-install-recommends \
-        --no-remove -o DPkg::Lock::Timeout=600 "libboost$version-dev" "libboost-url$version-dev"
+        --no-remove -o DPkg::Lock::Timeout=600 "${wanted[@]}"
 }
 
 # Downloads and unpacks one version; the finished tree appears under its name in one step, or not at all.
 unpack_boost() {
-    local version=$1 package
+    local version=$1 package wanted
+    mapfile -t wanted < <(boost_packages "$version" -c "$private/apt.conf")
     say "downloading Boost $version (headers, and Boost.URL's static library)"
-    (cd "$work" && private_apt download -q "libboost$version-dev" "libboost-url$version-dev") ||
+    (cd "$work" && private_apt download -q "${wanted[@]}") ||
         die "could not download Boost $version"
     say "unpacking it into build/boost/$version"
     mkdir "$work/tree"

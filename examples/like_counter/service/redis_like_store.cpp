@@ -4,6 +4,8 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/redis/logger.hpp>
 #include <boost/redis/resp3/type.hpp>
@@ -11,6 +13,7 @@
 #include <boost/system/error_code.hpp>
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
+#include <boost/version.hpp>
 
 #include <charconv>
 #include <system_error>
@@ -61,6 +64,26 @@ std::optional<int> database_in(const boost::urls::url_view& url, std::string_vie
         refuse(uri);
     }
     return number;
+}
+
+// Since Boost 1.89 a connection is made with its logger; before, it is run with it.
+
+std::shared_ptr<redis::connection> make_connection(asio::any_io_executor executor) {
+#if BOOST_VERSION >= 108900
+    return std::make_shared<redis::connection>(std::move(executor),
+                                               redis::logger(redis::logger::level::err));
+#else
+    return std::make_shared<redis::connection>(std::move(executor));
+#endif
+}
+
+void run(const std::shared_ptr<redis::connection>& connection, const redis::config& config) {
+    auto ended = [connection](boost::system::error_code) {};
+#if BOOST_VERSION >= 108900
+    connection->async_run(config, std::move(ended));
+#else
+    connection->async_run(config, redis::logger(redis::logger::level::err), std::move(ended));
+#endif
 }
 
 void push_leave(redis::request& commands, const entity_id& entity, const visit_id& visit) {
@@ -146,19 +169,17 @@ redis::config redis_like_store::parse(std::string_view uri) {
 
 redis_like_store::redis_like_store(asio::any_io_executor executor, std::string_view uri,
                                    std::chrono::milliseconds command_timeout)
-    : connection_(std::make_shared<redis::connection>(std::move(executor),
-                                                      redis::logger(redis::logger::level::err))),
-      command_timeout_(command_timeout) {
-    const redis::config config = parse(uri);
-    connection_->async_run(config, [connection = connection_](boost::system::error_code) {});
+    : connection_(make_connection(std::move(executor))), command_timeout_(command_timeout) {
+    run(connection_, parse(uri));
 }
 
 asio::awaitable<redis_like_store::replies> redis_like_store::execute(
     const redis::request& commands) {
     redis::generic_response response;
+    asio::steady_timer timer(co_await asio::this_coro::executor);
     const auto [failure, size] = co_await connection_->async_exec(
         commands, response,
-        asio::cancel_after(command_timeout_, asio::as_tuple(asio::use_awaitable)));
+        asio::cancel_after(timer, command_timeout_, asio::as_tuple(asio::use_awaitable)));
     if (failure) {
         throw store_error("the data server did not answer: " + failure.message());
     }

@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/redis/connection.hpp>
+#include <boost/version.hpp>
 
 #include <exception>
 #include <iostream>
@@ -19,7 +20,12 @@ namespace redis = boost::redis;
 namespace {
 
 asio::awaitable<void> use_both(colock::client& locks, redis::connection& connection) {
-    connection.async_run(redis::config{}, asio::detached);
+    const redis::config settings;
+#if BOOST_VERSION >= 108900
+    connection.async_run(settings, asio::detached);
+#else
+    connection.async_run(settings, {}, asio::detached);
+#endif
     connection.cancel();
     redis::request ping;
     ping.get_config().cancel_if_not_connected = true;

@@ -1,5 +1,6 @@
 // Every kind of instance gives the same votes: the same scripts of verbs, run against an instance in
-// memory and against real servers, over TCP, a UNIX socket, and as a user of a database.
+// memory and against real servers, over TCP, a UNIX socket, and as a user of a database with no more rights than
+// README says that colock needs.
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
@@ -13,9 +14,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <ostream>
 #include <random>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,6 +42,38 @@ redis_server& shared_server() {
     return server;
 }
 
+/// The rights in README's `ACL SETUSER colock ...`, but for the password.
+strings least_rights() {
+    const std::string begin = "ACL SETUSER colock ";
+    std::ifstream readme(COLOCK_SOURCE_DIR "/README.md");
+    for (std::string line; std::getline(readme, line);) {
+        if (line.starts_with(begin)) {
+            strings result;
+            std::istringstream words(line.substr(begin.size()));
+            for (std::string word; words >> word;) {
+                if (!word.starts_with('>')) {
+                    result.push_back(word);
+                }
+            }
+            return result;
+        }
+    }
+    throw std::runtime_error("README.md has no line " + begin);
+}
+
+/// Makes the user "ann", who may delete with a command of the server's own or not.
+void make_user(redis_server& server, bool natively) {
+    strings command{"ACL", "SETUSER", "ann", "reset", ">p@ss:word"};
+    const strings rights = least_rights();
+    command.insert(command.end(), rights.begin(), rights.end());
+    if (natively) {
+        const std::string version = server.command({"INFO", "server"}).value_or("");
+        command.emplace_back(version.find("valkey_version") == std::string::npos ? "+delex"
+                                                                                 : "+delifeq");
+    }
+    server.command(command);
+}
+
 enum class kind { memory, tcp, unix_socket, user };
 
 std::ostream& operator<<(std::ostream& out, kind k) {
@@ -58,7 +94,7 @@ std::string uri_of(kind k, unsigned number = 0) {
         case kind::unix_socket:
             return server.unix_uri() + (number == 0 ? "" : "?db=" + std::to_string(number));
         case kind::user:
-            server.command({"ACL", "SETUSER", "ann", "on", ">p@ss:word", "~*", "+@all"});
+            make_user(server, deletes_natively(server));
             return "redis://ann:p%40ss%3Aword@127.0.0.1:" + std::to_string(server.port()) + "/" +
                    std::to_string(database_of_user + number);
     }
@@ -1020,6 +1056,49 @@ BOOST_DATA_TEST_CASE(the_status_of_one_that_is_ready, all_kinds) {
     BOOST_TEST(s.uri().ends_with(status.address.substr(status.address.find("://") + 3)));
     BOOST_TEST(status.address.find("word") == std::string::npos);
     BOOST_TEST(!s.rig.subject().starting());
+}
+
+/// A user who lacks one of the rights is refused the command of that name.
+BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
+    redis_server server;
+    for (const std::string& right : least_rights()) {
+        // Where there is a command for releases that the user may not use, they go one by one.
+        const bool unused = right == "+mget" && deletes_natively(server);
+        if (!right.starts_with('+') || unused) {
+            continue;
+        }
+        BOOST_TEST_CONTEXT("without " << right) {
+            server.flush();
+            make_user(server, false);
+            server.command({"ACL", "SETUSER", "ann", "-" + right.substr(1)});
+            server.command({"CONFIG", "RESETSTAT"});
+            auto settings = quick_settings();
+            settings.connection.silence_timeout = 200ms;
+            instance_rig rig(
+                "redis://ann:p%40ss%3Aword@127.0.0.1:" + std::to_string(server.port()) + "/1",
+                settings);
+            rig.run_until([&] { return rig.subject().ready() || !rig.status().reason.empty(); });
+            if (right == "+eval") {
+                server.command({"SCRIPT", "FLUSH"});
+            }
+            for (const verb v :
+                 {verb::acquire, verb::extend, verb::remaining, verb::join_line, verb::leave_line,
+                  verb::acquire_fenced, verb::release, verb::release}) {
+                rig.submit(v, v == verb::acquire_fenced ? "fenced" : "k", "ann");
+            }
+            rig.run_until_voted();
+            const std::string statistics = "cmdstat_" + right.substr(1) + ":";
+            const auto refused = [&] {
+                const std::string info = server.command({"INFO", "commandstats"}).value_or("");
+                const auto begin = info.find(statistics);
+                const auto line =
+                    info.substr(std::min(begin, info.size()), info.find('\n', begin) - begin);
+                return line.find("rejected_calls=") != std::string::npos &&
+                       line.find("rejected_calls=0") == std::string::npos;
+            };
+            rig.run_until(refused);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,8 +20,8 @@ struct config {
     ///   (paths of PEM files) and `verify=peer|none` (default `peer`, with the host's name)
     /// - `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`
     /// - `unix:///path/of/socket?db=0&user=...&password=...`
-    /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file whose first
-    ///   line it is) or `password_env` (an environment variable); read anew for each connection
+    /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file with
+    ///   the password in its first line) or `password_env` (an environment variable); read anew for each connection
     /// - `memory://name`: a lock server inside this process, for tests and development; clients of
     ///   one process that use the same name share it
     ///

@@ -225,8 +225,8 @@ duration acquire::short_pause(duration longest) {
 
 void acquire::expect_free_at(std::size_t index, time_point when) {
     free_at_[index] = when;
-    // To be told is too late for one that polls: attempts at these moments would be in vain, and keep those that
-    // might not be away.
+    // A waiter that polls hears of a release too late: an attempt at that moment would be in vain, and would take
+    // the place of one that may succeed.
     if (!polling_) {
         backoff_end_ = std::min(backoff_end_, quorum_free_at());
     }

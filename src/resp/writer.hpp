@@ -74,7 +74,7 @@ struct word {
     std::array<char, Size - 1> text{};
 };
 
-/// Some of these in a row, which stand there as they go over the wire.
+/// Words in a row, encoded by the compiler as they go over the wire.
 template <word... Words>
 struct word_list {
     static constexpr std::size_t size = sizeof...(Words);

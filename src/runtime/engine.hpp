@@ -310,8 +310,7 @@ private:
     statistics statistics_;
 
     bool turn_scheduled_ = false;
-    bool reading_ =
-        false;  // replies of an instance; a turn that is scheduled meanwhile is not posted yet
+    bool reading_ = false;    // replies of an instance: a turn that is scheduled now is owed
     bool turn_owed_ = false;  // scheduled, and not posted
     std::uint32_t turn_number_ = 0;
     std::vector<std::shared_ptr<operation>> finished_;

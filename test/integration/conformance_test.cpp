@@ -61,7 +61,7 @@ strings least_rights() {
     throw std::runtime_error("README.md has no line " + begin);
 }
 
-/// Makes the user "ann", who may delete with a command of the server's own or not.
+/// Makes the user "ann". With `natively`, the user may also use the server's own command for releases.
 void make_user(redis_server& server, bool natively) {
     strings command{"ACL", "SETUSER", "ann", "reset", ">p@ss:word"};
     const strings rights = least_rights();
@@ -1058,7 +1058,7 @@ BOOST_DATA_TEST_CASE(the_status_of_one_that_is_ready, all_kinds) {
     BOOST_TEST(!s.rig.subject().starting());
 }
 
-/// A user who lacks one of the rights is refused the command of that name.
+/// Without any one of these rights, the server refuses the command of that name.
 BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
     redis_server server;
     for (const std::string& right : least_rights()) {

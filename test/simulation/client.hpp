@@ -106,7 +106,7 @@ public:
     void cancel(operation& o);
     /// Of a lease that is held.
     void release(token_life& life);
-    /// A fenced lease, to whoever waits next in this process.
+    /// Passes a fenced lease on to the next waiter of this process.
     void pass_on(token_life& life, std::function<void(bool passed)> on_passed);
 
     // What goes wrong.

@@ -70,7 +70,7 @@ public:
     taking& acquire(std::size_t user, const spec& lock);
     void cancel(taking& t) { t.by->cancel(*t.op); }
     void release(taking& t);
-    /// To the next holder in the same process, for whom `t` stands from then on.
+    /// Passes the lease on inside the process; `t` then stands for the next holder.
     void pass_on(taking& t);
     /// The instance and the client do not hear each other before `until`.
     void cut_off(std::size_t user, std::size_t instance, duration until);

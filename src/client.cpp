@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -30,9 +31,31 @@ std::chrono::milliseconds quarantine_of(const config& c) noexcept {
                                                                 : lock_options().ttl);
 }
 
-/// Those in memory do not restart before we do.
-bool can_restart(const std::string& instance) {
-    return !std::holds_alternative<memory_address>(parse_instance_uri("instances", instance));
+std::chrono::milliseconds failover_quarantine_of(const config& c) noexcept {
+    return c.failover_quarantine.value_or(std::max(
+        c.restart_quarantine.value_or(std::chrono::milliseconds::zero()), lock_options().ttl));
+}
+
+/// The longest ttl that the quarantines of the instances allow for; 0 = any.
+std::chrono::milliseconds longest_ttl_of(const config& c) {
+    using std::chrono::milliseconds;
+    milliseconds result = milliseconds::zero();
+    const auto allow = [&result](milliseconds quarantine) {
+        if (quarantine != milliseconds::zero()) {
+            result = result == milliseconds::zero() ? quarantine : std::min(result, quarantine);
+        }
+    };
+    for (const std::string& uri : c.instances) {
+        const instance_address parsed = parse_instance_uri("instances", uri);
+        if (std::holds_alternative<memory_address>(parsed)) {
+            continue;  // it does not restart before we do
+        }
+        allow(quarantine_of(c));
+        if (!std::holds_alternative<instance::redis::address>(parsed)) {
+            allow(failover_quarantine_of(c));
+        }
+    }
+    return result;
 }
 
 engine::instance_list make_instances(const config& c, const boost::asio::any_io_executor& executor,
@@ -44,21 +67,24 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
     settings.stall_timeout = 2 * c.instance_timeout;
     settings.quarantine.length = quarantine_of(c);
     settings.quarantine.drift = {c.drift_factor, c.drift_minimum};
+    settings.failover_quarantine = failover_quarantine_of(c);
+    settings.replicas_timeout = std::max(c.instance_timeout / 2, std::chrono::milliseconds(1));
 
     std::random_device entropy;
     engine::instance_list result;
     for (std::size_t i = 0; i != c.instances.size(); ++i) {
         const std::string field = "instances[" + std::to_string(i) + "]";
-        instance_address parsed = parse_instance_uri(field, c.instances[i]);
-        if (const auto* memory = std::get_if<memory_address>(&parsed)) {
-            result.push_back(
-                instance::memory::make_memory_instance(i, memory->name, c.max_in_flight, observer));
-            continue;
-        }
+        const auto make = [&](const auto& to) -> std::unique_ptr<instance::instance> {
+            if constexpr (std::is_same_v<decltype(to), const memory_address&>) {
+                return instance::memory::make_memory_instance(i, to.name, c.max_in_flight,
+                                                              observer);
+            } else {
+                return instance::redis::make_redis_instance(i, to, settings, entropy(), executor,
+                                                            observer);
+            }
+        };
         try {
-            result.push_back(instance::redis::make_redis_instance(
-                i, std::get<instance::redis::address>(std::move(parsed)), settings, entropy(),
-                executor, observer));
+            result.push_back(std::visit(make, parse_instance_uri(field, c.instances[i])));
         } catch (const instance::redis::address_error& failure) {
             throw config_error(field, failure.what(), failure.allowed());
         }
@@ -74,9 +100,7 @@ std::shared_ptr<engine> make_engine(client::executor_type executor, const config
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
     settings.thread_safe = c.thread_safe;
-    if (std::ranges::any_of(c.instances, can_restart)) {
-        settings.longest_ttl = quarantine_of(c);
-    }
+    settings.longest_ttl = longest_ttl_of(c);
     return engine::make(std::move(executor), settings, [&c](const auto& on, auto& observer) {
         return make_instances(c, on, observer);
     });
@@ -176,9 +200,14 @@ std::vector<instance_info> client::instances() const {
         return result;
     }
     for (instance::status& s : engine_->instance_states()) {
+        std::vector<node_info> nodes;
+        for (instance::node_status& n : s.nodes) {
+            nodes.push_back(
+                {std::move(n.address), std::move(n.role), state_of(n.state), std::move(n.reason)});
+        }
         result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
                           std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
-                          instance::clock::to_steady(s.quarantined_until)});
+                          instance::clock::to_steady(s.quarantined_until), std::move(nodes)});
     }
     return result;
 }

@@ -41,11 +41,11 @@ struct duration_field {
     milliseconds most;
 };
 
-const std::array<duration_field, 8>& duration_fields() {
+const std::array<duration_field, 9>& duration_fields() {
     using std::chrono::hours;
     using std::chrono::minutes;
     using std::chrono::seconds;
-    static const std::array<duration_field, 8> fields{{
+    static const std::array<duration_field, 9> fields{{
         {"instance_timeout", &config::instance_timeout, milliseconds(1), minutes(1)},
         {"connect_timeout", &config::connect_timeout, milliseconds(1), minutes(5)},
         {"silence_timeout", &config::silence_timeout, milliseconds(10), hours(1)},
@@ -54,6 +54,7 @@ const std::array<duration_field, 8>& duration_fields() {
         {"drift_minimum", &config::drift_minimum, milliseconds(0), seconds(1)},
         {"close_timeout", &config::close_timeout, milliseconds(0), minutes(5)},
         {"restart_quarantine", &config::restart_quarantine, milliseconds(0), hours(24)},
+        {"failover_quarantine", &config::failover_quarantine, milliseconds(0), hours(24)},
     }};
     return fields;
 }

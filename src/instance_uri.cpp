@@ -8,19 +8,29 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <iterator>
+#include <set>
 #include <system_error>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace colock {
 namespace {
 
 namespace urls = boost::urls;
 using instance::redis::address;
+using instance::redis::cluster_address;
+using instance::redis::endpoint_text;
+using instance::redis::sentinel_address;
 
 constexpr std::string_view expected =
     "redis://[user[:password]@]host[:port][/database], rediss://..., "
+    "redis+sentinel://[user:password@]host[:port],.../master-name[/database], "
+    "redis+cluster://[user:password@]host[:port],..., "
     "unix:///path[?db=&user=&password=] or memory://name";
 
 /// Behind what is wrong with a URI, which may be the rest of a password.
@@ -28,11 +38,37 @@ constexpr std::string_view escape_hint =
     " (is there a password in it? Special characters are written %40 for @, %3A for :, %2F for /, "
     "%3F for ?, %23 for #, %25 for %)";
 
-/// As users know it.
-constexpr std::string_view redis_parameters = "password_file or password_env";
-constexpr std::string_view rediss_parameters =
-    "ca_file, cert_file, key_file, password_file, password_env, verify=peer or verify=none";
-constexpr std::string_view unix_parameters = "db, user, password, password_file or password_env";
+/// As users know them.
+constexpr std::string_view server_parameters = "password_file, password_env or replicas_acked";
+constexpr std::string_view tls_parameters =
+    "ca_file, cert_file, key_file, tls_host, verify=peer or verify=none";
+constexpr std::string_view sentinel_parameters =
+    "sentinel_user, sentinel_password, sentinel_password_file, sentinel_password_env";
+constexpr std::string_view unix_parameters =
+    "db, user, password, password_file, password_env or replicas_acked";
+
+/// How an instance is reached, as its URI's scheme says.
+struct scheme {
+    std::string_view name;
+    enum class kind_type { server, sentinel, cluster, unix_socket, memory } kind;
+    bool tls;
+};
+constexpr scheme schemes[] = {
+    {"redis", scheme::kind_type::server, false},
+    {"rediss", scheme::kind_type::server, true},
+    {"valkey", scheme::kind_type::server, false},
+    {"valkeys", scheme::kind_type::server, true},
+    {"redis+sentinel", scheme::kind_type::sentinel, false},
+    {"rediss+sentinel", scheme::kind_type::sentinel, true},
+    {"valkey+sentinel", scheme::kind_type::sentinel, false},
+    {"valkeys+sentinel", scheme::kind_type::sentinel, true},
+    {"redis+cluster", scheme::kind_type::cluster, false},
+    {"rediss+cluster", scheme::kind_type::cluster, true},
+    {"valkey+cluster", scheme::kind_type::cluster, false},
+    {"valkeys+cluster", scheme::kind_type::cluster, true},
+    {"unix", scheme::kind_type::unix_socket, false},
+    {"memory", scheme::kind_type::memory, false},
+};
 
 /// What a socket's address has room for, without the zero at its end.
 constexpr std::size_t longest_socket_path = sizeof(sockaddr_un::sun_path) - 1;
@@ -46,29 +82,72 @@ std::string lower_case(std::string_view text) {
     return result;
 }
 
+std::string list_of_schemes() {
+    std::string result;
+    for (const scheme& one : schemes) {
+        const bool is_last = &one == std::end(schemes) - 1;
+        result += (result.empty() ? "" : is_last ? " or " : ", ") + std::string(one.name);
+    }
+    return result;
+}
+
+/// A URI that may name several hosts, separated by commas, as one that names the first of them; and the others.
+struct split_uri {
+    explicit split_uri(std::string_view uri) : with_first(uri) {
+        const std::size_t scheme_end = uri.find("://");
+        if (scheme_end == std::string_view::npos ||
+            uri.substr(0, scheme_end).find('+') == std::string_view::npos) {
+            return;
+        }
+        const std::size_t begin = scheme_end + 3;
+        const std::size_t end = std::min(uri.find_first_of("/?#", begin), uri.size());
+        const std::size_t user_end = uri.substr(0, end).rfind('@');
+        const std::size_t hosts_begin =
+            user_end == std::string_view::npos || user_end < begin ? begin : user_end + 1;
+        std::size_t comma = uri.substr(0, end).find(',', hosts_begin);
+        if (comma == std::string_view::npos) {
+            return;
+        }
+        with_first = std::string(uri.substr(0, comma)).append(uri.substr(end));
+        while (comma < end) {
+            const std::size_t next = std::min(uri.substr(0, end).find(',', comma + 1), end);
+            others.emplace_back(uri.substr(comma + 1, next - comma - 1));
+            comma = next;
+        }
+    }
+
+    std::string with_first;
+    std::vector<std::string> others;
+};
+
 /// A parser of one URI, which knows what to say when something is wrong with it.
 class uri_parser {
 public:
-    uri_parser(std::string field, urls::url_view url) : field_(std::move(field)), url_(url) {}
+    uri_parser(std::string field, urls::url_view url, std::vector<std::string> other_hosts)
+        : field_(std::move(field)), url_(url), other_hosts_(std::move(other_hosts)) {}
 
     instance_address parse() {
-        const std::string scheme = lower_case(url_.scheme());
+        const std::string name = lower_case(url_.scheme());
         if (url_.has_fragment()) {
             fail("its fragment" + hint(), "no fragment");
         }
-        if (scheme == "memory") {
-            return parse_memory();
+        const auto* const known = std::ranges::find(schemes, name, &scheme::name);
+        if (known == std::end(schemes)) {
+            fail("the scheme '" + name + "'", list_of_schemes());
         }
-        if (scheme == "unix") {
-            return parse_unix();
+        switch (known->kind) {
+            case scheme::kind_type::memory:
+                return parse_memory();
+            case scheme::kind_type::unix_socket:
+                return parse_unix();
+            case scheme::kind_type::sentinel:
+                return parse_sentinel(*known);
+            case scheme::kind_type::cluster:
+                return parse_cluster(*known);
+            case scheme::kind_type::server:
+                break;
         }
-        if (scheme == "redis" || scheme == "valkey") {
-            return parse_redis(scheme, false);
-        }
-        if (scheme == "rediss" || scheme == "valkeys") {
-            return parse_redis(scheme, true);
-        }
-        fail("the scheme '" + scheme + "'", "redis, rediss, valkey, valkeys, unix or memory");
+        return parse_redis(*known);
     }
 
 private:
@@ -97,9 +176,9 @@ private:
     }
 
     /// In its one normal form.
-    [[nodiscard]] std::string ipv6_host() const {
-        const std::string zone = url_.zone_id();
-        return url_.host_ipv6_address().to_string() + (zone.empty() ? "" : "%" + zone);
+    static std::string ipv6_host(urls::url_view of) {
+        const std::string zone = of.zone_id();
+        return of.host_ipv6_address().to_string() + (zone.empty() ? "" : "%" + zone);
     }
 
     memory_address parse_memory() const {
@@ -128,7 +207,7 @@ private:
                 result.user = parameter.value;
             } else if (parameter.key == "password") {
                 result.password = parameter.value;
-            } else if (!parse_password_parameter(parameter, result)) {
+            } else if (!parse_server_parameter(parameter, result)) {
                 fail(show("the parameter", parameter.key), unix_parameters);
             }
         }
@@ -137,77 +216,227 @@ private:
         return result;
     }
 
-    address parse_redis(const std::string& scheme, bool tls) const {
-        address result;
-        result.tls = tls;
-        const bool is_ipv6 = url_.host_type() == urls::host_type::ipv6;
-        result.host = is_ipv6 ? ipv6_host() : url_.host_address();
-        if (result.host.empty()) {
-            fail("its host, which is empty,", "a host name or address");
-        }
-        if (result.host.find('\0') != std::string::npos) {
-            fail("its host, with a zero byte,", "a host name or address");
-        }
-        parse_port(result);
-        if (url_.has_userinfo()) {
-            result.user = url_.user();
-            result.password = url_.password();
-        }
+    address parse_redis(const scheme& as) const {
+        address result = parse_login(as);
+        std::tie(result.host, result.port) = parse_host(url_, "6379");
         const std::string path = url_.path();
         if (path.size() > 1) {
             result.database = parse_database(std::string_view(path).substr(1));
         }
-        parse_redis_parameters(result);
+        for (const auto& parameter : parameters()) {
+            if (!parse_server_parameter(parameter, result)) {
+                fail_parameter(parameter, as);
+            }
+        }
         check_password(result);
-        result.display = scheme + "://" + (is_ipv6 ? "[" + result.host + "]" : url_.host()) + ":" +
-                         result.port + database_suffix(result, "/");
+        result.display = std::string(as.name) + "://" + endpoint_text(result.host, result.port) +
+                         database_suffix(result, "/");
         return result;
     }
 
-    void parse_port(address& result) const {
-        if (!url_.has_port()) {
-            return;
-        }
-        if (url_.port_number() == 0) {
-            fail(show("the port", url_.port()), "a port from 1 to 65535");
-        }
-        result.port = std::to_string(url_.port_number());
-    }
-
-    void parse_redis_parameters(address& result) const {
+    sentinel_address parse_sentinel(const scheme& as) const {
+        sentinel_address result;
+        result.master = parse_login(as);
+        parse_master_name(result);
+        address sentinel;
+        sentinel.tls = as.tls;
         for (const auto& parameter : parameters()) {
-            if (parse_password_parameter(parameter, result)) {
-                continue;
+            const bool of_server = parse_server_parameter(parameter, result.master);
+            if (!of_server && !parse_sentinel_parameter(parameter, as, sentinel)) {
+                fail_parameter(parameter, as);
             }
-            if (!result.tls) {
-                fail(show("the parameter", parameter.key),
-                     std::string(redis_parameters) + " (TLS files go with rediss://)");
-            } else if (parameter.key == "ca_file") {
-                result.tls_ca_file = parameter.value;
-            } else if (parameter.key == "cert_file") {
-                result.tls_cert_file = parameter.value;
-            } else if (parameter.key == "key_file") {
-                result.tls_key_file = parameter.value;
-            } else if (parameter.key == "verify" &&
-                       (parameter.value == "peer" || parameter.value == "none")) {
-                result.tls_verify = parameter.value == "peer";
-            } else {
-                fail(show("the parameter", parameter.key), rediss_parameters);
+        }
+        check_password(result.master);
+        check_password(sentinel);
+        if (sentinel.tls) {
+            sentinel.tls_verify = result.master.tls_verify;
+            sentinel.tls_ca_file = result.master.tls_ca_file;
+            sentinel.tls_cert_file = result.master.tls_cert_file;
+            sentinel.tls_key_file = result.master.tls_key_file;
+        }
+        result.sentinels = parse_hosts(sentinel, "26379");
+        result.display = std::string(as.name) + "://" + list_of(result.sentinels) + "/" +
+                         result.master_name + database_suffix(result.master, "/");
+        return result;
+    }
+
+    cluster_address parse_cluster(const scheme& as) const {
+        address seed = parse_login(as);
+        if (const std::string path = url_.path(); path.size() > 1 && path != "/0") {
+            fail(show("the database", std::string_view(path).substr(1)),
+                 "no database (a cluster has number 0 only)");
+        }
+        for (const auto& parameter : parameters()) {
+            if (!parse_server_parameter(parameter, seed)) {
+                fail_parameter(parameter, as);
             }
+        }
+        check_password(seed);
+        cluster_address result;
+        result.seeds = parse_hosts(seed, "6379");
+        result.display = std::string(as.name) + "://" + list_of(result.seeds);
+        return result;
+    }
+
+    [[nodiscard]] address parse_login(const scheme& as) const {
+        address result;
+        result.tls = as.tls;
+        if (url_.has_userinfo()) {
+            result.user = url_.user();
+            result.password = url_.password();
+        }
+        return result;
+    }
+
+    /// The host and the port of a URI.
+    [[nodiscard]] std::pair<std::string, std::string> parse_host(
+        urls::url_view of, std::string_view default_port) const {
+        std::string host = of.host_type() == urls::host_type::ipv6 ? ipv6_host(of)
+                                                                   : std::string(of.host_address());
+        if (host.empty()) {
+            fail("its host, which is empty,", "a host name or address");
+        }
+        if (host.find('\0') != std::string::npos) {
+            fail("its host, with a zero byte,", "a host name or address");
+        }
+        if (!of.has_port()) {
+            return {std::move(host), std::string(default_port)};
+        }
+        if (of.port_number() == 0) {
+            fail(show("the port", of.port()), "a port from 1 to 65535");
+        }
+        return {std::move(host), std::to_string(of.port_number())};
+    }
+
+    /// An address for each host of the list, with all else as in `common`.
+    [[nodiscard]] std::vector<address> parse_hosts(const address& common,
+                                                   std::string_view default_port) const {
+        std::vector<address> result;
+        const auto add = [&](urls::url_view of) {
+            const auto [host, port] = parse_host(of, default_port);
+            result.push_back(common.at(host, port));
+            const auto same = std::ranges::find(result, result.back().display, &address::display);
+            if (same != std::prev(result.end())) {
+                fail("its host " + endpoint_text(host, port) + ", given twice,", "different hosts");
+            }
+        };
+        add(url_);
+        for (const std::string& other : other_hosts_) {
+            const std::string uri = "redis://" + other;
+            const auto parsed = urls::parse_uri(uri);
+            if (!parsed) {
+                fail("a malformed host in its list" + hint(), "host[:port],host[:port]");
+            }
+            add(*parsed);
+        }
+        return result;
+    }
+
+    static std::string list_of(const std::vector<address>& hosts) {
+        std::string result;
+        for (const address& one : hosts) {
+            result += (result.empty() ? "" : ",") + endpoint_text(one.host, one.port);
+        }
+        return result;
+    }
+
+    /// `/master-name[/database]`
+    void parse_master_name(sentinel_address& result) const {
+        const auto segments = url_.segments();
+        auto segment = segments.begin();
+        if (segment == segments.end() || (*segment).empty() ||
+            (*segment).find('\0') != std::string::npos) {
+            fail("its path, which names no master", "/master-name[/database]");
+        }
+        result.master_name = *segment;
+        if (++segment != segments.end() && !(*segment).empty()) {
+            result.master.database = parse_database(*segment);
+        }
+        if (segment != segments.end() && ++segment != segments.end()) {
+            fail("its path", "/master-name[/database]");
         }
     }
 
-    /// Whether it is one.
-    bool parse_password_parameter(const urls::param& parameter, address& result) const {
-        if (parameter.key != "password_file" && parameter.key != "password_env") {
+    [[noreturn]] void fail_parameter(const urls::param& parameter, const scheme& as) const {
+        std::string allowed(server_parameters);
+        if (as.kind == scheme::kind_type::sentinel) {
+            allowed += "; of the Sentinels: " + std::string(sentinel_parameters);
+        }
+        allowed += as.tls ? "; of TLS: " + std::string(tls_parameters)
+                          : std::string(" (TLS files go with ") +
+                                std::string(as.name.substr(0, as.name.find('+'))) + "s" +
+                                (as.kind == scheme::kind_type::server ? "" : "+...") + "://)";
+        fail(show("the parameter", parameter.key), allowed);
+    }
+
+    /// Whether it is one of those of every server.
+    bool parse_server_parameter(const urls::param& parameter, address& result) const {
+        if (parameter.key == "replicas_acked") {
+            result.replicas_acked = parse_replicas(parameter.value);
+            return true;
+        }
+        return parse_password_parameter(parameter, "", result) ||
+               (result.tls && parse_tls_parameter(parameter, result));
+    }
+
+    static bool parse_tls_parameter(const urls::param& parameter, address& result) {
+        if (parameter.key == "ca_file") {
+            result.tls_ca_file = parameter.value;
+        } else if (parameter.key == "cert_file") {
+            result.tls_cert_file = parameter.value;
+        } else if (parameter.key == "key_file") {
+            result.tls_key_file = parameter.value;
+        } else if (parameter.key == "tls_host" && !parameter.value.empty()) {
+            result.tls_host = parameter.value;
+        } else if (parameter.key == "verify" &&
+                   (parameter.value == "peer" || parameter.value == "none")) {
+            result.tls_verify = parameter.value == "peer";
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+    /// Whether it is one that tells how to log in to the Sentinels.
+    bool parse_sentinel_parameter(const urls::param& parameter, const scheme& as,
+                                  address& result) const {
+        if (parameter.key == "sentinel_user") {
+            result.user = parameter.value;
+        } else if (parameter.key == "sentinel_password") {
+            result.password = parameter.value;
+        } else if (as.tls && parameter.key == "sentinel_tls" &&
+                   (parameter.value == "yes" || parameter.value == "no")) {
+            result.tls = parameter.value == "yes";
+        } else {
+            return parse_password_parameter(parameter, "sentinel_", result);
+        }
+        return true;
+    }
+
+    /// Whether it is one that tells where a password is.
+    bool parse_password_parameter(const urls::param& parameter, std::string_view prefix,
+                                  address& result) const {
+        const bool in_file = parameter.key == std::string(prefix) + "password_file";
+        if (!in_file && parameter.key != std::string(prefix) + "password_env") {
             return false;
         }
         if (parameter.value.empty()) {
             fail("an empty " + parameter.key, "the name of a file, or of an environment variable");
         }
-        (parameter.key == "password_file" ? result.password_file : result.password_env) =
-            parameter.value;
+        (in_file ? result.password_file : result.password_env) = parameter.value;
         return true;
+    }
+
+    [[nodiscard]] unsigned parse_replicas(std::string_view text) const {
+        constexpr unsigned most = 1000;
+        unsigned number = 0;
+        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 1 ||
+            number > most) {
+            fail("replicas_acked '" + std::string(text) + "'",
+                 "a number of replicas from 1 to 1000");
+        }
+        return number;
     }
 
     void check_password(const address& a) const {
@@ -235,12 +464,26 @@ private:
 
     std::string field_;
     urls::url_view url_;
+    std::vector<std::string> other_hosts_;
 };
+
+std::string list_without_order(const std::vector<address>& hosts) {
+    std::set<std::string> all;
+    for (const address& one : hosts) {
+        all.insert(lower_case(one.host) + ":" + one.port);
+    }
+    std::string result;
+    for (const std::string& one : all) {
+        result += one + ",";
+    }
+    return result;
+}
 
 }  // namespace
 
 instance_address parse_instance_uri(const std::string& field, std::string_view uri) {
-    const auto parsed = urls::parse_uri(uri);
+    const split_uri split(uri);
+    const auto parsed = urls::parse_uri(split.with_first);
     if (!parsed) {
         // It may hold a password: do not repeat it.
         const bool may_hold_password = uri.find('@') != std::string_view::npos;
@@ -251,12 +494,18 @@ instance_address parse_instance_uri(const std::string& field, std::string_view u
                               std::string(may_hold_password ? escape_hint : std::string_view()),
             std::string(expected));
     }
-    return uri_parser(field, *parsed).parse();
+    return uri_parser(field, *parsed, split.others).parse();
 }
 
 std::string identity_of(const instance_address& address) {
     if (const auto* memory = std::get_if<memory_address>(&address)) {
         return "memory://" + memory->name;
+    }
+    if (const auto* sentinel = std::get_if<sentinel_address>(&address)) {
+        return list_without_order(sentinel->sentinels) + "/" + sentinel->master_name;
+    }
+    if (const auto* cluster = std::get_if<cluster_address>(&address)) {
+        return list_without_order(cluster->seeds);
     }
     // Without the database: two databases of one server stand and fall together.
     const auto& server = std::get<instance::redis::address>(address);

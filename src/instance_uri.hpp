@@ -15,7 +15,9 @@ struct memory_address {
 };
 
 /// What an instance's URI stands for.
-using instance_address = std::variant<memory_address, instance::redis::address>;
+using instance_address =
+    std::variant<memory_address, instance::redis::address, instance::redis::sentinel_address,
+                 instance::redis::cluster_address>;
 
 /// Parses an instance's URI: see `config::instances`. Throws `config_error` for `field`; its text
 /// never shows the password.

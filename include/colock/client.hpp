@@ -35,6 +35,15 @@ enum class instance_state {
 /// "connecting", "probing", "quarantined", "ready", "down" or "closed".
 std::string_view to_string(instance_state state) noexcept;
 
+/// One server process of an instance.
+struct node_info {
+    std::string address;
+    std::string
+        role;  ///< "master" (the server, or the master of some slots of a cluster) or "sentinel"
+    instance_state state = instance_state::connecting;
+    std::string reason;  ///< why it is, or last was, down; empty if it never was
+};
+
 /// One instance as the client sees it.
 struct instance_info {
     std::string address;  ///< its URI without user, password and query
@@ -48,6 +57,8 @@ struct instance_info {
     /// was none.
     std::chrono::steady_clock::time_point quarantined_until =
         std::chrono::steady_clock::time_point::min();
+    /// The servers that it consists of, as far as the client talks to them. None if it is in memory.
+    std::vector<node_info> nodes{};
 };
 
 /// The instances, their connections, and everything that runs behind the locks made from it: the

@@ -17,11 +17,21 @@ struct config {
     /// The instances that vote, one URI each. 1 to 64 of them, no two the same:
     /// - `redis://[user[:password]@]host[:port][/database]` (port 6379, database 0 by default)
     /// - `rediss://...`, the same over TLS; query parameters `ca_file`, `cert_file`, `key_file`
-    ///   (paths of PEM files) and `verify=peer|none` (default `peer`, with the host's name)
+    ///   (paths of PEM files), `verify=peer|none` (default `peer`, with the host's name) and `tls_host` (the name to
+    ///   be found in the certificate, if that is not the host)
     /// - `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`
+    /// - `redis+sentinel://[user[:password]@]host[:port],host[:port],.../master-name[/database]`: the master that a
+    ///   majority of these Sentinels names (port 26379 by default; give all of them), followed through failovers.
+    ///   User and password are those of the master; query parameters `sentinel_user`, and `sentinel_password`,
+    ///   `sentinel_password_file` or `sentinel_password_env`, are those of the Sentinels
+    /// - `rediss+sentinel://...`, the same over TLS; `sentinel_tls=no` if only the servers speak it
     /// - `unix:///path/of/socket?db=0&user=...&password=...`
     /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file with
     ///   the password in its first line) or `password_env` (an environment variable); read anew for each connection
+    /// - a query parameter `replicas_acked=K`: a lock counts as granted only once K replicas of the server have
+    ///   acknowledged it (`WAIT`), within half of `instance_timeout`; if fewer do, it is given back.
+    ///   That makes it less likely that a failover loses a lock, and cannot rule it out: a replica that
+    ///   has not acknowledged may be promoted
     /// - `memory://name`: a lock server inside this process, for tests and development; clients of
     ///   one process that use the same name share it
     ///
@@ -81,6 +91,20 @@ struct config {
     /// cannot help. Allowed: 0 to 24 h. With
     /// fencing, a second at least: for so long a server that has lost its last writes may repeat a fence.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
+
+    /// A replica that is promoted may lack the last locks that its former master had granted, since replication is
+    /// asynchronous. So a server that was a replica before, and is now named by Sentinels or is the master of some
+    /// slots of a cluster, grants no lock until every lock that the former master can have granted has ended:
+    /// for this long, counted from the time when the last client can have noticed the failover. It extends and
+    /// releases meanwhile. To be no shorter than the longest ttl that anybody uses on these instances; locks of this
+    /// client with a longer one are refused.
+    ///
+    /// What remains: a client that is cut off from the Sentinels, together with the old master, can go on taking
+    /// locks there. Set `min-replicas-to-write 1` and a small `min-replicas-max-lag` on the servers, and such a
+    /// master stops to grant.
+    ///
+    /// 0 = never; unset = 10 s (the default ttl), or `restart_quarantine` if that is longer. Allowed: 0 to 24 h.
+    std::optional<std::chrono::milliseconds> failover_quarantine{};
 
     /// Commands in flight to one instance; one more fails at once, and is not sent. Allowed: 1 to
     /// 16,777,216.

@@ -37,12 +37,13 @@ enum class failure : std::uint8_t {
     server_error,      ///< refused by the server with an error, and so not executed
     unclear_error,     ///< an error that may have come after the execution; outcome unknown
     unexpected_reply,  ///< something that is no answer to the command; outcome unknown
+    not_replicated,    ///< executed, but too few replicas have it
 };
 
 /// Whether a command with this failure may still have been, or be, executed.
 constexpr bool outcome_unknown(failure f) noexcept {
     return f == failure::timeout || f == failure::connection_lost || f == failure::unclear_error ||
-           f == failure::unexpected_reply;
+           f == failure::unexpected_reply || f == failure::not_replicated;
 }
 
 /// "no remaining time known".
@@ -51,7 +52,7 @@ inline constexpr milliseconds unknown_remaining{-1};
 /// Whether the server has answered, though with an error.
 constexpr bool answered(failure f) noexcept {
     return f == failure::server_error || f == failure::unclear_error ||
-           f == failure::unexpected_reply;
+           f == failure::unexpected_reply || f == failure::not_replicated;
 }
 
 /// An instance's answer to a command.

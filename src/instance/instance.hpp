@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::instance {
 
@@ -44,6 +45,14 @@ protected:
 
 enum class state : std::uint8_t { connecting, probing, quarantined, ready, down, closed };
 
+/// One server process of an instance, for people.
+struct node_status {
+    std::string address;
+    std::string role;  ///< "master" or "sentinel"
+    instance::state state = state::connecting;
+    std::string reason;  ///< why it is, or last was, down
+};
+
 struct status {
     instance::state state = state::connecting;
     std::string address;          ///< without credentials
@@ -54,6 +63,7 @@ struct status {
     std::chrono::seconds uptime{};
     core::time_point quarantined_until = core::time_point::min();
     std::size_t in_flight = 0;
+    std::vector<node_status> nodes;  ///< none if it is in memory
 };
 
 /// One server (or what stands for one) that votes.

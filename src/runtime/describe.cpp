@@ -51,6 +51,8 @@ std::string_view words_for(core::failure reason) noexcept {
             return "error, perhaps after it was executed";
         case core::failure::unexpected_reply:
             return "unexpected reply";
+        case core::failure::not_replicated:
+            return "granted, but on too few replicas";
     }
     return "failed";
 }

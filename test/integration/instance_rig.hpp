@@ -26,6 +26,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -49,13 +50,17 @@ inline instance::redis::redis_settings quick_settings() {
 inline std::unique_ptr<instance::instance> make_instance(
     std::size_t index, const instance_address& to, const instance::redis::redis_settings& settings,
     const boost::asio::any_io_executor& executor, instance::instance_observer& observer) {
-    if (const auto* memory = std::get_if<memory_address>(&to)) {
-        return instance::memory::make_memory_instance(index, memory->name, settings.max_in_flight,
-                                                      observer);
-    }
     constexpr std::uint64_t seed = 1;
-    return instance::redis::make_redis_instance(index, std::get<instance::redis::address>(to),
-                                                settings, seed, executor, observer);
+    const auto make = [&](const auto& where) -> std::unique_ptr<instance::instance> {
+        if constexpr (std::is_same_v<decltype(where), const memory_address&>) {
+            return instance::memory::make_memory_instance(index, where.name, settings.max_in_flight,
+                                                          observer);
+        } else {
+            return instance::redis::make_redis_instance(index, where, settings, seed, executor,
+                                                        observer);
+        }
+    };
+    return std::visit(make, to);
 }
 
 /// Collects what is submitted in a turn, in batches that take turns with their memory.

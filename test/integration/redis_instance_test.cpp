@@ -3,6 +3,7 @@
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "locks.hpp"
+#include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/reserved_port.hpp"
 
@@ -755,18 +756,6 @@ BOOST_AUTO_TEST_CASE(a_server_without_what_releases_many_releases_one_by_one) {
     check_releases_one_by_one(server, server.uri());
 }
 
-// Keys of a cluster are in different slots, and a script may not touch two.
-BOOST_AUTO_TEST_CASE(a_server_of_a_cluster_releases_one_by_one) {
-    const reserved_port bus;
-    const redis_server server(
-        {"--cluster-enabled", "yes", "--cluster-port", std::to_string(bus.number())});
-    server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
-    wait_until([&] {
-        return contains(server.command({"CLUSTER", "INFO"}).value(), "cluster_state:ok");
-    });
-    check_releases_one_by_one(server, server.uri());
-}
-
 BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
@@ -798,43 +787,71 @@ void check_server_error(instance_rig& rig, verb v, const std::string& key, const
     BOOST_TEST(rig.status().reason.empty());
 }
 
-}  // namespace
+/// Makes the server a replica of a primary that cannot be reached, so that it keeps its keys.
+void demote(const redis_server& server) {
+    const reserved_port nobody;
+    server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
+}
 
-// Fault 27.
-BOOST_AUTO_TEST_CASE(readonly) {
-    redis_server primary;
-    redis_server server;
+/// Its role is lost while it is connected: it is down until it has it again.
+void check_demotion(const redis_server& server, verb first, std::string_view error) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     rig.acquire("k", "ann");
-    // Of a primary that cannot be reached, so that the replica keeps its keys.
-    const std::string port = std::to_string(primary.port());
-    primary.kill();
-    server.command({"REPLICAOF", "127.0.0.1", port});
-    check_server_error(rig, verb::acquire, "l", "ann", "READONLY");
-    check_server_error(rig, verb::acquire, "k", "bob", "READONLY");
-    check_server_error(rig, verb::extend, "k", "ann", "READONLY");
-    check_server_error(rig, verb::release, "k", "ann", "READONLY");
-    BOOST_TEST(rig.release("k", "bob") == "denied: another");
+    demote(server);
+    const auto vote = rig.ask(first, "k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(contains(detail_of(vote), error), detail_of(vote));
+    rig.run_until([&] { return contains(rig.status().reason, "it is a replica"); });
+    BOOST_TEST(rig.acquire("l", "ann") == "failed: down");
     server.command({"REPLICAOF", "NO", "ONE"});
+    rig.run_until_ready();
     BOOST_TEST(rig.extend("k", "ann") == "granted");
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
 
+}  // namespace
+
+// Fault 27.
+BOOST_AUTO_TEST_CASE(readonly) {
+    const redis_server server;
+    check_demotion(server, verb::acquire, "READONLY");
+    check_demotion(server, verb::release, "READONLY");
+}
+
 BOOST_AUTO_TEST_CASE(a_replica_that_serves_no_stale_data) {
-    redis_server primary;
-    redis_server server({"--replica-serve-stale-data", "no"});
-    instance_rig rig(server.uri());
+    const redis_server server({"--replica-serve-stale-data", "no"});
+    check_demotion(server, verb::extend, "MASTERDOWN");
+    check_demotion(server, verb::remaining, "MASTERDOWN");
+}
+
+// A wrong scheme is told at once, with the right one.
+BOOST_AUTO_TEST_CASE(a_server_of_another_deployment) {
+    const reserved_port bus;
+    const redis_server node(
+        {"--cluster-enabled", "yes", "--cluster-port", std::to_string(bus.number())});
+    instance_rig at_node(node.uri());
+    BOOST_TEST(contains(at_node.run_until_down(), "redis+cluster://"));
+    const redis_server sentinel({"--sentinel"});
+    instance_rig at_sentinel(sentinel.uri());
+    BOOST_TEST(contains(at_sentinel.run_until_down(), "redis+sentinel://"));
+    const redis_server replica;
+    demote(replica);
+    instance_rig at_replica(replica.uri());
+    BOOST_TEST(contains(at_replica.run_until_down(), "it is a replica"));
+}
+
+// As behind a proxy that hides the mode.
+BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster) {
+    const fake_server node([](const fake_server::words& command) -> fake_reply {
+        return command[0] == "SET" ? "-MOVED 1 127.0.0.1:1\r\n" : answer_as_server(command);
+    });
+    instance_rig rig(node.uri());
     rig.run_until_ready();
-    rig.acquire("k", "ann");
-    const std::string port = std::to_string(primary.port());
-    primary.kill();
-    server.command({"REPLICAOF", "127.0.0.1", port});
-    check_server_error(rig, verb::extend, "k", "ann", "MASTERDOWN");
-    check_server_error(rig, verb::release, "k", "ann", "MASTERDOWN");
-    check_server_error(rig, verb::remaining, "k", "", "MASTERDOWN");
-    server.command({"REPLICAOF", "NO", "ONE"});
-    BOOST_TEST(rig.release("k", "ann") == "granted");
+    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(contains(detail_of(vote), "MOVED"), detail_of(vote));
+    BOOST_TEST(contains(rig.run_until_down(), "redis+cluster://"));
 }
 
 BOOST_AUTO_TEST_CASE(out_of_memory) {

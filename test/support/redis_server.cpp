@@ -370,22 +370,22 @@ std::filesystem::path redis_server::socket_path() const {
 
 std::vector<std::string> redis_server::command_line() const {
     const char* program = std::getenv("COLOCK_REDIS_SERVER");
-    std::vector<std::string> words{
-        program == nullptr || *program == '\0' ? "redis-server" : program,
-        "--port",
-        std::to_string(port()),
-        "--bind",
-        "127.0.0.1",
-        "--unixsocket",
-        socket_path().string(),
-        "--dir",
-        folder().string(),
-        "--save",
-        "",
-        "--appendonly",
-        "no",
-        "--daemonize",
-        "no"};
+    std::vector<std::string> words{program == nullptr || *program == '\0' ? "redis-server"
+                                                                          : program};
+    if (std::ranges::find(arguments_, "--sentinel") != arguments_.end()) {
+        // A Sentinel keeps what it knows in its configuration file.
+        const auto file = folder() / "sentinel.conf";
+        std::ofstream(file, std::ios::app).flush();
+        words.push_back(file.string());
+    }
+    const std::vector<std::string> own{"--port",       std::to_string(port()),
+                                       "--bind",       "127.0.0.1",
+                                       "--unixsocket", socket_path().string(),
+                                       "--dir",        folder().string(),
+                                       "--save",       "",
+                                       "--appendonly", "no",
+                                       "--daemonize",  "no"};
+    words.insert(words.end(), own.begin(), own.end());
     words.insert(words.end(), arguments_.begin(), arguments_.end());
     return words;
 }

@@ -45,6 +45,8 @@ inline std::string to_text(const core::vote& v) {
             return "failed: unclear error";
         case core::failure::unexpected_reply:
             return "failed: unexpected reply";
+        case core::failure::not_replicated:
+            return "failed: not replicated";
     }
     return "failed";
 }

@@ -31,7 +31,8 @@ const server_facts facts{
     "7.0",
     "id",
     1s,
-    {"extend-sha", "release-sha", "release-many-sha", "fence-sha", "join-sha", "leave-sha"}};
+    {"extend-sha", "release-sha", "release-many-sha", "fence-sha", "join-sha", "leave-sha"},
+    false};
 
 core::command make(verb v, std::string_view key, std::string_view token,
                    core::milliseconds ttl = 0ms) {

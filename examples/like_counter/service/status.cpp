@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace like_counter {
 
@@ -28,6 +29,13 @@ double quarantine_left(const colock::instance_info& instance) {
 nlohmann::json to_json(const std::vector<colock::instance_info>& instances) {
     auto list = nlohmann::json::array();
     for (const colock::instance_info& instance : instances) {
+        auto nodes = nlohmann::json::array();
+        for (const colock::node_info& node : instance.nodes) {
+            nodes.push_back({{"address", node.address},
+                             {"role", node.role},
+                             {"state", colock::to_string(node.state)},
+                             {"reason", node.reason}});
+        }
         list.push_back({{"address", instance.address},
                         {"state", colock::to_string(instance.state)},
                         {"reason", instance.reason},
@@ -35,7 +43,8 @@ nlohmann::json to_json(const std::vector<colock::instance_info>& instances) {
                         {"run_id", instance.run_id},
                         {"uptime_seconds", instance.uptime.count()},
                         {"quarantine_seconds_left", quarantine_left(instance)},
-                        {"in_flight", instance.in_flight}});
+                        {"in_flight", instance.in_flight},
+                        {"nodes", std::move(nodes)}});
     }
     return list;
 }

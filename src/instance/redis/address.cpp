@@ -31,6 +31,20 @@ std::string read_password_file(const std::string& name) {
 
 }  // namespace
 
+std::string endpoint_text(const std::string& host, const std::string& port) {
+    const bool is_ipv6 = host.find(':') != std::string::npos;
+    return (is_ipv6 ? "[" + host + "]" : host) + ":" + port;
+}
+
+address address::at(const std::string& other_host, const std::string& other_port) const {
+    address result = *this;
+    result.host = other_host;
+    result.port = other_port;
+    result.display = (tls ? "rediss://" : "redis://") + endpoint_text(other_host, other_port) +
+                     (database == 0 ? std::string() : "/" + std::to_string(database));
+    return result;
+}
+
 std::string read_password(const address& of) {
     if (!of.password_file.empty()) {
         return read_password_file(of.password_file);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::instance::redis {
 
@@ -17,15 +18,37 @@ struct address {
     std::string password_file;  ///< instead of the password: a file whose first line it is
     std::string password_env;   ///< instead of the password: an environment variable that has it
     int database = 0;
+    unsigned replicas_acked = 0;  ///< a grant counts only if so many replicas acknowledge it
 
     bool tls = false;
     bool tls_verify = true;
     std::string tls_ca_file;
     std::string tls_cert_file;
     std::string tls_key_file;
+    std::string tls_host;  ///< whose certificate it must be; empty = that of `host`
 
     std::string display;  ///< the address for people, without credentials
+
+    /// The server at another place, with all else the same.
+    [[nodiscard]] address at(const std::string& other_host, const std::string& other_port) const;
 };
+
+/// A master that Sentinels watch.
+struct sentinel_address {
+    std::vector<address> sentinels;
+    std::string master_name;
+    address master;  ///< all but its place
+    std::string display;
+};
+
+/// A Redis Cluster.
+struct cluster_address {
+    std::vector<address> seeds;  ///< some of its nodes, all with the same way to log in
+    std::string display;
+};
+
+/// An endpoint for people, and as a key: `host:port`, with an IPv6 address in brackets.
+std::string endpoint_text(const std::string& host, const std::string& port);
 
 /// What an address names cannot be used: a file, or an environment variable. The text says which, and why.
 class address_error : public std::runtime_error {

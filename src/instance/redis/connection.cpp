@@ -139,7 +139,7 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
                        const connection_settings& settings)
     : to_(to),
       settings_(settings),
-      probe_(to),
+      probe_(to, settings.deployment),
       reader_(settings.max_reply_size),
       signal_(executor, asio::steady_timer::time_point::max()),
       watch_timer_(executor) {}
@@ -317,7 +317,7 @@ void connection::read_replies() {
                 if (reader_.root().type == resp::type::push) {
                     on_push(bytes.substr(0, reader_.size()));
                 } else {
-                    on_reply(reader_.root());
+                    on_reply(reader_.root(), bytes.substr(0, reader_.size()));
                 }
                 break;
         }
@@ -342,7 +342,7 @@ void connection::on_push(std::string_view push) {
     }
 }
 
-void connection::on_reply(const value& root) {
+void connection::on_reply(const value& root, std::string_view reply) {
     if (expected_.empty()) {
         end("it sent a reply that no command waits for");
         return;
@@ -354,7 +354,7 @@ void connection::on_reply(const value& root) {
             if (!probe_.begun()) {
                 owner_->on_probing();
             }
-            probe_.on_reply(root);
+            probe_.on_reply(reply);
             done = probe_.answered();
             if (done) {
                 signal_.cancel();
@@ -364,7 +364,7 @@ void connection::on_reply(const value& root) {
             break;
         case expectation::kind_type::batch:
             on_reply_to_batch(next.sent, root);
-            done = next.sent.next() == nullptr;
+            done = next.sent.answered();
             break;
     }
     if (done) {
@@ -374,6 +374,11 @@ void connection::on_reply(const value& root) {
 
 void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
     const submission* const answered = sent.next();
+    if (answered == nullptr) {  // all commands are: only their replicas are missing
+        sent.waits_for_replicas = false;
+        owner_->on_replicated(root);
+        return;
+    }
     const core::verb verb = answered->command.verb;
     if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.dialect, sent.form);
         count > 1) {
@@ -385,8 +390,11 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         owner_->on_vote(*answered, plain_grant, sent.soon());
         return;
     }
-    if (has_prelude(verb, facts_.dialect) && !sent.prelude_answered) {
+    if (has_prelude(verb, facts_.dialect, sent.form) && !sent.prelude_answered) {
         sent.prelude_answered = true;
+        return;
+    }
+    if (is_error(root) && on_misplaced(sent, root)) {
         return;
     }
     sent.advance();
@@ -401,6 +409,26 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
     } else {
         vote_on(*answered, decode(verb, root), sent.soon());
     }
+}
+
+/// Whether it is an error of a server that does not, or no longer, execute commands on this key. One that says so
+/// without being a node of a cluster is not the server that the URI promises.
+bool connection::on_misplaced(sent_batch& sent, const value& root) {
+    const submission& answered = *sent.next();
+    const bool redirected = is_redirection(root);
+    if (redirected && settings_.deployment == deployment::cluster) {
+        sent.advance();
+        owner_->on_redirected(answered, root);
+        return true;
+    }
+    if (!redirected && !is_from_replica(root)) {
+        return false;
+    }
+    sent.advance();
+    vote_on(answered, decode(answered.command.verb, root), sent.soon());
+    end(redirected ? "it is a node of a Redis Cluster, whose URI begins with redis+cluster://"
+                   : "it has become a replica (" + std::string(root.text) + ")");
+    return true;
 }
 
 void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const value& root) {

@@ -31,6 +31,7 @@ struct connection_settings {
     std::chrono::milliseconds connect_timeout{};
     std::chrono::milliseconds silence_timeout{};
     std::size_t max_reply_size = std::size_t{16} << 20U;
+    redis::deployment deployment = deployment::standalone;
 };
 
 /// Who owns a connection, and hears what becomes of it.
@@ -53,6 +54,11 @@ public:
     virtual void on_refused(const submission& command, bool for_good) = 0;
     /// The server has forgotten the script of a command that was sent by digest, by itself or as one of many.
     virtual void on_unknown_script(const submission& command, bool of_many) = 0;
+    /// A node of a cluster has not executed a command, and says with this error where, or when, to send it.
+    virtual void on_redirected(const submission& command, const resp::value& error) = 0;
+    /// So many replicas have acknowledged the batches that were sent before `sent_batch::waits_for_replicas`; or the
+    /// server's error.
+    virtual void on_replicated(const resp::value& reply) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
     virtual void on_ended(const std::string& reason) = 0;
@@ -148,10 +154,11 @@ private:
     expectation& expect(expectation::kind_type kind, core::time_point now);
     void forget(std::list<expectation>::iterator done) noexcept;
     void read_replies();
-    void on_reply(const resp::value& root);
+    void on_reply(const resp::value& root, std::string_view reply);
     void on_push(std::string_view push);
     void on_reply_to_batch(sent_batch& sent, const resp::value& root);
     void on_reply_to_many(sent_batch& sent, std::size_t count, const resp::value& root);
+    [[nodiscard]] bool on_misplaced(sent_batch& sent, const resp::value& root);
     void vote_on(const submission& answered, const core::vote& vote, const submission* soon);
 
     void watch();

@@ -202,6 +202,18 @@ bool is_refused_before_execution(const value& root) noexcept {
                               }));
 }
 
+bool is_from_replica(const value& root) noexcept {
+    return is_error(root) &&
+           (root.text.starts_with("READONLY ") || root.text.starts_with("MASTERDOWN "));
+}
+
+bool is_redirection(const value& root) noexcept {
+    constexpr std::string_view codes[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "};
+    return is_error(root) && std::ranges::any_of(codes, [&](std::string_view code) {
+               return root.text.starts_with(code);
+           });
+}
+
 bool is_unknown_script(const value& root) noexcept {
     return is_error(root) && root.text.starts_with("NOSCRIPT");
 }

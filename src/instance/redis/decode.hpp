@@ -47,6 +47,13 @@ bool is_refused_for_good(const resp::value& root) noexcept;
 /// afterwards: a proxy may have passed the command on, and answers itself (a timeout, say).
 bool is_refused_before_execution(const resp::value& root) noexcept;
 
+/// Whether a server says that it is a replica, and so executes nothing.
+bool is_from_replica(const resp::value& root) noexcept;
+
+/// Whether a node of a cluster says that the key is elsewhere (MOVED, ASK), or nowhere just now (TRYAGAIN,
+/// CLUSTERDOWN): it has executed nothing.
+bool is_redirection(const resp::value& root) noexcept;
+
 /// Whether the reply says that the server does not know the script: to be sent again in full.
 bool is_unknown_script(const resp::value& root) noexcept;
 

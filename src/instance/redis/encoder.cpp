@@ -85,6 +85,9 @@ void write_line(const core::command& command, const dialect& dialect, script_for
 
 void write(const core::command& command, const dialect& dialect, script_form form,
            resp::command_writer& to) {
+    if (form == script_form::asking) {
+        to.write(words<"ASKING">);
+    }
     switch (command.verb) {
         case core::verb::acquire:
             to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,
@@ -106,7 +109,7 @@ void write(const core::command& command, const dialect& dialect, script_form for
             write_line(command, dialect, form, to);
             break;
         case core::verb::remaining:
-            if (has_prelude(command.verb, dialect)) {
+            if (is_watched(command.verb, dialect, form)) {
                 to.write(words<"CLIENT", "CACHING", "YES">);
             }
             to.write(words<"PTTL">, command.key);

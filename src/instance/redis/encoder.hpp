@@ -20,11 +20,13 @@ enum class script_form : std::uint8_t {
     digest,    ///< by a script's digest, each by itself
     in_full,   ///< by a script, each by itself
     many_in_full,  ///< by a script; many as one
+    asking,  ///< by a script, each by itself, for a slot that the server is about to take over
 };
 
 /// Whether scripts are sent themselves, which every server knows.
 constexpr bool is_in_full(script_form form) noexcept {
-    return form == script_form::in_full || form == script_form::many_in_full;
+    return form == script_form::in_full || form == script_form::many_in_full ||
+           form == script_form::asking;
 }
 
 /// Whether a command goes to the server as one of its own.
@@ -52,10 +54,16 @@ inline std::size_t sent_as_one(std::span<const submission> commands, const diale
     return std::max<std::size_t>(count, 1);
 }
 
-/// Whether a command comes behind another one, which has a reply of its own: that the server is to tell
-/// what happens to the key from then on. (https://redis.io/docs/latest/commands/client-caching/)
-constexpr bool has_prelude(core::verb verb, const dialect& words) noexcept {
-    return verb == core::verb::remaining && words.tells_changes;
+/// Whether the server is to tell what happens to the key from then on, by a command in front of this one.
+/// (https://redis.io/docs/latest/commands/client-caching/)
+constexpr bool is_watched(core::verb verb, const dialect& words, script_form form) noexcept {
+    return verb == core::verb::remaining && words.tells_changes && form != script_form::asking;
+}
+
+/// Whether a command comes behind another one, which has a reply of its own: that one, or ASKING, which serves for
+/// a single command and cannot be combined with it.
+constexpr bool has_prelude(core::verb verb, const dialect& words, script_form form) noexcept {
+    return form == script_form::asking || is_watched(verb, words, form);
 }
 
 /// Writes batches as RESP. The instances of a client share an encoder, and are mostly given the same

@@ -2,6 +2,7 @@
 
 #include "core/stable_hash.hpp"
 #include "instance/clock.hpp"
+#include "resp/writer.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -9,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -17,6 +19,8 @@
 namespace colock::instance::redis {
 namespace asio = boost::asio;
 namespace {
+
+const std::string setting = "restart_quarantine";
 
 /// Rounded up.
 std::string seconds_until(core::time_point end) {
@@ -38,6 +42,12 @@ node::node(std::size_t index, address to, const node_settings& settings, std::ui
       quarantine_timer_(executor),
       resolver_(executor) {
     status_.address = to_.display;
+    if (to_.replicas_acked != 0) {
+        resp::command_writer writer(wait_);
+        writer.write(resp::words<"WAIT">, resp::number(to_.replicas_acked).text(),
+                     resp::number(settings.replicas_timeout.count()).text());
+        wait_.resize(writer.text().size());
+    }
 }
 
 // --- From the beginning to the end ---------------------------------------------------------------
@@ -80,7 +90,7 @@ asio::awaitable<void> node::keep_connected() {
         const std::string reason = co_await connect_and_serve();
         connection_.reset();
         if (observer_ != nullptr) {
-            observer_->on_disconnected();
+            observer_->on_disconnected(*this);
         }
         if (stopped_ || process_.is_inherited()) {
             break;
@@ -113,7 +123,9 @@ asio::awaitable<std::string> node::connect_and_serve() {
 asio::awaitable<std::string> node::serve_at(std::string host) {
     try {
         connection_ = connection::make(executor_, to_, settings_.connection);
-        co_return co_await connection_->serve(std::move(host), shared_from_this());
+        std::string reason = co_await connection_->serve(std::move(host), shared_from_this());
+        vote_on_replicated(core::failure::connection_lost);
+        co_return reason;
     } catch (const std::exception& failure) {
         co_return failure.what();
     }
@@ -128,8 +140,9 @@ std::string node::on_ready(const server_facts& facts) {
     if (stopped_ || observer_ == nullptr) {
         return {};
     }
-    if (std::string objection = observer_->admit(facts); !objection.empty()) {
-        return objection;
+    admission admitted = observer_->admit(*this, facts);
+    if (!admitted.objection.empty()) {
+        return std::move(admitted.objection);
     }
     facts_ = facts;
     shortest_refused_ = false;
@@ -144,10 +157,11 @@ std::string node::on_ready(const server_facts& facts) {
     }
     const core::time_point now = clock::now();
     note_server(now);
-    const quarantine_reason of_age = young(now);
-    const quarantine_reason& longer = changed_.until > of_age.until ? changed_ : of_age;
-    if (longer.until > now) {
-        quarantine(longer);
+    const quarantine_reason longest =
+        std::max({changed_, young(now), admitted.quarantine},
+                 [](const auto& a, const auto& b) { return a.until < b.until; });
+    if (longest.until > now) {
+        quarantine(longest);
     } else {
         change_state(state::ready, {});
     }
@@ -183,7 +197,7 @@ void node::change_state(state now, const std::string& reason) {
         starting_ = false;
     }
     if (observer_ != nullptr && (was_ready != ready_ || was_starting != starting_)) {
-        observer_->on_state_change();
+        observer_->on_state_change(*this);
     }
 }
 
@@ -191,9 +205,9 @@ status node::snapshot() const {
     const std::lock_guard lock(status_mutex_);
     status result = status_;
     result.in_flight = in_flight_.load(std::memory_order_relaxed);
+    result.nodes.push_back({result.address, "master", result.state, result.reason});
     if (result.state == state::quarantined) {
-        result.why_quarantined +=
-            "; restart_quarantine ends in " + seconds_until(result.quarantined_until) + " s";
+        result.why_quarantined += " ends in " + seconds_until(result.quarantined_until) + " s";
     }
     return result;
 }
@@ -210,16 +224,17 @@ void node::note_server(core::time_point now) {
     }
     if (facts_.run_id.empty()) {
         changed_ = {core::gone_at(now, length, drift),
-                    "it tells no run_id, and may be another server than before"};
+                    "it tells no run_id, and may be another server than before", setting};
     } else if (facts_.run_id != *last) {
         changed_ = {core::gone_at(now, length, drift),
                     "it has run_id " + facts_.run_id +
-                        (last->empty() ? ", and told none before" : ", and was " + *last)};
+                        (last->empty() ? ", and told none before" : ", and was " + *last),
+                    setting};
     }
 }
 
 /// Of a server that has not been up for long enough.
-node::quarantine_reason node::young(core::time_point now) const {
+quarantine_reason node::young(core::time_point now) const {
     const auto& [length, drift] = settings_.quarantine;
     if (length == core::duration::zero()) {
         return {};
@@ -228,14 +243,15 @@ node::quarantine_reason node::young(core::time_point now) const {
     return {core::quarantine_end(now, length, uptime, drift),
             facts_.uptime ? "it had been up for only " + std::to_string(uptime.count()) +
                                 " s, and may have forgotten locks"
-                          : "it does not tell how long it has been up"};
+                          : "it does not tell how long it has been up",
+            setting};
 }
 
 void node::quarantine(const quarantine_reason& r) {
     {
         const std::lock_guard lock(status_mutex_);
         status_.quarantined_until = r.until;
-        status_.why_quarantined = r.why;
+        status_.why_quarantined = r.why + "; " + r.setting;
     }
     change_state(state::quarantined, {});
     quarantine_timer_.expires_after(r.until - clock::now());
@@ -249,7 +265,8 @@ void node::quarantine(const quarantine_reason& r) {
 
 // --- Commands out --------------------------------------------------------------------------------
 
-void node::send(const std::shared_ptr<const batch>& commands, core::time_point now) {
+void node::send(const std::shared_ptr<const batch>& commands, core::time_point now,
+                std::optional<script_form> form) {
     if (!to_resend_.empty()) {
         resend(now);
     }
@@ -259,14 +276,14 @@ void node::send(const std::shared_ptr<const batch>& commands, core::time_point n
         if (!all.empty()) {
             count_in_flight(all.size());
             sent_ += all.size();
-            execute(commands, usual_form(), now, [&](script_form form) {
-                return settings_.encoder->encode_shared(commands, facts_, form);
+            execute(commands, form.value_or(usual_form()), now, [&](script_form as) {
+                return settings_.encoder->encode_shared(commands, facts_, as);
             });
         }
     } else {
         count_in_flight(static_cast<std::size_t>(std::ranges::count_if(
             all, [this](const submission& one) { return one.is_for(index_); })));
-        send_some(all, usual_form(), now);
+        send_some(all, form.value_or(usual_form()), now);
     }
 }
 
@@ -331,7 +348,16 @@ template <typename Encode>
 void node::execute(const std::shared_ptr<const batch>& commands, script_form form,
                    core::time_point now, const Encode& encode) {
     try {
-        connection_->execute({commands, form}, encode(form), now);
+        sent_batch sent(commands, form);
+        std::string_view text = encode(form);
+        if (!wait_.empty() && std::ranges::any_of(commands->submissions(), [](const auto& one) {
+                return core::acquires(one.command.verb);
+            })) {
+            sent.waits_for_replicas = true;
+            text_with_wait_ = text;
+            text = text_with_wait_ += wait_;
+        }
+        connection_->execute(std::move(sent), text, now);
     } catch (const std::bad_alloc&) {
         for (const submission& one : commands->submissions()) {
             on_vote(one, core::vote::failed(core::failure::connection_lost), nullptr);
@@ -399,7 +425,57 @@ void node::on_vote(const submission& command, const core::vote& vote, const subm
     }
     ++next_answer_;
     --sent_;
-    vote_on(command, vote);
+    if (!wait_.empty() && vote.kind == core::vote_kind::granted &&
+        core::acquires(command.command.verb)) {
+        replicate(command, vote);
+    } else {
+        vote_on(command, vote);
+    }
+}
+
+/// Keeps the vote until replicas have the lock.
+void node::replicate(const submission& command, const core::vote& granted) {
+    try {
+        unreplicated_.emplace_back(command, granted);
+    } catch (const std::bad_alloc&) {
+        vote_on(command, core::vote::failed(core::failure::not_replicated));
+    }
+}
+
+/// What WAIT, which comes behind the commands of a batch, answers: how many replicas have acknowledged them.
+/// (https://redis.io/docs/latest/commands/wait/)
+void node::on_replicated(const resp::value& reply) {
+    unsigned acked = 0;
+    std::from_chars(reply.text.data(), reply.text.data() + reply.text.size(), acked);
+    if (!is_error(reply) && acked >= to_.replicas_acked) {
+        vote_on_replicated(core::failure::none);
+    } else {
+        vote_on_replicated(core::failure::not_replicated,
+                           std::make_shared<const std::string>(
+                               is_error(reply) ? std::string(reply.text)
+                                               : std::to_string(acked) + " of " +
+                                                     std::to_string(to_.replicas_acked) +
+                                                     " acknowledged it in time (replicas_acked)"));
+    }
+}
+
+/// On all grants that wait for replicas: they stand, or have failed.
+void node::vote_on_replicated(core::failure reason, const std::shared_ptr<const std::string>& why) {
+    for (const auto& [command, granted] : std::exchange(unreplicated_, {})) {
+        vote_on(command, reason == core::failure::none ? granted : core::vote::failed(reason, why));
+    }
+}
+
+void node::on_redirected(const submission& command, const resp::value& error) {
+    if (!to_resend_.idle()) {
+        to_resend_.answered(command.command.key, next_answer_);
+    }
+    ++next_answer_;
+    --sent_;
+    count_in_flight(std::size_t{0} - 1);
+    if (observer_ != nullptr) {
+        observer_->on_redirected(*this, command, error);
+    }
 }
 
 void node::on_refused(const submission& command, bool for_good) {

@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::instance::redis {
@@ -38,6 +39,8 @@ struct quarantine_settings {
 
 struct node_settings {
     connection_settings connection;
+    /// For how long a grant waits for `address::replicas_acked`.
+    std::chrono::milliseconds replicas_timeout{};
     core::backoff reconnect;
     std::size_t max_in_flight = 65536;
     /// A server that has not answered for so long is sent no new locks until it does.
@@ -47,15 +50,33 @@ struct node_settings {
     std::shared_ptr<redis::encoder> encoder = std::make_shared<redis::encoder>();
 };
 
+/// Why a server may not grant, and until when.
+struct quarantine_reason {
+    core::time_point until = core::time_point::min();
+    std::string why{};
+    std::string setting{};  ///< which has made it so long
+};
+
+/// What an instance says to a server that has passed the probe.
+struct admission {
+    std::string objection{};  ///< the reason why it must not vote; empty if it may
+    quarantine_reason quarantine{};
+};
+
+class node;
+
 /// What hears of a node: the instance that talks to it. Called on the node's executor.
 class node_observer {
 public:
-    /// The server has passed the probe. Gives the reason why it must not vote all the same, or an empty string.
-    virtual std::string admit(const server_facts& facts) = 0;
+    /// The server has passed the probe.
+    virtual admission admit(const node& from, const server_facts& facts) = 0;
     /// Its connection is over, or it is not connected yet.
-    virtual void on_disconnected() = 0;
+    virtual void on_disconnected(const node& from) = 0;
     /// It is `ready`, or `starting`, or no longer.
-    virtual void on_state_change() = 0;
+    virtual void on_state_change(const node& from) = 0;
+    /// As that of `connection_owner`. The command is the observer's again.
+    virtual void on_redirected(const node& from, const submission& command,
+                               const resp::value& error) = 0;
     /// It has something to send again: it wants a `send`, even if of an empty batch.
     virtual void on_pending() = 0;
     /// It takes commands again, after votes that failed since it was down.
@@ -84,17 +105,25 @@ public:
     /// Starts to connect, and keeps at it until `stop`.
     void start();
 
+    /// Votes have failed for want of it: `on_accepting` is to be called.
+    void was_missed() noexcept { was_down_for_some_ = true; }
+
+    [[nodiscard]] const address& where() const noexcept { return to_; }
+
     /// Ends the connection for good. Commands that are not answered fail. Idempotent.
     void stop();
 
     /// As `stop`, and the observer hears of nothing any more.
     void forget() noexcept;
 
-    /// As `instance::send`.
-    void send(const std::shared_ptr<const batch>& commands, core::time_point now);
+    /// As `instance::send`. The commands are sent in that form, if one is given.
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now,
+              std::optional<script_form> form = std::nullopt);
 
     /// Whether locks may be taken on it.
     [[nodiscard]] bool ready() const noexcept { return ready_; }
+    /// Whether commands can be sent to it, if only those that need no memory.
+    [[nodiscard]] bool serving() const noexcept { return serving_; }
     /// Whether its first try to connect is still under way.
     [[nodiscard]] bool starting() const noexcept { return starting_; }
     /// As `instance::keeper_id`.
@@ -103,12 +132,6 @@ public:
     [[nodiscard]] status snapshot() const;
 
 private:
-    /// Why a server may not grant, and until when.
-    struct quarantine_reason {
-        core::time_point until = core::time_point::min();
-        std::string why{};
-    };
-
     // The connection.
     boost::asio::awaitable<void> keep_connected();
     boost::asio::awaitable<std::string> connect_and_serve();
@@ -140,6 +163,11 @@ private:
                  const submission* soon) override;
     void on_refused(const submission& command, bool for_good) override;
     void on_unknown_script(const submission& command, bool of_many) override;
+    void on_redirected(const submission& command, const resp::value& error) override;
+    void on_replicated(const resp::value& reply) override;
+    void replicate(const submission& command, const core::vote& granted);
+    void vote_on_replicated(core::failure reason,
+                            const std::shared_ptr<const std::string>& why = {});
     void on_key_changed(std::string_view key) override;
     void on_all_keys_changed() override;
     void on_reading() override;
@@ -169,12 +197,15 @@ private:
     std::optional<std::string> last_run_id_;  // of the server that was last at this address
     quarantine_reason changed_;               // since it was another one before
     std::uint64_t keeper_id_ = 0;
+    std::vector<std::pair<submission, core::vote>> unreplicated_;  // grants that wait for replicas
 
     bool was_down_for_some_ = false;  // votes failed so; their senders are to be told when it is up
     bool shortest_refused_ = false;   // since it was last ready
     resend_queue to_resend_;
-    resend_queue::number next_answer_ = 0;   // the number of the command that is answered next
-    std::size_t sent_ = 0;                   // of the commands in flight, those at the server
+    resend_queue::number next_answer_ = 0;  // the number of the command that is answered next
+    std::size_t sent_ = 0;                  // of the commands in flight, those at the server
+    std::string wait_;                      // for replicas: a command; empty if they do not matter
+    std::string text_with_wait_;
     std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
 
     mutable std::mutex status_mutex_;

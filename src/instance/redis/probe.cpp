@@ -1,6 +1,7 @@
 #include "instance/redis/probe.hpp"
 
 #include "instance/redis/scripts.hpp"
+#include "resp/reader.hpp"
 #include "resp/writer.hpp"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ std::size_t probe::add(std::string name, expected answer,
     return steps_.size() - 1;
 }
 
-probe::probe(const address& to) {
+probe::probe(const address& to, redis::deployment deployment) : deployment_(deployment) {
     const std::string password = read_password(to);
     if (password.empty() && to.user.empty()) {
         add("HELLO", expected::success, {"HELLO", "3", "SETNAME", "colock"});
@@ -58,6 +59,9 @@ probe::probe(const address& to) {
         add("SELECT " + database, expected::success, {"SELECT", database});
     }
     info_ = add("INFO", expected::anything, {"INFO", "server"});
+    if (deployment != deployment::standalone) {
+        replication_ = add("INFO", expected::anything, {"INFO", "replication"});
+    }
     // A server, or a proxy, that refuses it tells nothing of changes: then waiters poll.
     tracking_ =
         add("CLIENT TRACKING", expected::anything, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"});
@@ -77,10 +81,52 @@ probe::probe(const address& to) {
     delex_ = add("DELEX", expected::anything, {"DELEX"});
 }
 
-void probe::on_reply(const resp::value& root) {
+void probe::on_reply(std::string_view reply) {
+    const resp::value root = resp::cursor(reply).next();
     step& current = steps_[next_++];
     current.refused = is_error(root);
     current.text = root.text;
+    if (next_ == 1) {
+        read_greeting(reply);
+    }
+}
+
+/// HELLO answers with a map, of which `mode` and `role` are entries.
+/// (https://redis.io/docs/latest/commands/hello/)
+void probe::read_greeting(std::string_view reply) {
+    resp::cursor values(reply);
+    const resp::value root = values.next();
+    for (std::size_t i = 0; root.type == resp::type::map && i != root.children; i += 2) {
+        const std::string_view name = values.next().text;
+        const resp::value value = values.next();
+        values.skip_children(value);
+        if (name == "mode") {
+            mode_ = value.text;
+        } else if (name == "role") {
+            role_ = value.text;
+        }
+    }
+}
+
+/// Why it is not the server that the URI promises; empty if it is, or does not tell.
+std::string probe::wrong_server() const {
+    if (mode_ == "sentinel") {
+        return "it is a Sentinel: the URI of a master that Sentinels watch is "
+               "redis+sentinel://host:port,host:port/master-name";
+    }
+    if (mode_ == "cluster" && deployment_ != deployment::cluster) {
+        return "it is a node of a Redis Cluster, whose URI begins with redis+cluster://";
+    }
+    if (mode_ == "standalone" && deployment_ == deployment::cluster) {
+        return "it is not in cluster mode; the URI of a single server begins with redis://";
+    }
+    if (role_ == "replica" || role_ == "slave") {
+        return deployment_ == deployment::standalone
+                   ? "it is a replica, which cannot grant locks; to follow its master use "
+                     "redis+sentinel:// or redis+cluster://"
+                   : "it is a replica";
+    }
+    return {};
 }
 
 bool probe::step::passed() const {
@@ -96,6 +142,9 @@ bool probe::step::passed() const {
 }
 
 std::optional<std::string> probe::objection() const {
+    if (std::string why = wrong_server(); !why.empty()) {
+        return why;
+    }
     for (const step& s : steps_) {
         if (!s.passed()) {
             return s.name + " was refused: " + s.text;
@@ -116,6 +165,12 @@ server_facts probe::facts() const {
         if (parsed.ec == std::errc()) {
             result.uptime = std::chrono::seconds(seconds);
         }
+    }
+    // A promoted replica remembers the replication ID of its former master. Without one this field is all zeros.
+    if (replication_) {
+        const std::string_view former = find_field(steps_[*replication_].text, "master_replid2");
+        result.may_be_promoted =
+            former.empty() || former.find_first_not_of('0') != std::string_view::npos;
     }
     result.dialect = {steps_[extend_].text,       steps_[release_].text, steps_[release_many_].text,
                       steps_[fence_].text,        steps_[join_].text,    steps_[leave_].text,

@@ -43,21 +43,28 @@ struct server_facts {
     std::string run_id;
     std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
     redis::dialect dialect;
+    /// Whether it may have been a replica since it was started. (Asked of members of a deployment that promotes
+    /// replicas; true if it does not tell.)
+    bool may_be_promoted = false;
 };
+
+/// How an instance is deployed, as its URI says.
+enum class deployment : std::uint8_t { standalone, sentinel, cluster };
 
 /// What is asked on a new connection before it may vote: to log in, select the database, tell who it
 /// is, load the scripts, and whether they may be run. A server that refuses any of these could grant
-/// a lock in the wrong database, or grant one that cannot be released; it must not vote.
+/// a lock in the wrong database, or grant one that cannot be released; it must not vote. Nor must one that
+/// is no master, or not deployed as the URI says.
 class probe {
 public:
     /// Throws `address_error` if there is no password where the address has it.
-    explicit probe(const address& to);
+    explicit probe(const address& to, redis::deployment deployment = deployment::standalone);
 
     /// The questions.
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
-    /// To be called with each reply, in order, until it is `answered`.
-    void on_reply(const resp::value& root);
+    /// To be called with the bytes of each reply, in order, until it is `answered`.
+    void on_reply(std::string_view reply);
     [[nodiscard]] bool begun() const noexcept { return next_ != 0; }
     [[nodiscard]] bool answered() const noexcept { return next_ == steps_.size(); }
 
@@ -80,14 +87,20 @@ private:
     };
 
     [[nodiscard]] redis::native_delete native_delete() const;
+    [[nodiscard]] std::string wrong_server() const;
+    void read_greeting(std::string_view reply);
 
     std::size_t add(std::string name, expected answer,
                     std::initializer_list<std::string_view> command);
 
+    redis::deployment deployment_;
     std::string text_;
     std::vector<step> steps_;
     std::size_t next_ = 0;
+    std::string mode_;  // as HELLO has told; empty if it has not
+    std::string role_;
     std::size_t info_ = 0;
+    std::optional<std::size_t> replication_;
     std::size_t tracking_ = 0;
     std::size_t extend_ = 0;
     std::size_t release_ = 0;

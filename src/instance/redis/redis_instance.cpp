@@ -1,19 +1,49 @@
 #include "instance/redis/redis_instance.hpp"
 
+#include "instance/redis/sentinel.hpp"
 #include "instance/redis/standalone.hpp"
 #include "instance/redis/tls.hpp"
 
 namespace colock::instance::redis {
 
-std::unique_ptr<instance> make_redis_instance(std::size_t index, address to,
-                                              const redis_settings& settings, std::uint64_t seed,
-                                              const boost::asio::any_io_executor& executor,
-                                              instance_observer& observer) {
-    read_password(to);  // what cannot be read is said now, and not only at every connection
+namespace {
+
+/// What cannot be read is said now, and not only at every connection.
+void expect_readable(const address& to) {
+    read_password(to);
     if (to.tls) {
         make_tls_context(to);
     }
+}
+
+}  // namespace
+
+std::unique_ptr<instance> make_redis_instance(std::size_t index, const address& to,
+                                              const redis_settings& settings, std::uint64_t seed,
+                                              const boost::asio::any_io_executor& executor,
+                                              instance_observer& observer) {
+    expect_readable(to);
     return std::make_unique<standalone>(index, to, settings, seed, executor, observer);
+}
+
+std::unique_ptr<instance> make_redis_instance(std::size_t index, const sentinel_address& to,
+                                              const redis_settings& settings, std::uint64_t seed,
+                                              const boost::asio::any_io_executor& executor,
+                                              instance_observer& observer) {
+    expect_readable(to.master);
+    for (const address& one : to.sentinels) {
+        expect_readable(one);
+    }
+    return std::make_unique<sentinel>(index, to, settings, seed, executor, observer);
+}
+
+std::unique_ptr<instance> make_redis_instance(std::size_t /*index*/, const cluster_address& to,
+                                              const redis_settings& /*settings*/,
+                                              std::uint64_t /*seed*/,
+                                              const boost::asio::any_io_executor& /*executor*/,
+                                              instance_observer& /*observer*/) {
+    throw address_error(to.display + ", since clusters are not supported yet",
+                        "a server, or a master that Sentinels watch");
 }
 
 }  // namespace colock::instance::redis

@@ -20,11 +20,17 @@ struct sent_batch {
 
     std::shared_ptr<const batch> commands;
     script_form form = script_form::shortest;
-    bool prelude_answered = false;  ///< of the next command, if it has one
+    bool prelude_answered = false;    ///< of the next command, if it has one
+    bool waits_for_replicas = false;  ///< there is a WAIT behind them, which is not answered yet
 
     /// The next command that has not been answered; null when all are.
     [[nodiscard]] const submission* next() const noexcept {
         return unanswered_.empty() ? nullptr : unanswered_.data();
+    }
+
+    /// Whether there is no reply missing.
+    [[nodiscard]] bool answered() const noexcept {
+        return unanswered_.empty() && !waits_for_replicas;
     }
 
     /// It, and all those behind it.

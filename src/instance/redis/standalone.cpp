@@ -14,13 +14,11 @@ standalone::standalone(std::size_t index, const address& to, const redis_setting
 
 standalone::~standalone() {
     node_->forget();
-    voters_->leave(index_);
+    voters_->leave(index_, to_);
 }
 
-std::string standalone::admit(const server_facts& facts) {
-    const std::string other = voters_->join(index_, facts.run_id, to_);
-    return other.empty() ? std::string()
-                         : "it is the same server as " + other + " (run_id " + facts.run_id + ")";
+admission standalone::admit(const node& from, const server_facts& facts) {
+    return {voters_->join(index_, facts.run_id, from.where())};
 }
 
 }  // namespace colock::instance::redis

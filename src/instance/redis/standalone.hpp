@@ -34,9 +34,11 @@ public:
     [[nodiscard]] status snapshot() const override { return node_->snapshot(); }
 
 private:
-    std::string admit(const server_facts& facts) override;
-    void on_disconnected() override { voters_->leave(index_); }
-    void on_state_change() override { observer_.on_state_change(index_); }
+    admission admit(const node& from, const server_facts& facts) override;
+    void on_disconnected(const node& from) override { voters_->leave(index_, from.where()); }
+    void on_state_change(const node& /*from*/) override { observer_.on_state_change(index_); }
+    void on_redirected(const node& /*from*/, const submission& /*command*/,
+                       const resp::value& /*error*/) override {}  // comes only in a cluster
     void on_pending() override { observer_.on_pending(index_); }
     void on_accepting() override { observer_.on_accepting(index_); }
     void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }

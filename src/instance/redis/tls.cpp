@@ -47,9 +47,13 @@ bool is_numeric(const std::string& host) {
     return !failure;
 }
 
+const std::string& expected_host(const address& to) {
+    return to.tls_host.empty() ? to.host : to.tls_host;
+}
+
 /// Why the certificate of the server was not accepted; empty if it was.
 std::string explain_verdict(long verdict, const address& to) {
-    const std::string whose = "the certificate of " + to.host;
+    const std::string whose = "the certificate of " + expected_host(to);
     const std::string cure = to.tls_ca_file.empty()
                                  ? ": name the authority's certificate in ca_file"
                                  : " of ca_file " + to.tls_ca_file;
@@ -69,8 +73,8 @@ std::string explain_verdict(long verdict, const address& to) {
             return whose + " is not signed by a trusted authority" + cure;
         case X509_V_ERR_HOSTNAME_MISMATCH:
         case X509_V_ERR_IP_ADDRESS_MISMATCH:
-            return "the certificate of the server is not for " + to.host +
-                   ": use a host name that is in it";
+            return "the certificate of the server is not for " + expected_host(to) +
+                   ": use a host name that is in it, or name one with tls_host";
         default:
             return whose + " was not accepted: " + ::X509_verify_cert_error_string(verdict);
     }
@@ -104,8 +108,8 @@ asio::ssl::context make_tls_context(const address& to) {
 }
 
 error_code name_host(SSL* tls, const address& to) {
-    const bool numeric = is_numeric(to.host);
-    std::string name = to.host;
+    std::string name = expected_host(to);
+    const bool numeric = is_numeric(name);
     bool done = true;
     if (!numeric) {  // only names may be told: RFC 6066
         done = ::SSL_ctrl(tls, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,

@@ -14,10 +14,10 @@ namespace colock::instance::redis {
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class voters {
 public:
-    /// The address of the other instance that is connected to the same database of this server; empty if there is
-    /// none, and then the server is that of instance `index` until it leaves.
+    /// Instance `index` is connected to that server at that address, until it leaves. Gives the reason why it must
+    /// not: another instance is connected to the same database of this server. Empty if there is none.
     std::string join(std::size_t index, const std::string& run_id, const address& to);
-    void leave(std::size_t index) noexcept;
+    void leave(std::size_t index, const address& to) noexcept;
 
 private:
     struct voter {

@@ -1,0 +1,223 @@
+#include "instance/redis/dialog.hpp"
+
+#include "instance/clock.hpp"
+#include "resp/writer.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <exception>
+#include <span>
+#include <utility>
+
+namespace colock::instance::redis {
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+std::string dialog::answer::problem() const {
+    if (!failure.empty()) {
+        return failure;
+    }
+    const resp::value root = resp::cursor(reply).next();
+    return is_error(root) ? std::string(root.text) : std::string();
+}
+
+dialog::dialog(const asio::any_io_executor& executor, address to,
+               const connection_settings& settings)
+    : executor_(executor),
+      to_(std::move(to)),
+      settings_(settings),
+      resolver_(executor),
+      limit_(executor),
+      signal_(executor),
+      reader_(settings.max_reply_size) {}
+
+asio::awaitable<std::string> dialog::open() {
+    const auto self = shared_from_this();
+    const auto found = co_await resolver_.resolve(to_.host, settings_.connect_timeout);
+    if (found.addresses.empty()) {
+        co_return "cannot resolve " + to_.host + ": " + found.failure;
+    }
+    std::string reason = end_reason_;
+    for (const std::string& host : found.addresses) {
+        if (!ended()) {
+            reason = co_await open_at(host);
+        }
+        if (reason.empty()) {
+            break;
+        }
+    }
+    co_return reason;
+}
+
+asio::awaitable<std::string> dialog::open_at(const std::string& numeric_host) {
+    std::string reason = co_await connect(numeric_host);
+    if (!reason.empty()) {
+        co_return reason;
+    }
+    read();
+    const std::string user = to_.user.empty() ? "default" : to_.user;
+    std::string password;
+    try {
+        password = read_password(to_);
+    } catch (const std::exception& failure) {
+        end(failure.what());
+        co_return end_reason_;
+    }
+    const bool logs_in = !password.empty() || !to_.user.empty();
+    std::vector<std::string_view> hello{"HELLO", "3", "SETNAME", "colock"};
+    if (logs_in) {
+        hello.insert(hello.begin() + 2, {"AUTH", user, password});
+    }
+    const answer greeting = co_await ask(std::move(hello));
+    if (const std::string problem = greeting.problem(); !problem.empty()) {
+        end((logs_in ? "HELLO with AUTH was refused: " : "HELLO was refused: ") + problem);
+    }
+    co_return end_reason_;
+}
+
+/// Makes the byte stream.
+asio::awaitable<std::string> dialog::connect(const std::string& numeric_host) {
+    try {
+        stream_.emplace(executor_, to_);
+        error_code failure;
+        auto endpoint = endpoint_of(to_, numeric_host, failure);
+        limit(settings_.connect_timeout);
+        if (!failure) {
+            failure = co_await stream_->connect(std::move(endpoint));
+        }
+        if (!failure) {
+            socket_.set(stream_->native_handle());
+            if (stream_->encrypts()) {
+                failure = co_await stream_->shake_hands(to_);
+            }
+        }
+        const bool in_time = limit_.cancel() != 0;
+        if (failure) {
+            std::string reason = in_time ? stream_->explain(failure, to_) : too_late();
+            stream_->close();
+            co_return reason;
+        }
+        co_return std::string();
+    } catch (const std::exception& failure) {
+        co_return failure.what();
+    }
+}
+
+asio::awaitable<dialog::answer> dialog::ask(std::vector<std::string_view> question) {
+    if (ended()) {
+        co_return answer{{}, end_reason_};
+    }
+    resp::command_writer writer(output_);
+    writer.begin(question.size());
+    for (const std::string_view argument : question) {
+        writer.add(argument);
+    }
+    reply_.reset();
+    stream_->async_write(writer.text(), [self = shared_from_this()](const error_code& /*failure*/,
+                                                                    std::size_t /*size*/) {});
+    signal_.expires_after(settings_.connect_timeout);
+    while (!reply_ && !ended()) {
+        const auto [woken] = co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+        if (!woken && !reply_) {
+            end(too_late());
+        }
+    }
+    if (!reply_) {
+        co_return answer{{}, end_reason_};
+    }
+    co_return answer{*std::exchange(reply_, std::nullopt), {}};
+}
+
+asio::awaitable<void> dialog::rest(core::duration time) {
+    signal_.expires_after(time);
+    bool is_over = false;
+    while (!is_over && !woken_ && !ended()) {
+        const auto [woken] = co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+        is_over = !woken;
+    }
+    woken_ = false;
+}
+
+void dialog::wake() noexcept {
+    woken_ = true;
+    signal_.cancel();
+}
+
+void dialog::end(std::string reason) noexcept {
+    if (ended()) {
+        return;
+    }
+    end_reason_ = std::move(reason);
+    resolver_.cancel();
+    limit_.cancel();
+    signal_.cancel();
+    socket_.reset();
+    if (stream_) {
+        stream_->close();
+    }
+}
+
+/// Ends what is under way on the stream after that time.
+void dialog::limit(core::duration time) {
+    limit_.expires_after(time);
+    limit_.async_wait([self = shared_from_this()](const error_code& cancelled) {
+        if (!cancelled) {
+            self->stream_->close();
+        }
+    });
+}
+
+void dialog::read() {
+    const std::span<char> room = input_.room();
+    stream_->async_read_some(
+        asio::buffer(room.data(), room.size()),
+        [self = shared_from_this()](const error_code& failure, std::size_t size) {
+            self->on_read(failure, size);
+        });
+}
+
+void dialog::on_read(const error_code& failure, std::size_t size) {
+    if (failure) {
+        end(stream_->explain(failure, to_));
+    }
+    input_.commit(size);
+    while (!ended()) {
+        const std::string_view bytes = input_.bytes();
+        const auto status = reader_.read(bytes);
+        if (status == resp::reader::status::incomplete) {
+            read();
+            return;
+        }
+        if (status != resp::reader::status::complete) {
+            end("it sent what is not RESP3, or too much of it");
+            return;
+        }
+        input_.consume(reader_.size());
+        on_message(reader_.root(), bytes.substr(0, reader_.size()));
+    }
+}
+
+/// A subscription is confirmed by a push, which is the answer to it.
+void dialog::on_message(const resp::value& root, std::string_view bytes) {
+    bool is_reply = root.type != resp::type::push;
+    if (!is_reply) {
+        resp::cursor values(bytes);
+        is_reply = values.next().children != 0 && values.next().text == "subscribe";
+    }
+    if (is_reply) {
+        reply_ = bytes;
+        signal_.cancel();
+    } else {
+        has_news_ = true;
+        wake();
+    }
+}
+
+std::string dialog::too_late() const {
+    return "it did not answer in time (connect_timeout, " +
+           std::to_string(settings_.connect_timeout.count()) + " ms)";
+}
+
+}  // namespace colock::instance::redis

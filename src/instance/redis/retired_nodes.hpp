@@ -1,0 +1,48 @@
+#ifndef COLOCK_INSTANCE_REDIS_RETIRED_NODES_HPP
+#define COLOCK_INSTANCE_REDIS_RETIRED_NODES_HPP
+
+#include "instance/redis/node.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace colock::instance::redis {
+
+/// Nodes that an instance uses no longer, until their last command has its vote.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class retired_nodes {
+public:
+    /// To be stopped next.
+    void add(const std::shared_ptr<node>& one) {
+        std::erase_if(all_, [](const auto& other) { return other.expired(); });
+        all_.push_back(one);
+    }
+
+    /// As that of each node.
+    void forget() noexcept {
+        for (const auto& one : all_) {
+            if (const auto alive = one.lock()) {
+                alive->forget();
+            }
+        }
+    }
+
+    [[nodiscard]] std::size_t in_flight() const {
+        std::size_t result = 0;
+        for (const auto& one : all_) {
+            if (const auto alive = one.lock()) {
+                result += alive->snapshot().in_flight;
+            }
+        }
+        return result;
+    }
+
+private:
+    std::vector<std::weak_ptr<node>> all_;
+};
+
+}  // namespace colock::instance::redis
+
+#endif

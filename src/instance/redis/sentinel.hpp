@@ -1,0 +1,90 @@
+#ifndef COLOCK_INSTANCE_REDIS_SENTINEL_HPP
+#define COLOCK_INSTANCE_REDIS_SENTINEL_HPP
+
+#include "instance/instance.hpp"
+#include "instance/redis/agreed_master.hpp"
+#include "instance/redis/node.hpp"
+#include "instance/redis/redis_instance.hpp"
+#include "instance/redis/retired_nodes.hpp"
+#include "instance/redis/sentinel_watch.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::instance::redis {
+
+/// The topology of a master that Sentinels watch: each command goes to the server that a majority of them names, if
+/// that server says itself that it is a master.
+///
+/// While no majority can be asked, the master in use stays the master; it is left as soon as one Sentinel names another,
+/// until a majority agrees again. What no client can notice is that it is cut off from the Sentinels together
+/// with the old master; the server's `min-replicas-to-write` helps there.
+class sentinel final : public instance, private node_observer, private sentinel_observer {
+public:
+    sentinel(std::size_t index, const sentinel_address& to, const redis_settings& settings,
+             std::uint64_t seed, const boost::asio::any_io_executor& executor,
+             instance_observer& observer);
+    sentinel(const sentinel&) = delete;
+    sentinel& operator=(const sentinel&) = delete;
+    ~sentinel() override;
+
+    void start() override;
+    void stop() override;
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now) override;
+    [[nodiscard]] bool ready() const noexcept override { return master_ && master_->ready(); }
+    [[nodiscard]] bool starting() const noexcept override;
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
+        return master_ ? master_->keeper_id() : 0;
+    }
+    [[nodiscard]] status snapshot() const override;
+
+private:
+    // From the Sentinels.
+    void on_opinion(std::size_t index, const std::optional<named_master>& opinion) override;
+    void on_news() override;
+    void follow();
+    void use(const std::optional<named_master>& next);
+    void ask_sentinels();
+    void hurry_sentinels();
+
+    // From the master.
+    admission admit(const node& from, const server_facts& facts) override;
+    void on_disconnected(const node& from) override;
+    void on_state_change(const node& from) override;
+    void on_redirected(const node& /*from*/, const submission& /*command*/,
+                       const resp::value& /*error*/) override {}  // comes only in a cluster
+    void on_pending() override { observer_.on_pending(index_); }
+    void on_accepting() override { observer_.on_accepting(index_); }
+    void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }
+    void on_all_keys_changed() override { observer_.on_all_keys_changed(index_); }
+    void on_reading() override { observer_.on_reading(); }
+    void on_read() override { observer_.on_read(); }
+
+    std::size_t index_;
+    sentinel_address to_;
+    redis_settings settings_;
+    std::uint64_t random_;
+    boost::asio::any_io_executor executor_;
+    instance_observer& observer_;
+
+    std::vector<std::shared_ptr<sentinel_watch>> sentinels_;
+    std::vector<std::optional<named_master>> opinions_;  // of each of them
+    std::vector<bool> heard_;                            // of each of them, at least once
+    bool stopped_ = false;
+    bool starting_ = true;
+
+    mutable std::mutex master_mutex_;  // of `master_` and `retired_`, which `snapshot` reads
+    std::shared_ptr<node> master_;
+    retired_nodes retired_;
+    std::optional<named_master> named_;  // the master, as a majority has named it
+};
+
+}  // namespace colock::instance::redis
+
+#endif

@@ -1,0 +1,164 @@
+#include "instance/redis/sentinel_watch.hpp"
+
+#include "instance/clock.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <utility>
+
+namespace colock::instance::redis {
+namespace asio = boost::asio;
+
+sentinel_watch::sentinel_watch(std::size_t index, address to, std::string master_name,
+                               const connection_settings& settings, const core::backoff& reconnect,
+                               std::uint64_t seed, const asio::any_io_executor& executor,
+                               sentinel_observer& observer)
+    : index_(index),
+      to_(std::move(to)),
+      master_name_(std::move(master_name)),
+      settings_(settings),
+      reconnect_(reconnect),
+      random_(seed),
+      executor_(executor),
+      observer_(&observer),
+      backoff_timer_(executor) {
+    status_.address = to_.display;
+    status_.role = "sentinel";
+}
+
+void sentinel_watch::start() {
+    asio::co_spawn(
+        executor_, [self = shared_from_this()] { return self->keep_asking(); }, asio::detached);
+}
+
+void sentinel_watch::stop() {
+    if (std::exchange(stopped_, true)) {
+        return;
+    }
+    change_state(state::closed, {});
+    backoff_timer_.cancel();
+    if (dialog_) {
+        dialog_->close();
+    }
+}
+
+void sentinel_watch::forget() noexcept {
+    stopped_ = true;
+    observer_ = nullptr;
+    dialog_.reset();
+}
+
+void sentinel_watch::ask_now() noexcept {
+    if (dialog_) {
+        dialog_->wake();
+    }
+}
+
+asio::awaitable<void> sentinel_watch::keep_asking() {
+    const auto self = shared_from_this();
+    while (!stopped_ && !process_.is_inherited()) {
+        std::string reason;
+        try {
+            dialog_ = std::make_shared<dialog>(executor_, to_, settings_);
+            reason = co_await ask(dialog_);
+        } catch (const std::exception& failure) {
+            reason = failure.what();
+        }
+        if (stopped_ || process_.is_inherited()) {
+            break;
+        }
+        dialog_->close();
+        dialog_.reset();
+        change_state(state::down, reason);
+        tell(std::nullopt);
+        backoff_timer_.expires_after(reconnect_.delay(tries_++, core::next_random(random_)));
+        co_await backoff_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+}
+
+/// Until the dialog ends. Gives the reason.
+asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentinel) {
+    std::string reason = co_await sentinel->open();
+    if (!reason.empty()) {
+        co_return reason;
+    }
+    const std::vector<std::string_view> subscribe{"SUBSCRIBE", "+switch-master"};
+    const std::vector<std::string_view> who_is_master{"SENTINEL", "MASTER", master_name_};
+    // Where that is refused, asking again and again has to do.
+    co_await sentinel->ask(subscribe);
+    while (!stopped_) {
+        const dialog::answer answer = co_await sentinel->ask(who_is_master);
+        if (!answer.failure.empty() || stopped_) {
+            break;
+        }
+        tries_ = 0;
+        tell(read(answer));
+        co_await sentinel->rest(urgent_ ? urgent_interval : usual_interval);
+        if (sentinel->take_news() && observer_ != nullptr) {
+            observer_->on_news();
+        }
+    }
+    co_return sentinel->end_reason();
+}
+
+/// The answer is a map. It tells for how long the server at this address has been seen in its role.
+/// (https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/)
+std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
+    if (const std::string problem = answer.problem(); !problem.empty()) {
+        change_state(state::down, "asked for '" + master_name_ + "' it says: " + problem);
+        return std::nullopt;
+    }
+    named_master result;
+    core::milliseconds::rep age = 0;
+    resp::cursor values(answer.reply);
+    const resp::value root = values.next();
+    for (std::size_t i = 0; i + 1 < root.children; i += 2) {
+        const resp::value name = values.next();
+        values.skip_children(name);
+        const resp::value value = values.next();
+        values.skip_children(value);
+        if (name.text == "ip") {
+            result.host = value.text;
+        } else if (name.text == "port") {
+            result.port = value.text;
+        } else if (name.text == "role-reported-time") {
+            std::from_chars(value.text.data(), value.text.data() + value.text.size(), age);
+        }
+    }
+    if (result.host.empty() || result.port.empty()) {
+        change_state(state::down, "it tells no address of '" + master_name_ + "'");
+        return std::nullopt;
+    }
+    result.since = clock::now() - core::milliseconds(std::max<core::milliseconds::rep>(age, 0));
+    change_state(state::ready, {});
+    return result;
+}
+
+void sentinel_watch::tell(const std::optional<named_master>& opinion) {
+    if (observer_ != nullptr) {
+        observer_->on_opinion(index_, opinion);
+    }
+}
+
+void sentinel_watch::change_state(state now, const std::string& reason) {
+    const std::lock_guard lock(status_mutex_);
+    if (status_.state != state::closed) {
+        status_.state = now;
+        if (now == state::down) {
+            status_.reason = reason;
+        }
+    }
+}
+
+node_status sentinel_watch::snapshot() const {
+    const std::lock_guard lock(status_mutex_);
+    return status_;
+}
+
+}  // namespace colock::instance::redis

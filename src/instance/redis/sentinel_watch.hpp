@@ -1,0 +1,94 @@
+#ifndef COLOCK_INSTANCE_REDIS_SENTINEL_WATCH_HPP
+#define COLOCK_INSTANCE_REDIS_SENTINEL_WATCH_HPP
+
+#include "core/backoff.hpp"
+#include "instance/fork.hpp"
+#include "instance/instance.hpp"
+#include "instance/redis/address.hpp"
+#include "instance/redis/agreed_master.hpp"
+#include "instance/redis/connection.hpp"
+#include "instance/redis/dialog.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace colock::instance::redis {
+
+/// Hears what a Sentinel says.
+class sentinel_observer {
+public:
+    /// Sentinel number `index` names this master; or none, or it cannot be asked.
+    virtual void on_opinion(std::size_t index, const std::optional<named_master>& opinion) = 0;
+    /// It has sent news of some failover: the others may know of it, too.
+    virtual void on_news() = 0;
+
+protected:
+    ~sentinel_observer() = default;
+};
+
+/// Asks one Sentinel, again and again, which server is the master, and at once when it tells of a failover.
+/// (https://redis.io/docs/latest/develop/reference/sentinel-clients/)
+///
+/// Thread-safety: one thread at a time, but for `snapshot`.
+class sentinel_watch final : public std::enable_shared_from_this<sentinel_watch> {
+public:
+    /// How often it asks; and how often while there is no master that can be used.
+    static constexpr core::milliseconds usual_interval{1000};
+    static constexpr core::milliseconds urgent_interval{100};
+
+    /// `seed` feeds the jitter of reconnecting.
+    sentinel_watch(std::size_t index, address to, std::string master_name,
+                   const connection_settings& settings, const core::backoff& reconnect,
+                   std::uint64_t seed, const boost::asio::any_io_executor& executor,
+                   sentinel_observer& observer);
+
+    void start();
+    /// For good. Idempotent.
+    void stop();
+    /// As `stop`, and the observer hears of nothing any more.
+    void forget() noexcept;
+    /// Asks now, if it can.
+    void ask_now() noexcept;
+    /// From now on, asks at the urgent interval, or no longer.
+    void set_urgent(bool urgent) noexcept { urgent_ = urgent; }
+
+    /// Thread-safe.
+    [[nodiscard]] node_status snapshot() const;
+
+private:
+    boost::asio::awaitable<void> keep_asking();
+    boost::asio::awaitable<std::string> ask(std::shared_ptr<dialog> sentinel);
+    std::optional<named_master> read(const dialog::answer& answer);
+    void tell(const std::optional<named_master>& opinion);
+    void change_state(state now, const std::string& reason);
+
+    process_mark process_;
+    std::size_t index_;
+    address to_;
+    std::string master_name_;
+    connection_settings settings_;
+    core::backoff reconnect_;
+    std::uint64_t random_;
+    boost::asio::any_io_executor executor_;
+    sentinel_observer* observer_;
+    boost::asio::steady_timer backoff_timer_;
+    std::shared_ptr<dialog> dialog_;
+    std::size_t tries_ = 0;
+    bool stopped_ = false;
+    bool urgent_ = true;
+
+    mutable std::mutex status_mutex_;
+    node_status status_;
+};
+
+}  // namespace colock::instance::redis
+
+#endif

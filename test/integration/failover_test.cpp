@@ -1,0 +1,168 @@
+// Real Sentinels, and the death of a master while many lock. In sentinel_test Sentinels say what they are told to.
+
+#include "locks.hpp"
+#include "support/redis_server.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::test {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+constexpr milliseconds down_after = 500ms;
+
+/// A master, two replicas, and three Sentinels that watch them.
+class deployment {
+public:
+    deployment() {
+        for (int i = 0; i != 2; ++i) {
+            servers_.emplace_back(std::vector<std::string>{"--replicaof", "127.0.0.1",
+                                                           std::to_string(servers_[0].port())});
+        }
+        for (int i = 0; i != 3; ++i) {
+            const redis_server& one =
+                sentinels_.emplace_back(std::vector<std::string>{"--sentinel"});
+            one.command({"SENTINEL", "MONITOR", "mymaster", "127.0.0.1",
+                         std::to_string(servers_[0].port()), "2"});
+            one.command({"SENTINEL", "SET", "mymaster", "down-after-milliseconds",
+                         std::to_string(down_after.count()), "failover-timeout", "5000"});
+        }
+        wait_until(
+            [this] {
+                return std::ranges::all_of(sentinels_, [](const redis_server& one) {
+                    const std::string known = *one.command({"SENTINEL", "MASTER", "mymaster"});
+                    return contains(known, "num-slaves\n2\n") &&
+                           contains(known, "num-other-sentinels\n2\n");
+                });
+            },
+            30s);
+        wait_until([this] {
+            return contains(*servers_[0].command({"INFO", "replication"}), "connected_slaves:2");
+        });
+    }
+
+    [[nodiscard]] colock::config config() const {
+        std::string hosts;
+        for (const redis_server& one : sentinels_) {
+            hosts += (hosts.empty() ? "" : ",") + ("127.0.0.1:" + std::to_string(one.port()));
+        }
+        return colock::config::from_uris({"redis+sentinel://" + hosts + "/mymaster"});
+    }
+
+    redis_server& first_master() { return servers_[0]; }
+
+private:
+    std::vector<redis_server> servers_ = std::vector<redis_server>(1);
+    std::vector<redis_server> sentinels_;
+};
+
+/// What the users of a lock do inside it, and whether two are there at once. A user leaves when told that the lock is
+/// lost.
+class visitors {
+public:
+    /// Takes locks until `stop`.
+    asio::awaitable<void> visit(client& locks, std::string name) {
+        lock_options options = with_ttl(2s);
+        options.unavailable_timeout = 30s;
+        const mutex lock(locks, name, options);
+        while (!stopped_) {
+            auto [e, held] = co_await lock.acquire(asio::as_tuple);
+            if (e) {
+                ++refused_[e.message()];
+                continue;
+            }
+            ++visits_;
+            std::size_t& inside = inside_[name];
+            overlaps_ += inside != 0 ? 1 : 0;
+            ++inside;
+            asio::steady_timer timer(co_await asio::this_coro::executor, 2ms);
+            co_await timer.async_wait(asio::deferred);
+            --inside;
+            co_await held.release(asio::as_tuple);
+        }
+        --running_;
+    }
+
+    void begin() { ++running_; }
+    void stop() { stopped_ = true; }
+    [[nodiscard]] bool gone() const { return running_ == 0; }
+    [[nodiscard]] std::size_t visits() const { return visits_; }
+    [[nodiscard]] std::size_t overlaps() const { return overlaps_; }
+    [[nodiscard]] const std::map<std::string, std::size_t>& refused() const { return refused_; }
+
+private:
+    bool stopped_ = false;
+    std::size_t running_ = 0;
+    std::size_t visits_ = 0;
+    std::size_t overlaps_ = 0;
+    std::map<std::string, std::size_t> inside_;
+    std::map<std::string, std::size_t> refused_;
+};
+
+BOOST_AUTO_TEST_SUITE(failover_test)
+
+// Two clients with 200 coroutines on 20 names, so that locks are contended inside each client and between the two.
+BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
+    deployment servers;
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            config configuration = servers.config();
+            configuration.failover_quarantine = 2s;
+            client first(executor, configuration);
+            client second(executor, configuration);
+            co_await all_ready(first);
+            co_await all_ready(second);
+            visitors all;
+            for (std::size_t i = 0; i != 200; ++i) {
+                all.begin();
+                asio::co_spawn(
+                    executor,
+                    all.visit(i % 2 == 0 ? first : second, "counter:" + std::to_string(i % 20)),
+                    asio::detached);
+            }
+            co_await async_wait_until([&] { return all.visits() > 500; });
+            lease lasting = co_await mutex(first, "lasting", with_ttl(1s)).acquire();
+            servers.first_master().kill();
+            const stopwatch since_death;
+            co_await lasting.wait_lost();  // the watchdog says so, since nobody can renew it
+            BOOST_TEST(!lasting.loss().message().empty());
+
+            // The Sentinels take down_after to notice, up to a second or so to agree, and some more to tell all of them.
+            co_await async_wait_until(
+                [&] { return first.instances()[0].state == instance_state::quarantined; }, 20s);
+            const milliseconds failover = since_death.elapsed();
+            // A lease that has reached the new master is passed on meanwhile; new ones are many.
+            const std::size_t before = all.visits();
+            co_await async_wait_until([&] { return all.visits() > before + 500; }, 20s);
+            const milliseconds pause = since_death.elapsed();
+            BOOST_TEST_MESSAGE("failover " << failover.count() << " ms, locks again after "
+                                           << pause.count() << " ms");
+            BOOST_TEST((pause <= failover + 2s + 2s));
+            all.stop();
+            co_await async_wait_until([&] { return all.gone(); }, 20s);
+            BOOST_TEST(all.overlaps() == 0U);
+            BOOST_TEST(all.refused().empty());
+            for (const auto& [reason, count] : all.refused()) {
+                BOOST_TEST_MESSAGE(count << " times: " << reason);
+            }
+            co_await first.close(asio::as_tuple);
+            co_await second.close(asio::as_tuple);
+        }(),
+        60s);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::test

@@ -1,0 +1,367 @@
+// A master that Sentinels watch. The Sentinels here say what they are told to, so that they can disagree; in
+// failover_test they are real.
+
+#include "instance_rig.hpp"
+#include "support/fake_sentinel.hpp"
+#include "support/redis_server.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::test {
+namespace {
+
+using core::verb;
+using instance::state;
+using namespace std::chrono_literals;
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+/// Sentinels that all name the same master at first.
+struct sentinels {
+    explicit sentinels(std::uint16_t master, std::size_t count = 3,
+                       std::chrono::milliseconds age = 1h)
+        : all(count) {
+        name(master, age);
+    }
+
+    [[nodiscard]] std::string uri(const std::string& query = {}) const {
+        std::string hosts;
+        for (const fake_sentinel& one : all) {
+            hosts += (hosts.empty() ? "" : ",") + one.host_and_port();
+        }
+        return "redis+sentinel://" + hosts + "/mymaster" + query;
+    }
+
+    void name(std::uint16_t master, std::chrono::milliseconds age = 1h) {
+        for (fake_sentinel& one : all) {
+            one.name(master, age);
+        }
+    }
+
+    fake_sentinel& operator[](std::size_t i) { return all[i]; }
+
+    std::vector<fake_sentinel> all;
+};
+
+instance::redis::redis_settings settings_with(core::milliseconds failover_quarantine) {
+    instance::redis::redis_settings settings = quick_settings();
+    settings.failover_quarantine = failover_quarantine;
+    settings.replicas_timeout = 200ms;
+    return settings;
+}
+
+std::string address_of(const redis_server& server) {
+    return "redis://127.0.0.1:" + std::to_string(server.port());
+}
+
+/// Until the instance is ready on that server, and has heard all Sentinels.
+void run_until_ready_on(instance_rig& rig, const redis_server& server) {
+    rig.run_until([&] {
+        const instance::status status = rig.status();
+        return rig.subject().ready() && status.nodes.front().address == address_of(server) &&
+               std::ranges::all_of(status.nodes,
+                                   [](const auto& one) { return one.state == state::ready; });
+    });
+}
+
+/// Makes it a replica of nobody who could be reached, and then a master again: as if promoted.
+void promote(const redis_server& server) {
+    const reserved_port nobody;
+    server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
+    server.command({"REPLICAOF", "NO", "ONE"});
+}
+
+BOOST_AUTO_TEST_SUITE(sentinel_test)
+
+BOOST_AUTO_TEST_CASE(locks_on_the_master_that_they_name) {
+    const redis_server master;
+    const sentinels three(master.port());
+    instance_rig rig(three.uri());
+    BOOST_TEST(rig.subject().starting());
+    run_until_ready_on(rig, master);
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
+    BOOST_TEST(master.command({"GET", "k"}).value() == "ann");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    const instance::status status = rig.status();
+    BOOST_TEST(status.address == three.uri());
+    BOOST_TEST_REQUIRE(status.nodes.size() == 4U);
+    BOOST_TEST(status.nodes[0].address == address_of(master));
+    BOOST_TEST(status.nodes[0].role == "master");
+    BOOST_TEST((status.nodes[0].state == state::ready));
+    BOOST_TEST(status.nodes[3].role == "sentinel");
+    BOOST_TEST((status.nodes[3].state == state::ready));
+}
+
+BOOST_AUTO_TEST_CASE(uses_the_database_of_the_uri) {
+    const redis_server master;
+    const sentinels three(master.port());
+    instance_rig rig(three.uri("/5"));
+    rig.run_until_ready();
+    rig.acquire("k", "ann");
+    BOOST_TEST(master.command({"GET", "k"}, 5).value() == "ann");
+}
+
+// Fault 64: one that is cut off goes on naming the old master.
+BOOST_AUTO_TEST_CASE(fault_64_a_minority_of_the_sentinels_is_not_believed) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels three(old_master.port());
+    instance_rig rig(three.uri());
+    run_until_ready_on(rig, old_master);
+    three[0].switch_to(new_master.port());
+    const std::size_t asked = three[0].asked();
+    rig.run_until([&] { return three[0].asked() >= asked + 2; });
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(old_master.has("k"));
+    three[1].switch_to(new_master.port());
+    run_until_ready_on(rig, new_master);
+    BOOST_TEST(rig.acquire("l", "ann") == "granted");
+    BOOST_TEST(new_master.has("l"));
+}
+
+BOOST_AUTO_TEST_CASE(fault_64_without_a_majority_there_is_no_vote) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels two(old_master.port(), 2);
+    instance_rig rig(two.uri());
+    run_until_ready_on(rig, old_master);
+    two[1].switch_to(new_master.port());
+    rig.run_until([&] { return !rig.subject().ready(); });
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    const std::string reason = rig.status().reason;
+    BOOST_TEST(contains(reason, "no majority of its Sentinels names one master 'mymaster'"),
+               reason);
+    two[0].switch_to(new_master.port());
+    run_until_ready_on(rig, new_master);
+    BOOST_TEST(rig.accepting_calls() > 0U);
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(fault_64_a_server_that_says_that_it_is_a_replica_is_no_master) {
+    const redis_server master;
+    const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
+    const sentinels three(replica.port());
+    instance_rig rig(three.uri());
+    rig.run_until([&] { return contains(rig.status().reason, "it is a replica"); });
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+}
+
+BOOST_AUTO_TEST_CASE(sentinels_that_end_do_not_end_the_locks) {
+    const redis_server master;
+    auto three = std::make_unique<sentinels>(master.port());
+    instance_rig rig(three->uri());
+    rig.run_until_ready();
+    three.reset();
+    rig.run_until([&] { return rig.status().nodes.back().state == state::down; });
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+// Fault 65: nobody tells of the failover, or of another one.
+BOOST_AUTO_TEST_CASE(fault_65_sentinels_are_asked_again_and_again) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels three(old_master.port());
+    instance_rig rig(three.uri());
+    run_until_ready_on(rig, old_master);
+    three.name(new_master.port());
+    run_until_ready_on(rig, new_master);
+}
+
+BOOST_AUTO_TEST_CASE(fault_65_news_of_another_master_change_nothing) {
+    const redis_server master;
+    const redis_server other;
+    sentinels three(master.port());
+    instance_rig rig(three.uri());
+    rig.run_until_ready();
+    const std::size_t asked = three[1].asked();
+    three[0].announce("othermaster 127.0.0.1 1 127.0.0.1 " + std::to_string(other.port()));
+    rig.run_until([&] { return three[1].asked() > asked; });
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(master.has("k"));
+}
+
+// Fault 66: the old master lives on as a replica, on a connection that works.
+BOOST_AUTO_TEST_CASE(fault_66_a_demoted_master_is_left) {
+    const redis_server new_master;
+    const redis_server old_master;
+    sentinels three(old_master.port());
+    instance_rig rig(three.uri());
+    run_until_ready_on(rig, old_master);
+    old_master.command({"CONFIG", "SET", "replica-read-only", "yes"});
+    old_master.command({"REPLICAOF", "127.0.0.1", std::to_string(new_master.port())});
+    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    BOOST_TEST((vote.kind == core::vote_kind::failed));
+    rig.run_until([&] { return !rig.subject().ready(); });
+    three.name(new_master.port());
+    run_until_ready_on(rig, new_master);
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+// Fault 67: what the old master granted last has never reached the new one.
+BOOST_AUTO_TEST_CASE(fault_67_a_promoted_replica_is_quarantined) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels three(old_master.port());
+    instance_rig rig(three.uri(), settings_with(500ms));
+    run_until_ready_on(rig, old_master);
+    rig.acquire("k", "ann");
+    promote(new_master);
+    const auto before = std::chrono::steady_clock::now();
+    three.name(new_master.port(), 0ms);
+    rig.run_until([&] { return rig.status().state == state::quarantined; });
+    const std::string why = rig.status().why_quarantined;
+    BOOST_TEST(contains(why, "it was a replica"), why);
+    BOOST_TEST(contains(why, "failover_quarantine"), why);
+    BOOST_TEST(rig.acquire("k", "bob") == "failed: quarantined");
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
+    run_until_ready_on(rig, new_master);
+    BOOST_TEST((std::chrono::steady_clock::now() - before >= 500ms));
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(fault_67_without_quarantine_a_lock_that_was_not_replicated_is_granted_twice) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels three(old_master.port());
+    instance_rig rig(three.uri(), settings_with(0ms));
+    run_until_ready_on(rig, old_master);
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    promote(new_master);
+    three.name(new_master.port(), 0ms);
+    run_until_ready_on(rig, new_master);
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");  // and ann's ttl is ten minutes
+}
+
+// How long ago it was promoted is what the Sentinels say; so a client that starts much later need not wait.
+BOOST_AUTO_TEST_CASE(a_client_that_starts_after_the_failover_waits_for_the_rest) {
+    const redis_server master;
+    promote(master);
+    sentinels three(master.port(), 3, 1min);
+    instance_rig late(three.uri(), settings_with(10s));
+    late.run_until_ready();
+    BOOST_TEST((late.status().quarantined_until == core::time_point::min()));
+    three.name(master.port(), 5s);
+    instance_rig early(three.uri(), settings_with(10s));
+    early.run_until([&] { return early.status().state == state::quarantined; });
+    const auto left = early.status().quarantined_until - std::chrono::steady_clock::now();
+    BOOST_TEST((left > 4s));
+    BOOST_TEST((left < 9s));
+}
+
+BOOST_AUTO_TEST_CASE(a_master_that_was_never_a_replica_grants_at_once) {
+    const redis_server master;
+    sentinels three(master.port(), 3, 0ms);
+    instance_rig rig(three.uri(), settings_with(1h));
+    rig.run_until_ready();
+    BOOST_TEST((rig.status().quarantined_until == core::time_point::min()));
+}
+
+BOOST_AUTO_TEST_CASE(fault_67_noreplicas_is_a_failed_vote) {
+    const redis_server master({"--min-replicas-to-write", "1"});
+    const sentinels three(master.port());
+    instance_rig rig(three.uri());
+    rig.run_until_ready();
+    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(contains(*vote.detail, "NOREPLICAS"), *vote.detail);
+    BOOST_TEST(rig.subject().ready());
+}
+
+// Fault 68.
+BOOST_AUTO_TEST_CASE(fault_68_the_sentinels_have_a_password_of_their_own) {
+    const redis_server master({"--requirepass", "servers"});
+    std::vector<fake_sentinel> two;
+    two.emplace_back("sentinels");
+    two.emplace_back("sentinels");
+    two[0].name(master.port());
+    two[1].name(master.port());
+    const std::string hosts = two[0].host_and_port() + "," + two[1].host_and_port();
+    instance_rig rig("redis+sentinel://:servers@" + hosts +
+                     "/mymaster?sentinel_password=sentinels");
+    rig.run_until_ready();
+
+    instance_rig wrong("redis+sentinel://:servers@" + hosts + "/mymaster?sentinel_password=wrong");
+    wrong.run_until([&] {
+        return contains(wrong.status().reason,
+                        two[0].host_and_port() + " HELLO with AUTH was refused: WRONGPASS");
+    });
+    instance_rig none("redis+sentinel://:servers@" + hosts + "/mymaster");
+    none.run_until([&] { return contains(none.status().reason, "NOAUTH"); });
+    instance_rig wrong_at_server("redis+sentinel://:wrong@" + hosts +
+                                 "/mymaster?sentinel_password=sentinels");
+    wrong_at_server.run_until(
+        [&] { return contains(wrong_at_server.status().nodes.front().reason, "WRONGPASS"); });
+}
+
+BOOST_AUTO_TEST_CASE(a_master_that_they_do_not_know_is_named_in_the_reason) {
+    const sentinels three(0);
+    instance_rig rig(three.uri());
+    rig.run_until([&] {
+        return contains(rig.status().reason, "asked for 'mymaster' it says: ERR No such master");
+    });
+}
+
+// Fault 75.
+BOOST_AUTO_TEST_CASE(fault_75_a_grant_counts_once_replicas_have_it) {
+    const redis_server master;
+    const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
+    wait_until([&] {
+        return contains(*replica.command({"INFO", "replication"}), "link_status:up");
+    });
+    const sentinels three(master.port());
+    instance_rig rig(three.uri("?replicas_acked=1"), settings_with(0ms));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(replica.has("k"));
+    BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(fault_75_too_few_replicas_are_a_failed_vote) {
+    const redis_server master;
+    const sentinels three(master.port());
+    instance_rig rig(three.uri("?replicas_acked=2"), settings_with(0ms));
+    rig.run_until_ready();
+    rig.submit(verb::acquire, "k", "ann");
+    rig.submit(verb::remaining, "k");
+    rig.submit(verb::acquire, "k", "bob");
+    const std::vector<std::string> votes = rig.votes();
+    BOOST_TEST(votes[0] == "failed: not replicated");
+    BOOST_TEST(votes[2] == "denied: another");
+    BOOST_TEST(*rig.vote_on(0).detail == "0 of 2 acknowledged it in time (replicas_acked)");
+    // What was not replicated was executed: it is for the lock to give it back.
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(fault_75_a_connection_that_ends_fails_what_waits_for_replicas) {
+    redis_server master;
+    const sentinels three(master.port());
+    instance_rig rig(three.uri("?replicas_acked=1"), [] {
+        auto settings = settings_with(0ms);
+        settings.replicas_timeout = 1h;
+        return settings;
+    }());
+    rig.run_until_ready();
+    const auto tag = rig.submit(verb::acquire, "k", "ann");
+    rig.run_until([&] { return master.has("k"); });
+    master.kill();
+    rig.run_until([&] { return rig.voted(tag); });
+    BOOST_TEST(to_text(rig.vote_on(tag)) == "failed: connection lost");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::test

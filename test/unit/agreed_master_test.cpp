@@ -1,0 +1,65 @@
+// Which master Sentinels agree on.
+
+#include "instance/redis/agreed_master.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using colock::instance::redis::agreed_master;
+using colock::instance::redis::is_contradicted;
+using colock::instance::redis::named_master;
+using namespace std::chrono_literals;
+
+using opinions = std::vector<std::optional<named_master>>;
+
+named_master at(std::string port, std::chrono::seconds since = 0s, std::string host = "h") {
+    return {std::move(host), std::move(port), colock::core::time_point(since)};
+}
+
+/// The port that they agree on; "" for none.
+std::string agreed(const opinions& said) {
+    const auto result = agreed_master(said);
+    return result ? result->port : "";
+}
+
+BOOST_AUTO_TEST_SUITE(agreed_master_test)
+
+BOOST_AUTO_TEST_CASE(a_majority_of_all_sentinels_counts_not_of_those_that_answer) {
+    BOOST_TEST(agreed({}) == "");
+    BOOST_TEST(agreed({at("1")}) == "1");
+    BOOST_TEST(agreed({at("1"), std::nullopt}) == "");
+    BOOST_TEST(agreed({at("1"), at("1")}) == "1");
+    BOOST_TEST(agreed({at("1"), std::nullopt, std::nullopt}) == "");
+    BOOST_TEST(agreed({std::nullopt, at("1"), at("1")}) == "1");
+    BOOST_TEST(agreed({at("1"), at("2"), at("2")}) == "2");
+    BOOST_TEST(agreed({at("1"), at("2"), at("3")}) == "");
+    BOOST_TEST(agreed({at("1"), at("1"), at("2"), at("2")}) == "");
+    BOOST_TEST(agreed({at("2"), at("1"), at("1"), at("2"), at("1")}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(a_host_is_not_another_one_with_the_same_port) {
+    BOOST_TEST(agreed({at("1", 0s, "a"), at("1", 0s, "b")}) == "");
+}
+
+// A single Sentinel that noticed the failover early, or has forgotten since when it knows, does not decide.
+BOOST_AUTO_TEST_CASE(they_agree_since_the_last_of_a_majority_has_said_so) {
+    const auto result = agreed_master(opinions{at("1", 7s), at("1", 3s), at("1", 5s)});
+    BOOST_TEST_REQUIRE(result.has_value());
+    BOOST_TEST((result->since == colock::core::time_point(5s)));
+}
+
+BOOST_AUTO_TEST_CASE(one_other_opinion_contradicts) {
+    BOOST_TEST(!is_contradicted(at("1"), opinions{}));
+    BOOST_TEST(!is_contradicted(at("1"), opinions{std::nullopt, at("1", 9s)}));
+    BOOST_TEST(is_contradicted(at("1"), opinions{at("1"), at("2"), std::nullopt}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

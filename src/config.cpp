@@ -173,11 +173,36 @@ private:
             throw config_error(pointer, value.type_name(), "an array of URIs");
         }
         for (std::size_t i = 0; i != value.size(); ++i) {
-            if (!value[i].is_string()) {
-                fail(pointer + "/" + std::to_string(i), value[i], "a URI, as a string");
-            }
-            target_.instances.push_back(value[i].get<std::string>());
+            target_.instances.push_back(read_instance(pointer + "/" + std::to_string(i), value[i]));
         }
+    }
+
+    /// A URI, or an object with one and what would else be among its parameters.
+    static std::string read_instance(const std::string& pointer, const json& value) {
+        if (value.is_string()) {
+            return value.get<std::string>();
+        }
+        if (!value.is_object()) {
+            fail(pointer, value, "a URI, as a string, or an object with a uri");
+        }
+        const auto uri = value.find("uri");
+        if (uri == value.end() || !uri->is_string()) {
+            throw config_error(pointer + "/uri", "not a string", "a URI, as a string");
+        }
+        auto result = uri->get<std::string>();
+        for (const auto& [key, content] : value.items()) {
+            if (key == "replicas_acked") {
+                if (!content.is_number_unsigned()) {
+                    fail(pointer + "/" + key, content, "a number of replicas from 1 to 1000");
+                }
+                result += (result.find('?') == std::string::npos ? "?" : "&") + key + "=" +
+                          content.dump();
+            } else if (key != "uri") {
+                throw config_error(pointer + "/" + escape(key), "this member",
+                                   "one of: uri, replicas_acked");
+            }
+        }
+        return result;
     }
 
     bool read_duration(const std::string& key, const std::string& pointer, const json& value) {

@@ -299,6 +299,10 @@ private:
         if (host.find('\0') != std::string::npos) {
             fail("its host, with a zero byte,", "a host name or address");
         }
+        if (host.find(',') != std::string::npos) {
+            fail("its list of hosts",
+                 "one host; lists go with redis+sentinel:// and redis+cluster://");
+        }
         if (!of.has_port()) {
             return {std::move(host), std::string(default_port)};
         }
@@ -360,7 +364,8 @@ private:
     [[noreturn]] void fail_parameter(const urls::param& parameter, const scheme& as) const {
         std::string allowed(server_parameters);
         if (as.kind == scheme::kind_type::sentinel) {
-            allowed += "; of the Sentinels: " + std::string(sentinel_parameters);
+            allowed += "; of the Sentinels: " + std::string(sentinel_parameters) +
+                       (as.tls ? ", sentinel_tls=yes or sentinel_tls=no" : "");
         }
         allowed += as.tls ? "; of TLS: " + std::string(tls_parameters)
                           : std::string(" (TLS files go with ") +

@@ -25,6 +25,10 @@ struct config {
     ///   User and password are those of the master; query parameters `sentinel_user`, and `sentinel_password`,
     ///   `sentinel_password_file` or `sentinel_password_env`, are those of the Sentinels
     /// - `rediss+sentinel://...`, the same over TLS; `sentinel_tls=no` if only the servers speak it
+    /// - `redis+cluster://[user[:password]@]host[:port],host[:port],...`: a Redis Cluster of which these are some nodes
+    ///   (give several), and `rediss+cluster://...`. Each lock is taken at the master of its key's slot. Locks whose
+    ///   names have the same hash tag are at the same master. The remote queue and fencing need a name without a `}`,
+    ///   or with a hash tag
     /// - `unix:///path/of/socket?db=0&user=...&password=...`
     /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file with
     ///   the password in its first line) or `password_env` (an environment variable); read anew for each connection
@@ -99,6 +103,10 @@ struct config {
     /// releases meanwhile. To be no shorter than the longest ttl that anybody uses on these instances; locks of this
     /// client with a longer one are refused.
     ///
+    /// Sentinels tell since when a server is the master. In a cluster nobody does: there the time counts from when this
+    /// client first sees the promoted master, so a new client waits for this long before its first lock there,
+    /// until that server is restarted.
+    ///
     /// What remains: a client that is cut off from the Sentinels, together with the old master, can go on taking
     /// locks there. Set `min-replicas-to-write 1` and a small `min-replicas-max-lag` on the servers, and such a
     /// master stops to grant.
@@ -135,7 +143,7 @@ struct config {
 
     /// Reads a JSON object whose members are named like the fields above, durations as
     /// `<name>_ms` with a number of milliseconds: `{"instances": ["redis://..."],
-    /// "instance_timeout_ms": 100}`. Throws `config_error`; its `field()` is the JSON pointer of
+    /// "instance_timeout_ms": 100}`. An instance may also be an object, `{"uri": "redis://...", "replicas_acked": 1}`. Throws `config_error`; its `field()` is the JSON pointer of
     /// what is wrong, and its text says what was expected there. Unknown members are errors.
     static config from_json(std::string_view text);
 

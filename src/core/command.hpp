@@ -24,6 +24,9 @@ enum class verb : std::uint8_t {
     /// the number of the one before it, or 0.
     join_line,
     leave_line,  ///< and stand there no more; the vote's fence is how many others do
+    /// Moves the key's fence counter on, to `fence` at least, without a look at the key: half of `acquire_fenced`, for
+    /// an instance that cannot do both at once. Only for a client that has the key there.
+    count_fence,
 };
 
 /// Fences are smaller: what a double, and so a script in the server, can count without a gap.
@@ -34,9 +37,15 @@ constexpr bool acquires(verb v) noexcept {
     return v == verb::acquire || v == verb::acquire_fenced;
 }
 
+/// Whether it moves the key's fence counter on.
+constexpr bool counts(verb v) noexcept {
+    return v == verb::acquire_fenced || v == verb::raise_fence || v == verb::count_fence;
+}
+
 /// Whether it is of no use to one who has stopped to wait for its vote; a release always is.
 constexpr bool hurries(verb v) noexcept {
-    return acquires(v) || v == verb::extend || v == verb::raise_fence || v == verb::join_line;
+    return acquires(v) || v == verb::extend || v == verb::raise_fence || v == verb::join_line ||
+           v == verb::count_fence;
 }
 
 /// One verb for one instance, before it becomes a wire format. The views belong to whoever submits
@@ -55,7 +64,8 @@ struct command {
 /// Whether an instance that may have forgotten something must not do it: it could make a key that another lock has
 /// elsewhere, or count a fence that it has given out before. An acquire that heals puts back what a quorum still has.
 constexpr bool relies_on_memory(const command& c) noexcept {
-    return (acquires(c.verb) && !c.heals) || (c.verb == verb::raise_fence && c.fence == 0);
+    return (acquires(c.verb) && !c.heals) || (c.verb == verb::raise_fence && c.fence == 0) ||
+           (c.verb == verb::count_fence && c.fence == 0);
 }
 
 }  // namespace colock::core

@@ -1,6 +1,7 @@
 // The names of our own keys: no two are the same, and each is in the slot of its lock's key.
 
 #include "instance/companion_key.hpp"
+#include "instance/redis/key_slot.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -15,32 +16,7 @@
 namespace colock::instance {
 namespace {
 
-/// CRC-16/XMODEM, as Redis Cluster uses it.
-std::uint16_t crc16(std::string_view text) {
-    std::uint16_t crc = 0;
-    for (const char c : text) {
-        crc = static_cast<std::uint16_t>(crc ^ static_cast<unsigned char>(c) << 8U);
-        for (int bit = 0; bit != 8; ++bit) {
-            const bool carry = (crc & 0x8000U) != 0;
-            crc = static_cast<std::uint16_t>(crc << 1U ^ (carry ? 0x1021U : 0U));
-        }
-    }
-    return crc;
-}
-
-/// What the cluster hashes: what is between the first brace and the next that closes it, if there is
-/// anything, or else the whole key.
-std::string_view hashed_part(std::string_view key) {
-    const std::size_t open = key.find('{');
-    const std::size_t close = open == std::string_view::npos ? open : key.find('}', open);
-    return close == std::string_view::npos || close == open + 1
-               ? key
-               : key.substr(open + 1, close - open - 1);
-}
-
-std::uint16_t slot_of(std::string_view key) {
-    return crc16(hashed_part(key)) % 16384;
-}
+using redis::key_slot;
 
 /// Every name that belongs to a key, with its role.
 std::vector<std::pair<std::string, std::string>> names_of(std::string_view key) {
@@ -67,9 +43,21 @@ std::vector<std::string> texts_of(const std::vector<std::string>& pieces, std::s
 BOOST_AUTO_TEST_SUITE(companion_key_test)
 
 BOOST_AUTO_TEST_CASE(the_slots_are_those_of_a_cluster) {
-    BOOST_TEST(crc16("123456789") == 0x31C3U);  // from the cluster specification
-    BOOST_TEST(slot_of("foo") == 12182U);
-    BOOST_TEST(slot_of("{foo}.bar") == 12182U);
+    BOOST_TEST(key_slot("123456789") == 0x31C3U);  // from the cluster specification
+    BOOST_TEST(key_slot("foo") == 12182U);
+    BOOST_TEST(key_slot("{foo}.bar") == 12182U);
+    BOOST_TEST(key_slot("x{foo}{bar}") == 12182U);
+    BOOST_TEST(key_slot("{}foo") != 12182U);
+    BOOST_TEST(key_slot("") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_brace_without_a_tag_has_no_companions) {
+    for (const char* const key : {"a}b", "{}a", "}", "{}"}) {
+        BOOST_TEST(!has_companions(key), key);
+    }
+    for (const char* const key : {"a", "{a}", "a{", "{a}b}", "x{a}{}"}) {
+        BOOST_TEST(has_companions(key), key);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(names) {
@@ -84,13 +72,9 @@ BOOST_AUTO_TEST_CASE(names) {
 
 BOOST_AUTO_TEST_CASE(they_are_in_the_slot_of_their_key) {
     for (const std::string& key : texts_of({"{", "}", "a", ":colock:", "queue"}, 5)) {
-        const bool braces_without_a_tag =
-            key.find('}') != std::string::npos && hashed_part(key) == key;
-        if (key.empty() || braces_without_a_tag) {
-            continue;
-        }
         for (const auto& [role, name] : names_of(key)) {
-            BOOST_TEST(slot_of(name) == slot_of(key), name << " is not in the slot of " << key);
+            BOOST_TEST((key_slot(name) == key_slot(key) || !has_companions(key) || key.empty()),
+                       name << " is not in the slot of " << key);
         }
     }
 }

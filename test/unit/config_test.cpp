@@ -159,6 +159,30 @@ const std::vector<bad_uri> bad_uris{
     {"redis://:hunter2/x@h", "malformed"},
     {"http://h", "the scheme 'http'"},
     {"redis+tls://h", "the scheme 'redis+tls'"},
+    {"redis+sentinel://h", "its path, which names no master"},
+    {"redis+sentinel://h/", "its path, which names no master"},
+    {"redis+sentinel:///m", "its host, which is empty"},
+    {"redis+sentinel://h,/m", "its host, which is empty"},
+    {"redis+sentinel://,h/m", "its host, which is empty"},
+    {"redis+sentinel://h,h:26379/m", "its host h:26379, given twice"},
+    {"redis+sentinel://h,i:x/m", "a malformed host in its list"},
+    {"redis+sentinel://h,i:0/m", "the port '0'"},
+    {"redis+sentinel://h/m/x", "the database 'x'"},
+    {"redis+sentinel://h/m/1/2", "its path"},
+    {"redis+sentinel://h/m?ca_file=c", "the parameter 'ca_file'"},
+    {"redis+sentinel://h/m?sentinel_tls=no", "the parameter 'sentinel_tls'"},
+    {"rediss+sentinel://h/m?sentinel_tls=maybe", "sentinel_tls=yes or sentinel_tls=no"},
+    {"redis+sentinel://h/m?sentinel_password=hunter2&sentinel_password_env=P",
+     "more than one password"},
+    {"redis+sentinel://:hunter2@h,g/m?password_file=f", "more than one password"},
+    {"redis+sentinel://:hunter2/x@h,g/m", "malformed"},
+    {"redis+cluster://h/1", "the database '1'"},
+    {"redis+cluster://h,h", "given twice"},
+    {"redis+cluster://h?replicas_acked=0", "replicas_acked '0'"},
+    {"redis://h?replicas_acked=1001", "a number of replicas from 1 to 1000"},
+    {"redis://h?replicas_acked=-1", "replicas_acked '-1'"},
+    {"rediss://h?tls_host=", "the parameter 'tls_host'"},
+    {"redis://h,g", "its list of hosts"},
     {"redis://", "host"},
     {"redis:///0", "host"},
     {"redis:h", "host"},
@@ -264,6 +288,69 @@ BOOST_AUTO_TEST_CASE(an_empty_list) {
                "one instance's URI");
 }
 
+BOOST_AUTO_TEST_CASE(sentinels) {
+    using colock::instance::redis::sentinel_address;
+    const auto parsed = std::get<sentinel_address>(colock::parse_instance_uri(
+        "uri",
+        "rediss+sentinel://ann:p%2Fw@a,b:1,[::1]/my%20master/3?sentinel_user=bob&sentinel_password="
+        "hunter2&sentinel_tls=no&tls_host=db&ca_file=c&replicas_acked=2"));
+    BOOST_TEST(parsed.master_name == "my master");
+    BOOST_TEST(parsed.display == "rediss+sentinel://a:26379,b:1,[::1]:26379/my master/3");
+    BOOST_TEST_REQUIRE(parsed.sentinels.size() == 3U);
+    BOOST_TEST(parsed.sentinels[2].host == "::1");
+    BOOST_TEST(parsed.sentinels[1].port == "1");
+    BOOST_TEST(parsed.sentinels[1].user == "bob");
+    BOOST_TEST(parsed.sentinels[1].password == secret);
+    BOOST_TEST(!parsed.sentinels[1].tls);
+    BOOST_TEST(parsed.sentinels[0].display == "redis://a:26379");
+    BOOST_TEST(parsed.master.user == "ann");
+    BOOST_TEST(parsed.master.password == "p/w");
+    BOOST_TEST(parsed.master.database == 3);
+    BOOST_TEST(parsed.master.tls);
+    BOOST_TEST(parsed.master.tls_host == "db");
+    BOOST_TEST(parsed.master.tls_ca_file == "c");
+    BOOST_TEST(parsed.master.replicas_acked == 2U);
+    const auto encrypted = std::get<sentinel_address>(
+        colock::parse_instance_uri("uri", "valkeys+sentinel://a/m?verify=none&key_file=k"));
+    BOOST_TEST(encrypted.sentinels[0].tls);
+    BOOST_TEST(!encrypted.sentinels[0].tls_verify);
+    BOOST_TEST(encrypted.sentinels[0].tls_key_file == "k");
+    BOOST_TEST(encrypted.sentinels[0].password.empty());
+}
+
+BOOST_AUTO_TEST_CASE(clusters) {
+    using colock::instance::redis::cluster_address;
+    const auto parsed = std::get<cluster_address>(colock::parse_instance_uri(
+        "uri", "redis+cluster://ann:hunter2@a:7000,b/0?replicas_acked=1"));
+    BOOST_TEST(parsed.display == "redis+cluster://a:7000,b:6379");
+    BOOST_TEST_REQUIRE(parsed.seeds.size() == 2U);
+    for (const address& seed : parsed.seeds) {
+        BOOST_TEST(seed.user == "ann");
+        BOOST_TEST(seed.password == secret);
+        BOOST_TEST(seed.replicas_acked == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_instance_as_a_json_object) {
+    const auto uri_of = [](const std::string& object) {
+        return config::from_json(R"({"instances": [)" + object + "]}").instances.at(0);
+    };
+    BOOST_TEST(uri_of(R"({"uri": "redis://h"})") == "redis://h");
+    BOOST_TEST(uri_of(R"({"uri": "redis://h", "replicas_acked": 2})") ==
+               "redis://h?replicas_acked=2");
+    BOOST_TEST(uri_of(R"({"replicas_acked": 2, "uri": "unix:///s?db=1"})") ==
+               "unix:///s?db=1&replicas_acked=2");
+    const auto field_of = [&](const std::string& object) {
+        return error_of([&] { uri_of(object); }).field();
+    };
+    BOOST_TEST(field_of("{}") == "/instances/0/uri");
+    BOOST_TEST(field_of(R"({"uri": 1})") == "/instances/0/uri");
+    BOOST_TEST(field_of(R"({"uri": "redis://h", "replicas_acked": "1"})") ==
+               "/instances/0/replicas_acked");
+    BOOST_TEST(field_of(R"({"uri": "redis://h", "replicas_acked": 0})") == "/instances/0");
+    BOOST_TEST(field_of(R"({"uri": "redis://h", "x/y": 0})") == "/instances/0/x~1y");
+}
+
 /// Two URIs that lead to the same instance, however one logs in there.
 const std::vector<std::array<std::string, 2>> twins{{
     {"redis://h", "redis://h"},
@@ -275,6 +362,8 @@ const std::vector<std::array<std::string, 2>> twins{{
     {"redis://[::1]", "redis://[0:0:0:0:0:0:0:1]"},
     {"unix:///s", "unix:///s?db=1"},
     {"memory://a", "memory://a"},
+    {"redis+sentinel://a,b/m", "redis+sentinel://B,a:26379/m"},
+    {"redis+cluster://a,b", "rediss+cluster://:hunter2@b,a"},
 }};
 
 BOOST_DATA_TEST_CASE(the_same_instance_twice, data::xrange(twins.size()), i) {

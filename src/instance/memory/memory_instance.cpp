@@ -90,8 +90,7 @@ private:
         }
         ++executed;
         const std::lock_guard lock(store_->mutex);
-        const bool fenced = one.command.verb == core::verb::acquire_fenced ||
-                            one.command.verb == core::verb::raise_fence;
+        const bool fenced = core::counts(one.command.verb);
         return store_->keys.execute(one.command, now, fenced ? wall_clock() : store::wall_time());
     }
 

@@ -60,6 +60,11 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
             return vote::failed(core::failure::server_error,
                                 std::make_shared<const std::string>("keeps no lines"));
 
+        case verb::count_fence: {
+            const std::uint64_t fence = count(command, now, wall);
+            return fence == 0 ? used_up() : vote::granted(fence);
+        }
+
         case verb::raise_fence:
             if (ours) {
                 const std::uint64_t fence = count(command, now, wall);

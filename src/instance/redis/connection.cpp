@@ -385,13 +385,14 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         on_reply_to_many(sent, count, root);
         return;
     }
+    // Before anything else: ASKING is answered as a SET that grants.
+    if (has_prelude(verb, facts_.dialect, sent.form) && !sent.prelude_answered) {
+        sent.prelude_answered = true;
+        return;
+    }
     if (is_plain_grant(verb, root)) {  // which nearly every reply is
         sent.advance();
         owner_->on_vote(*answered, plain_grant, sent.soon());
-        return;
-    }
-    if (has_prelude(verb, facts_.dialect, sent.form) && !sent.prelude_answered) {
-        sent.prelude_answered = true;
         return;
     }
     if (is_error(root) && on_misplaced(sent, root)) {

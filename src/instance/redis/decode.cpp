@@ -122,6 +122,7 @@ core::vote decode(core::verb verb, const value& root) {
             return decode_compare(root);
         case core::verb::acquire_fenced:
         case core::verb::raise_fence:
+        case core::verb::count_fence:
             return decode_fence(root);
         case core::verb::join_line:
         case core::verb::leave_line:

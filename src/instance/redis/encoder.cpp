@@ -69,6 +69,14 @@ void write_fence(const core::command& command, const dialect& dialect, script_fo
                       fence_key(command.key), command.token, ttl.text(), fence.text(), idle.text());
 }
 
+void write_count(const core::command& command, const dialect& dialect, script_form form,
+                 resp::command_writer& to) {
+    const number fence(static_cast<long long>(command.fence));
+    const number idle(std::chrono::milliseconds(fence_idle).count());
+    write_script<"1">(scripts::count, dialect.count_digest, form, to, fence_key(command.key),
+                      fence.text(), idle.text());
+}
+
 void write_line(const core::command& command, const dialect& dialect, script_form form,
                 resp::command_writer& to) {
     const std::string queue = queue_key(command.key);
@@ -103,6 +111,9 @@ void write(const core::command& command, const dialect& dialect, script_form for
         case core::verb::acquire_fenced:
         case core::verb::raise_fence:
             write_fence(command, dialect, form, to);
+            break;
+        case core::verb::count_fence:
+            write_count(command, dialect, form, to);
             break;
         case core::verb::join_line:
         case core::verb::leave_line:

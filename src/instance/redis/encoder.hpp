@@ -42,7 +42,8 @@ constexpr bool is_native(core::verb verb, const dialect& words, script_form form
 inline std::size_t sent_as_one(std::span<const submission> commands, const dialect& words,
                                script_form form) noexcept {
     constexpr std::size_t most = 64;
-    const bool usual = form == script_form::shortest && words.native_delete == native_delete::none;
+    const bool usual = form == script_form::shortest && !words.is_clustered &&
+                       words.native_delete == native_delete::none;
     if (!usual && form != script_form::many_in_full) {
         return 1;
     }

@@ -109,6 +109,11 @@ public:
     void was_missed() noexcept { was_down_for_some_ = true; }
 
     [[nodiscard]] const address& where() const noexcept { return to_; }
+    [[nodiscard]] std::size_t in_flight() const noexcept {
+        return in_flight_.load(std::memory_order_relaxed);
+    }
+    /// Whether it has something to send again.
+    [[nodiscard]] bool wants_to_send() const noexcept { return !to_resend_.empty(); }
 
     /// Ends the connection for good. Commands that are not answered fail. Idempotent.
     void stop();

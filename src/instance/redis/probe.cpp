@@ -1,5 +1,6 @@
 #include "instance/redis/probe.hpp"
 
+#include "instance/redis/info_field.hpp"
 #include "instance/redis/scripts.hpp"
 #include "resp/reader.hpp"
 #include "resp/writer.hpp"
@@ -13,22 +14,6 @@ namespace {
 
 /// The digest of no script.
 constexpr std::string_view no_script = "0000000000000000000000000000000000000000";
-
-/// The value behind `name:` in the text of INFO; empty if it is not there.
-std::string_view find_field(std::string_view info, std::string_view name) {
-    while (!info.empty()) {
-        const std::string_view line = info.substr(0, info.find('\n'));
-        info.remove_prefix(std::min(info.size(), line.size() + 1));
-        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
-            std::string_view value = line.substr(name.size() + 1);
-            if (value.ends_with('\r')) {
-                value.remove_suffix(1);
-            }
-            return value;
-        }
-    }
-    return {};
-}
 
 }  // namespace
 
@@ -74,6 +59,9 @@ probe::probe(const address& to, redis::deployment deployment) : deployment_(depl
     fence_ = load(scripts::fence);
     join_ = load(scripts::join);
     leave_ = load(scripts::leave);
+    if (deployment == deployment::cluster) {
+        count_ = load(scripts::count);
+    }
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
     // Without arguments they do nothing, and a server that knows them says that these are missing.
@@ -171,10 +159,18 @@ server_facts probe::facts() const {
         const std::string_view former = find_field(steps_[*replication_].text, "master_replid2");
         result.may_be_promoted =
             former.empty() || former.find_first_not_of('0') != std::string_view::npos;
+        result.replication_id = find_field(steps_[*replication_].text, "master_replid");
     }
-    result.dialect = {steps_[extend_].text,       steps_[release_].text, steps_[release_many_].text,
-                      steps_[fence_].text,        steps_[join_].text,    steps_[leave_].text,
-                      !steps_[tracking_].refused, native_delete()};
+    result.dialect = {steps_[extend_].text,
+                      steps_[release_].text,
+                      steps_[release_many_].text,
+                      steps_[fence_].text,
+                      steps_[join_].text,
+                      steps_[leave_].text,
+                      !steps_[tracking_].refused,
+                      native_delete(),
+                      count_ ? steps_[*count_].text : std::string(),
+                      deployment_ == deployment::cluster};
     return result;
 }
 

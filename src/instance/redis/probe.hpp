@@ -33,6 +33,8 @@ struct dialect {
     std::string leave_digest;
     bool tells_changes = false;  ///< of keys that we have asked for
     redis::native_delete native_delete = native_delete::none;
+    std::string count_digest{};
+    bool is_clustered = false;  ///< keys of one script have to be in the same slot
 
     friend bool operator==(const dialect& a, const dialect& b) = default;
 };
@@ -46,6 +48,8 @@ struct server_facts {
     /// Whether it may have been a replica since it was started. (Asked of members of a deployment that promotes
     /// replicas; true if it does not tell.)
     bool may_be_promoted = false;
+    std::string
+        replication_id{};  ///< of its time as master: another one each time that it is promoted
 };
 
 /// How an instance is deployed, as its URI says.
@@ -106,6 +110,7 @@ private:
     std::size_t release_ = 0;
     std::size_t release_many_ = 0;
     std::size_t fence_ = 0;
+    std::optional<std::size_t> count_;
     std::size_t join_ = 0;
     std::size_t leave_ = 0;
     std::size_t delifeq_ = 0;

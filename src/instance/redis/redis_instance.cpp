@@ -1,5 +1,6 @@
 #include "instance/redis/redis_instance.hpp"
 
+#include "instance/redis/cluster.hpp"
 #include "instance/redis/sentinel.hpp"
 #include "instance/redis/standalone.hpp"
 #include "instance/redis/tls.hpp"
@@ -37,13 +38,12 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, const sentinel_
     return std::make_unique<sentinel>(index, to, settings, seed, executor, observer);
 }
 
-std::unique_ptr<instance> make_redis_instance(std::size_t /*index*/, const cluster_address& to,
-                                              const redis_settings& /*settings*/,
-                                              std::uint64_t /*seed*/,
-                                              const boost::asio::any_io_executor& /*executor*/,
-                                              instance_observer& /*observer*/) {
-    throw address_error(to.display + ", since clusters are not supported yet",
-                        "a server, or a master that Sentinels watch");
+std::unique_ptr<instance> make_redis_instance(std::size_t index, const cluster_address& to,
+                                              const redis_settings& settings, std::uint64_t seed,
+                                              const boost::asio::any_io_executor& executor,
+                                              instance_observer& observer) {
+    expect_readable(to.seeds.front());  // the others differ in their place alone
+    return std::make_unique<cluster>(index, to, settings, seed, executor, observer);
 }
 
 }  // namespace colock::instance::redis

@@ -33,7 +33,7 @@ public:
         std::size_t result = 0;
         for (const auto& one : all_) {
             if (const auto alive = one.lock()) {
-                result += alive->snapshot().in_flight;
+                result += alive->in_flight();
             }
         }
         return result;

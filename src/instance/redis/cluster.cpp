@@ -1,0 +1,585 @@
+#include "instance/redis/cluster.hpp"
+
+#include "core/validity.hpp"
+#include "instance/clock.hpp"
+#include "instance/companion_key.hpp"
+
+#include <algorithm>
+#include <new>
+#include <set>
+#include <utility>
+
+namespace colock::instance::redis {
+namespace {
+
+using kind_type = redirection::kind_type;
+
+/// How often a command is sent on before it fails: nodes that send it to and fro do not agree.
+constexpr unsigned most_hops = 16;
+
+/// Between two tries of a command that was put off.
+constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(50)};
+
+/// How long a node without slots is kept.
+constexpr core::milliseconds kept_unused{5000};
+
+/// Whether a command needs keys of our own beside its key.
+bool has_companion(core::verb v) noexcept {
+    return core::counts(v) || v == core::verb::join_line || v == core::verb::leave_line;
+}
+
+}  // namespace
+
+/// A command that a node has sent on, or put off. It stands between the node and the sender, so that its way and its
+/// tries are known.
+///
+/// A fenced acquire works on two keys. While their slot moves one may be here and one there, and both nodes refuse:
+/// then the two keys are dealt with one after the other.
+class cluster::detour final : public vote_receiver {
+public:
+    detour(cluster& whose, const submission& of, core::time_point until, std::string reason)
+        : owner(whose),
+          original(of),
+          command(of.command),
+          give_up_at(until),
+          why(std::move(reason)) {}
+
+    void on_vote(std::size_t /*index*/, command_tag /*tag*/, const core::vote& vote) override {
+        if (step == step_type::key_first && vote.kind == core::vote_kind::granted) {
+            step = step_type::counting;
+            command.verb = core::verb::count_fence;
+            waiting = true;
+            asks = {};
+            owner.observer_.on_pending(owner.index_);
+        } else {
+            owner.end_detour(*this, vote);
+        }
+    }
+
+    bool wanted(std::size_t index, command_tag /*tag*/) const override {
+        return original.receiver->wanted(index, original.tag);
+    }
+
+    enum class step_type : std::uint8_t { whole, key_first, counting };
+
+    cluster& owner;
+    submission original;
+    core::command command;  // what is done next
+    step_type step = step_type::whole;
+    bool waiting = true;  // to be sent
+    unsigned hops = 0;
+    unsigned tries = 0;
+    std::string asks{};  // the node that is about to take the slot over, if that is to be asked
+    core::time_point not_before = core::time_point::min();
+    core::time_point give_up_at;
+    std::string why;  // it is on a detour: the node's words
+};
+
+cluster::cluster(std::size_t index, const cluster_address& to, const redis_settings& settings,
+                 std::uint64_t seed, const boost::asio::any_io_executor& executor,
+                 instance_observer& observer)
+    : index_(index),
+      to_(to),
+      settings_(settings),
+      random_(seed),
+      executor_(executor),
+      observer_(observer),
+      detour_timer_(executor) {
+    settings_.connection.deployment = deployment::cluster;
+    watch_ = std::make_shared<cluster_watch>(settings_.connection, settings_.reconnect,
+                                             core::next_random(random_), executor_,
+                                             static_cast<map_observer&>(*this));
+}
+
+cluster::~cluster() {
+    watch_->forget();
+    retired_.forget();
+    for (const auto& [endpoint, one] : nodes_) {
+        settings_.connected->leave(index_, one.where->where());
+        one.where->forget();
+    }
+}
+
+void cluster::start() {
+    watch_->start();
+}
+
+void cluster::stop() {
+    if (stopped_.exchange(true)) {
+        return;
+    }
+    watch_->stop();
+    detour_timer_.cancel();
+    for (const auto& [endpoint, one] : nodes_) {
+        one.where->stop();
+    }
+    for (auto it = detours_.begin(); it != detours_.end();) {
+        detour& one = *it++;
+        if (one.waiting) {
+            end_detour(one, core::vote::failed(core::failure::down));
+        }
+    }
+}
+
+bool cluster::ready() const noexcept {
+    return !stopped_ &&
+           std::ranges::any_of(nodes_, [](const auto& one) { return one.second.where->ready(); });
+}
+
+bool cluster::starting() const noexcept {
+    if (!has_map_) {
+        return starting_;
+    }
+    return !ready() && std::ranges::any_of(
+                           nodes_, [](const auto& one) { return one.second.where->starting(); });
+}
+
+/// All clients know the master of the first slot.
+std::uint64_t cluster::keeper_id() const noexcept {
+    return owners_.front() == nullptr ? 0 : owners_.front()->keeper_id();
+}
+
+// --- The map -------------------------------------------------------------------------------------
+
+std::vector<address> cluster::whom_to_ask() const {
+    std::vector<address> result;
+    if (informed_) {
+        result.push_back(*informed_);
+    }
+    for (const bool serving : {true, false}) {
+        for (const auto& [endpoint, one] : nodes_) {
+            if (one.where->serving() == serving) {
+                result.push_back(one.where->where());
+            }
+        }
+    }
+    result.insert(result.end(), to_.seeds.begin(), to_.seeds.end());
+    return result;
+}
+
+void cluster::on_map(const cluster_map& map) {
+    if (stopped_) {
+        return;
+    }
+    if (map.ranges.empty()) {
+        on_no_map("it serves no slots");
+        return;
+    }
+    has_map_ = true;
+    informed_.reset();
+    owners_.fill(nullptr);
+    for (const slot_range& range : map.ranges) {
+        std::fill(owners_.begin() + static_cast<std::ptrdiff_t>(range.first),
+                  owners_.begin() + static_cast<std::ptrdiff_t>(range.last) + 1,
+                  &node_at(range.host, range.port));
+    }
+    retire_those_without_slots();
+    look_after_slots();
+    observer_.on_state_change(index_);
+    if (!detours_.empty()) {
+        observer_.on_pending(index_);
+    }
+}
+
+void cluster::on_no_map(const std::string& reason) {
+    if (stopped_) {
+        return;
+    }
+    informed_.reset();
+    {
+        const std::lock_guard lock(nodes_mutex_);
+        no_map_ = reason;
+    }
+    if (!has_map_ && std::exchange(starting_, false)) {
+        observer_.on_state_change(index_);
+    }
+}
+
+/// The node there, which is made if it is not known yet.
+node& cluster::node_at(const std::string& host, const std::string& port) {
+    const std::string endpoint = endpoint_text(host, port);
+    const core::time_point now = clock::now();
+    if (const auto known = nodes_.find(endpoint); known != nodes_.end()) {
+        known->second.last_used = now;
+        return *known->second.where;
+    }
+    const auto made = std::make_shared<node>(index_, to_.seeds.front().at(host, port), settings_,
+                                             core::next_random(random_), executor_,
+                                             static_cast<node_observer&>(*this));
+    {
+        const std::lock_guard lock(nodes_mutex_);
+        nodes_.emplace(endpoint, member{made, now});
+    }
+    made->start();
+    return *made;
+}
+
+/// Those that were not used for a while, and have nothing under way.
+void cluster::retire_those_without_slots() {
+    const std::set<const node*> owners(owners_.begin(), owners_.end());
+    const core::time_point now = clock::now();
+    for (auto it = nodes_.begin(); it != nodes_.end();) {
+        member& one = it->second;
+        if (owners.contains(one.where.get())) {
+            one.last_used = now;
+        }
+        if (one.where->in_flight() != 0 || now - one.last_used < kept_unused) {
+            ++it;
+            continue;
+        }
+        const std::shared_ptr<node> former = one.where;
+        {
+            const std::lock_guard lock(nodes_mutex_);
+            retired_.add(former);
+            it = nodes_.erase(it);
+        }
+        former->stop();
+    }
+}
+
+/// While nobody serves some slots, it asks for a new map again and again.
+void cluster::look_after_slots() {
+    watch_->set_urgent(!std::ranges::all_of(
+        owners_, [](const node* owner) { return owner != nullptr && owner->serving(); }));
+}
+
+// --- From the nodes ------------------------------------------------------------------------------
+
+admission cluster::admit(const node& from, const server_facts& facts) {
+    admission result{settings_.connected->join(index_, facts.run_id, from.where())};
+    const core::duration length = settings_.failover_quarantine;
+    if (facts.may_be_promoted && length != core::duration::zero()) {
+        const core::time_point now = clock::now();
+        std::erase_if(terms_, [&](const auto& term) {
+            return terms_.size() > slot_count && now - term.second > 2 * length;
+        });
+        const core::time_point since = terms_.try_emplace(facts.replication_id, now).first->second;
+        result.quarantine = {core::gone_at(since, length, settings_.quarantine.drift),
+                             "it was a replica, and may lack locks of the former master",
+                             "failover_quarantine"};
+    }
+    return result;
+}
+
+void cluster::on_disconnected(const node& from) {
+    settings_.connected->leave(index_, from.where());
+    if (!stopped_) {
+        look_after_slots();
+        watch_->refresh();
+    }
+}
+
+void cluster::on_state_change(const node& from) {
+    if (stopped_) {
+        observer_.on_state_change(index_);
+        return;
+    }
+    look_after_slots();
+    observer_.on_state_change(index_);
+    if (from.serving() && std::exchange(missed_, false)) {
+        observer_.on_accepting(index_);
+    }
+    if (from.serving() && !detours_.empty()) {
+        observer_.on_pending(index_);
+    }
+}
+
+void cluster::on_redirected(const node& from, const submission& command, const resp::value& error) {
+    const core::time_point now = clock::now();
+    auto* of = dynamic_cast<detour*>(command.receiver);
+    if (of != nullptr) {
+        of->waiting = true;
+        of->why = error.text;
+    } else {
+        of = begin_detour(command, now, std::string(error.text));
+    }
+    if (of != nullptr && stopped_) {
+        end_detour(*of, core::vote::failed(core::failure::down));
+    } else if (of != nullptr) {
+        follow(*of, from, now);
+    }
+}
+
+/// Where and when a command is sent next, or not at all.
+void cluster::follow(detour& of, const node& from, core::time_point now) {
+    redirection to = read_redirection(of.why);
+    if (to.host.empty()) {
+        to.host = from.where().host;
+    }
+    bool put_off = true;
+    of.asks.clear();
+    switch (to.kind) {
+        case kind_type::moved: {
+            node& owner = node_at(to.host, to.port);
+            owners_[to.slot] = &owner;
+            informed_ = owner.where();
+            watch_->refresh();
+            put_off = &owner == &from || ++of.hops > 2;
+            break;
+        }
+        case kind_type::ask:
+            node_at(to.host, to.port);
+            of.asks = endpoint_text(to.host, to.port);
+            put_off = ++of.hops > 2;
+            break;
+        case kind_type::again:
+            if (of.command.verb == core::verb::acquire_fenced) {
+                of.step = detour::step_type::key_first;
+                of.command.verb = core::verb::acquire;
+                put_off = false;
+            } else if (of.command.verb == core::verb::raise_fence && of.command.fence != 0) {
+                of.command.verb = core::verb::count_fence;
+                put_off = false;
+            } else if (has_companion(of.command.verb)) {
+                of.hops = most_hops;  // a hint, or what there is another way for
+            }
+            break;
+        case kind_type::down:
+            watch_->refresh();
+            break;
+    }
+    if (of.hops >= most_hops) {
+        end_detour(of, core::vote::failed(core::failure::server_error,
+                                          std::make_shared<const std::string>(of.why)));
+        return;
+    }
+    if (put_off) {
+        of.not_before = now + between_tries.delay(of.tries++, core::next_random(random_));
+        wake_at(of.not_before);
+    } else {
+        observer_.on_pending(index_);
+    }
+}
+
+// --- Commands ------------------------------------------------------------------------------------
+
+void cluster::send(const std::shared_ptr<const batch>& commands, core::time_point now) {
+    if (!detours_.empty()) {
+        send_detours(now);
+    }
+    if (node* const owner = owner_of_all(*commands)) {
+        owner->send(commands, now);
+    } else {
+        send_split(*commands, now);
+    }
+    static const auto nothing = std::make_shared<const batch>();
+    for (const auto& [endpoint, one] : nodes_) {
+        if (one.where->wants_to_send()) {
+            one.where->send(nothing, now);
+        }
+    }
+}
+
+/// The node for all commands of a batch; null if there is no such node, or something to be thought of.
+node* cluster::owner_of_all(const batch& commands) const {
+    node* result = nullptr;
+    if (!detours_.empty()) {
+        return nullptr;
+    }
+    for (const submission& one : commands.submissions()) {
+        if (!one.is_for(index_)) {
+            continue;
+        }
+        node* const owner = owners_[key_slot(one.command.key)];
+        if (owner == nullptr || (result != nullptr && owner != result) ||
+            (has_companion(one.command.verb) && !has_companions(one.command.key))) {
+            return nullptr;
+        }
+        result = owner;
+    }
+    return result;
+}
+
+void cluster::send_split(const batch& commands, core::time_point now) {
+    std::vector<std::pair<node*, std::shared_ptr<batch>>> parts;
+    for (const submission& one : commands.submissions()) {
+        if (!one.is_for(index_)) {
+            continue;
+        }
+        node* const owner = owners_[key_slot(one.command.key)];
+        if (!has_map_ || stopped_) {
+            missed_ = true;
+            vote_on(one, core::failure::down);
+            continue;
+        }
+        if (has_companion(one.command.verb) && !has_companions(one.command.key)) {
+            vote_on(one, core::failure::server_error,
+                    "a cluster cannot have the keys of this lock in one slot: its name has a } but "
+                    "no {hash tag}");
+            continue;
+        }
+        if (owner == nullptr || is_on_detour(one.command.key)) {
+            begin_detour(one, now,
+                         "no node serves slot " + std::to_string(key_slot(one.command.key)));
+            wake_at(now + between_tries.initial);
+            continue;
+        }
+        auto part = std::ranges::find(parts, owner, &decltype(parts)::value_type::first);
+        if (part == parts.end()) {
+            part = parts.insert(parts.end(), {owner, std::make_shared<batch>()});
+        }
+        part->second->submit(one);
+        part->second->reconsider();
+    }
+    for (const auto& [owner, part] : parts) {
+        owner->send(part, now);
+    }
+}
+
+void cluster::vote_on(const submission& one, core::failure reason, std::string detail) {
+    one.receiver->on_vote(
+        index_, one.tag,
+        core::vote::failed(reason, detail.empty()
+                                       ? nullptr
+                                       : std::make_shared<const std::string>(std::move(detail))));
+}
+
+// --- Detours -------------------------------------------------------------------------------------
+
+/// Gives null, and the vote, without the memory for it.
+cluster::detour* cluster::begin_detour(const submission& command, core::time_point now,
+                                       std::string why) {
+    try {
+        const core::time_point until =
+            std::min(command.command.deadline, now + settings_.stall_timeout);
+        detour& result = detours_.emplace_back(*this, command, until, std::move(why));
+        detour_count_.store(detours_.size(), std::memory_order_relaxed);
+        return &result;
+    } catch (const std::bad_alloc&) {
+        vote_on(command, core::failure::overloaded);
+        return nullptr;
+    }
+}
+
+/// Whether a command for this key waits to be sent: then others wait behind it.
+bool cluster::is_on_detour(std::string_view key) const {
+    return std::ranges::any_of(
+        detours_, [&](const detour& one) { return one.waiting && one.command.key == key; });
+}
+
+/// Those whose time has come, in their order.
+void cluster::send_detours(core::time_point now) {
+    struct part {
+        node* to;
+        bool asking;
+        std::shared_ptr<batch> commands;
+    };
+    std::vector<part> parts;
+    std::set<std::string_view> held_up;  // keys
+    core::time_point next = core::never;
+    for (auto it = detours_.begin(); it != detours_.end();) {
+        detour& one = *it++;
+        if (!one.waiting || held_up.contains(one.command.key)) {
+            continue;
+        }
+        if (!one.wanted(index_, one.original.tag)) {
+            end_detour(one, core::vote::failed(core::failure::withdrawn));
+            continue;
+        }
+        if (now >= one.give_up_at) {
+            end_detour(one, core::vote::failed(core::failure::server_error,
+                                               std::make_shared<const std::string>(one.why)));
+            continue;
+        }
+        node* const to = target_of(one);
+        if (now < one.not_before || to == nullptr || !to->serving()) {
+            held_up.insert(one.command.key);
+            next = std::min(next, std::max(one.not_before, now + between_tries.initial));
+            continue;
+        }
+        one.waiting = false;
+        const bool asking = !one.asks.empty();
+        if (parts.empty() || parts.back().to != to || parts.back().asking != asking) {
+            parts.push_back({to, asking, std::make_shared<batch>()});
+        }
+        parts.back().commands->submit({&one, 0, core::instance_set::only(index_), one.command});
+        parts.back().commands->reconsider();
+    }
+    for (const part& one : parts) {
+        one.to->send(one.commands, now,
+                     one.asking ? std::optional(script_form::asking) : std::nullopt);
+    }
+    if (next != core::never) {
+        wake_at(next);
+    }
+}
+
+node* cluster::target_of(const detour& of) {
+    if (of.asks.empty()) {
+        return owners_[key_slot(of.command.key)];
+    }
+    const auto found = nodes_.find(of.asks);
+    return found == nodes_.end() ? nullptr : found->second.where.get();
+}
+
+/// Passes the vote on to the sender.
+void cluster::end_detour(detour& of, core::vote vote) {
+    if (of.step == detour::step_type::counting && vote.kind != core::vote_kind::granted &&
+        !core::outcome_unknown(vote.reason)) {
+        vote = core::vote::failed(core::failure::unclear_error, vote.detail);  // the key is there
+    }
+    const submission original = of.original;
+    detours_.remove_if([&](const detour& one) { return &one == &of; });
+    detour_count_.store(detours_.size(), std::memory_order_relaxed);
+    original.receiver->on_vote(index_, original.tag, vote);
+}
+
+/// Sees to the detours again at that time, if nothing else comes before.
+void cluster::wake_at(core::time_point time) {
+    if (time >= wake_at_) {
+        return;
+    }
+    wake_at_ = time;
+    detour_timer_.expires_after(time - clock::now());
+    detour_timer_.async_wait(
+        [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& cancelled) {
+            if (!cancelled && !alive.expired()) {
+                wake_at_ = core::never;
+                observer_.on_pending(index_);
+            }
+        });
+}
+
+// --- For people ----------------------------------------------------------------------------------
+
+status cluster::snapshot() const {
+    status result;
+    result.address = to_.display;
+    result.in_flight = detour_count_.load(std::memory_order_relaxed);
+    const std::lock_guard lock(nodes_mutex_);
+    result.in_flight += retired_.in_flight();
+    bool any_closed = false;
+    for (const auto& [endpoint, one] : nodes_) {
+        const status of_node = one.where->snapshot();
+        result.nodes.insert(result.nodes.end(), of_node.nodes.begin(), of_node.nodes.end());
+        result.in_flight += of_node.in_flight;
+        any_closed = any_closed || of_node.state == state::closed;
+        // The best state of a node is that of the whole.
+        constexpr auto rank = [](state s) {
+            return s == state::ready ? 2 : s == state::quarantined;
+        };
+        if (&one == &nodes_.begin()->second || rank(of_node.state) > rank(result.state)) {
+            result.state = of_node.state;
+            result.version = of_node.version;
+            result.run_id = of_node.run_id;
+            result.uptime = of_node.uptime;
+        }
+        if (of_node.state == state::quarantined) {
+            result.why_quarantined = of_node.address + ": " + of_node.why_quarantined;
+        }
+        result.quarantined_until = std::max(result.quarantined_until, of_node.quarantined_until);
+        if (!of_node.reason.empty()) {
+            result.reason = of_node.address + ": " + of_node.reason;
+        }
+    }
+    if (nodes_.empty() && !no_map_.empty()) {
+        result.state = state::down;
+        result.reason = "no node tells the map of the cluster: " + no_map_;
+    }
+    if (any_closed || stopped_) {
+        result.state = state::closed;
+    }
+    return result;
+}
+
+}  // namespace colock::instance::redis

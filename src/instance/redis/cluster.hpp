@@ -1,0 +1,123 @@
+#ifndef COLOCK_INSTANCE_REDIS_CLUSTER_HPP
+#define COLOCK_INSTANCE_REDIS_CLUSTER_HPP
+
+#include "instance/instance.hpp"
+#include "instance/redis/cluster_map.hpp"
+#include "instance/redis/cluster_watch.hpp"
+#include "instance/redis/key_slot.hpp"
+#include "instance/redis/node.hpp"
+#include "instance/redis/redis_instance.hpp"
+#include "instance/redis/retired_nodes.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::instance::redis {
+
+/// The topology of a Redis Cluster: each command goes to the master of its key's slot.
+///
+/// A command that is sent on by the node (MOVED, ASK), or put off (TRYAGAIN, CLUSTERDOWN), becomes a detour: it is sent
+/// again, there or later, until its deadline. Commands for one key stay in their order meanwhile.
+class cluster final : public instance, private node_observer, private map_observer {
+public:
+    cluster(std::size_t index, const cluster_address& to, const redis_settings& settings,
+            std::uint64_t seed, const boost::asio::any_io_executor& executor,
+            instance_observer& observer);
+    cluster(const cluster&) = delete;
+    cluster& operator=(const cluster&) = delete;
+    ~cluster() override;
+
+    void start() override;
+    void stop() override;
+    void send(const std::shared_ptr<const batch>& commands, core::time_point now) override;
+    /// Some slots can be used.
+    [[nodiscard]] bool ready() const noexcept override;
+    [[nodiscard]] bool starting() const noexcept override;
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept override;
+    [[nodiscard]] status snapshot() const override;
+
+private:
+    class detour;
+    struct member {
+        std::shared_ptr<node> where;
+        core::time_point last_used;  // it has slots, or was named by another node
+    };
+
+    // The map.
+    [[nodiscard]] std::vector<address> whom_to_ask() const override;
+    void on_map(const cluster_map& map) override;
+    void on_no_map(const std::string& reason) override;
+    node& node_at(const std::string& host, const std::string& port);
+    void retire_those_without_slots();
+    void look_after_slots();
+
+    // From the nodes.
+    admission admit(const node& from, const server_facts& facts) override;
+    void on_disconnected(const node& from) override;
+    void on_state_change(const node& from) override;
+    void on_redirected(const node& from, const submission& command,
+                       const resp::value& error) override;
+    void on_pending() override { observer_.on_pending(index_); }
+    void on_accepting() override { observer_.on_accepting(index_); }
+    void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }
+    void on_all_keys_changed() override { observer_.on_all_keys_changed(index_); }
+    void on_reading() override { observer_.on_reading(); }
+    void on_read() override { observer_.on_read(); }
+
+    // Commands.
+    [[nodiscard]] node* owner_of_all(const batch& commands) const;
+    void send_split(const batch& commands, core::time_point now);
+    void vote_on(const submission& one, core::failure reason, std::string detail = {});
+
+    // Detours.
+    detour* begin_detour(const submission& command, core::time_point now, std::string why);
+    void follow(detour& of, const node& from, core::time_point now);
+    void send_detours(core::time_point now);
+    [[nodiscard]] bool is_on_detour(std::string_view key) const;
+    [[nodiscard]] node* target_of(const detour& of);
+    void end_detour(detour& of, core::vote vote);
+    void wake_at(core::time_point time);
+
+    std::size_t index_;
+    cluster_address to_;
+    redis_settings settings_;
+    std::uint64_t random_;
+    boost::asio::any_io_executor executor_;
+    instance_observer& observer_;
+    std::shared_ptr<cluster_watch> watch_;
+    boost::asio::steady_timer detour_timer_;
+    core::time_point wake_at_ = core::never;                      // what it is set to
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for the timer's handler
+
+    std::atomic<bool> stopped_{false};
+    bool has_map_ = false;
+    bool starting_ = true;  // as long as there is no map
+    bool missed_ = false;   // votes have failed before there was a node for them
+    std::array<node*, slot_count> owners_{};
+    std::optional<address> informed_;  // the node that was last told of by another one
+    /// When this client first saw each term of a promoted master.
+    std::map<std::string, core::time_point> terms_;
+    std::list<detour> detours_;  // in the order of their first sending
+    std::atomic<std::size_t> detour_count_{0};
+
+    mutable std::mutex nodes_mutex_;       // of what `snapshot` reads
+    std::map<std::string, member> nodes_;  // by endpoint
+    retired_nodes retired_;
+    std::string no_map_;  // why there is none
+};
+
+}  // namespace colock::instance::redis
+
+#endif

@@ -1,0 +1,88 @@
+#ifndef COLOCK_INSTANCE_REDIS_CLUSTER_WATCH_HPP
+#define COLOCK_INSTANCE_REDIS_CLUSTER_WATCH_HPP
+
+#include "core/backoff.hpp"
+#include "core/time.hpp"
+#include "instance/fork.hpp"
+#include "instance/redis/address.hpp"
+#include "instance/redis/cluster_map.hpp"
+#include "instance/redis/connection.hpp"
+#include "instance/redis/dialog.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::instance::redis {
+
+/// Gets the maps of a cluster.
+class map_observer {
+public:
+    /// The nodes that can be asked for a map, the best first. They may name nodes twice.
+    [[nodiscard]] virtual std::vector<address> whom_to_ask() const = 0;
+    virtual void on_map(const cluster_map& map) = 0;
+    /// No node could be asked; the reason is for people.
+    virtual void on_no_map(const std::string& reason) = 0;
+
+protected:
+    ~map_observer() = default;
+};
+
+/// Asks the nodes of a cluster for its map: at first, every so often, and whenever it is told to. However many want a
+/// new map, one is asked for at a time, and one more after that.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class cluster_watch final : public std::enable_shared_from_this<cluster_watch> {
+public:
+    /// How often it asks; and how often at the most.
+    static constexpr core::milliseconds usual_interval{10'000};
+    static constexpr core::milliseconds shortest_interval{20};
+
+    /// `seed` feeds the jitter of asking again.
+    cluster_watch(const connection_settings& settings, const core::backoff& retry,
+                  std::uint64_t seed, const boost::asio::any_io_executor& executor,
+                  map_observer& observer);
+
+    void start();
+    /// For good. Idempotent.
+    void stop();
+    /// As `stop`, and the observer hears of nothing any more.
+    void forget() noexcept;
+    /// There may be a new map.
+    void refresh();
+    /// From now on, asks again soon, since there are slots that nobody serves; or no longer.
+    void set_urgent(bool urgent) noexcept { urgent_ = urgent; }
+
+private:
+    boost::asio::awaitable<void> keep_asking();
+    boost::asio::awaitable<void> ask_all();
+    boost::asio::awaitable<std::optional<cluster_map>> ask(address whom);
+    boost::asio::awaitable<void> rest(core::duration time, bool may_be_cut_short);
+    [[nodiscard]] bool over() const noexcept { return stopped_ || process_.is_inherited(); }
+
+    process_mark process_;
+    connection_settings settings_;
+    core::backoff retry_;
+    std::uint64_t random_;
+    boost::asio::any_io_executor executor_;
+    map_observer* observer_;
+    boost::asio::steady_timer timer_;
+    std::shared_ptr<dialog> dialog_;
+    std::string last_reason_;
+    std::uint64_t newest_epoch_ = 0;
+    std::size_t tries_ = 0;  // since the last time that all was well
+    bool stopped_ = false;
+    bool urgent_ = true;
+    bool wanted_ = false;  // a new map
+};
+
+}  // namespace colock::instance::redis
+
+#endif

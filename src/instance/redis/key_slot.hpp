@@ -1,0 +1,48 @@
+#ifndef COLOCK_INSTANCE_REDIS_KEY_SLOT_HPP
+#define COLOCK_INSTANCE_REDIS_KEY_SLOT_HPP
+
+#include "instance/companion_key.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace colock::instance::redis {
+
+/// A Redis Cluster divides its keys among so many slots.
+/// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)
+inline constexpr std::size_t slot_count = 16384;
+
+namespace detail {
+
+/// CRC-16/XMODEM, of each byte.
+consteval std::array<std::uint16_t, 256> crc16_table() {
+    std::array<std::uint16_t, 256> table{};
+    for (std::size_t byte = 0; byte != table.size(); ++byte) {
+        auto crc = static_cast<std::uint16_t>(byte << 8U);
+        for (int bit = 0; bit != 8; ++bit) {
+            const bool carry = (crc & 0x8000U) != 0;
+            crc = static_cast<std::uint16_t>(crc << 1U ^ (carry ? 0x1021U : 0U));
+        }
+        table[byte] = crc;
+    }
+    return table;
+}
+
+}  // namespace detail
+
+/// The slot of a key: that of its hash tag, if it has one.
+constexpr std::size_t key_slot(std::string_view key) noexcept {
+    constexpr auto table = detail::crc16_table();
+    std::uint16_t crc = 0;
+    for (const char c : hashed_part(key)) {
+        crc = static_cast<std::uint16_t>(
+            crc << 8U ^ table[(crc >> 8U ^ static_cast<unsigned char>(c)) & 0xFFU]);
+    }
+    return crc % slot_count;
+}
+
+}  // namespace colock::instance::redis
+
+#endif

@@ -1,0 +1,176 @@
+#ifndef COLOCK_TEST_SUPPORT_REDIS_CLUSTER_HPP
+#define COLOCK_TEST_SUPPORT_REDIS_CLUSTER_HPP
+
+#include "support/deadline.hpp"
+#include "support/redis_server.hpp"
+#include "support/reserved_port.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::test {
+
+/// A Redis Cluster on 127.0.0.1: masters that share the slots evenly, and as many replicas for each. Its nodes notice
+/// within a second that one of them has died.
+///
+/// All members block, and throw as those of `redis_server`.
+class redis_cluster {
+public:
+    explicit redis_cluster(std::size_t masters, std::size_t replicas_of_each = 0,
+                           const std::vector<std::string>& arguments = {})
+        : masters_(masters) {
+        const std::size_t count = masters * (1 + replicas_of_each);
+        for (std::size_t i = 0; i != count; ++i) {
+            std::vector<std::string> words{
+                "--cluster-enabled",      "yes",
+                "--cluster-node-timeout", "1000",
+                "--cluster-port",         std::to_string(buses_.emplace_back().number())};
+            words.insert(words.end(), arguments.begin(), arguments.end());
+            nodes_.emplace_back(words);
+        }
+        for (std::size_t i = 0; i != masters; ++i) {
+            const std::size_t first = first_slot(i);
+            nodes_[i].command({"CLUSTER", "ADDSLOTSRANGE", std::to_string(first),
+                               std::to_string(first_slot(i + 1) - 1)});
+            nodes_[i].command({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
+        }
+        for (std::size_t i = 1; i != count; ++i) {
+            nodes_[i].command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes_[0].port()),
+                               std::to_string(buses_[0].number())});
+        }
+        wait_until(
+            [&] {
+                return std::ranges::all_of(nodes_, [&](const redis_server& one) {
+                    return says(one, {"CLUSTER", "INFO"},
+                                "cluster_known_nodes:" + std::to_string(count) + "\r");
+                });
+            },
+            std::chrono::seconds(30));
+        for (std::size_t i = masters; i != count; ++i) {
+            nodes_[i].command({"CLUSTER", "REPLICATE", id(i % masters)});
+        }
+        wait_until_ok();
+        for (std::size_t i = masters; i != count; ++i) {
+            wait_until(
+                [&] {
+                    return says(nodes_[i], {"INFO", "replication"}, "link_status:up");
+                },
+                std::chrono::seconds(30));
+        }
+    }
+
+    /// Until all nodes that run agree that all slots are served.
+    void wait_until_ok() {
+        wait_until(
+            [this] {
+                return std::ranges::all_of(nodes_, [](const redis_server& one) {
+                    return one.pid() == 0 || says(one, {"CLUSTER", "INFO"}, "cluster_state:ok");
+                });
+            },
+            std::chrono::seconds(30));
+    }
+
+    /// Masters come first, then the first replica of each, and so on.
+    [[nodiscard]] redis_server& operator[](std::size_t i) { return nodes_.at(i); }
+    [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+
+    /// `redis+cluster://` with the first nodes.
+    [[nodiscard]] std::string uri(std::size_t seeds = 2) const {
+        std::string hosts;
+        for (std::size_t i = 0; i != std::min(seeds, nodes_.size()); ++i) {
+            hosts += (i == 0 ? "" : ",") + ("127.0.0.1:" + std::to_string(nodes_[i].port()));
+        }
+        return "redis+cluster://" + hosts;
+    }
+
+    [[nodiscard]] std::string id(std::size_t i) const {
+        return nodes_.at(i).command({"CLUSTER", "MYID"}).value();
+    }
+
+    [[nodiscard]] static std::size_t slot_of(const redis_server& any, const std::string& key) {
+        return std::stoul(any.command({"CLUSTER", "KEYSLOT", key}).value());
+    }
+
+    /// The master that has the slot of the key at first.
+    [[nodiscard]] std::size_t first_owner_of(const std::string& key) const {
+        const std::size_t slot = slot_of(nodes_[0], key);
+        std::size_t result = 0;
+        while (slot >= first_slot(result + 1)) {
+            ++result;
+        }
+        return result;
+    }
+
+    /// A slot begins to move: new keys are made at the target, and those that are there stay for now.
+    void begin_to_move(std::size_t slot, std::size_t from, std::size_t to) {
+        set_slot(to, slot, {"IMPORTING", id(from)});
+        set_slot(from, slot, {"MIGRATING", id(to)});
+    }
+
+    /// Moves the keys of the slot that are there now, one by one.
+    void move_keys(std::size_t slot, std::size_t from, std::size_t to) {
+        for (;;) {
+            const std::string keys =
+                nodes_[from]
+                    .command({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot), "1"})
+                    .value();
+            if (keys.empty()) {
+                return;
+            }
+            move_key(keys, from, to);
+        }
+    }
+
+    void move_key(const std::string& key, std::size_t from, std::size_t to) {
+        nodes_[from].command(
+            {"MIGRATE", "127.0.0.1", std::to_string(nodes_[to].port()), key, "0", "5000"});
+    }
+
+    /// The slot belongs to the target; all masters are told.
+    void end_move(std::size_t slot, std::size_t to) {
+        set_slot(to, slot, {"NODE", id(to)});
+        for (std::size_t i = 0; i != masters_; ++i) {
+            if (i != to && nodes_[i].pid() != 0) {
+                set_slot(i, slot, {"NODE", id(to)});
+            }
+        }
+    }
+
+    /// All of it at once.
+    void move(std::size_t slot, std::size_t from, std::size_t to) {
+        begin_to_move(slot, from, to);
+        move_keys(slot, from, to);
+        end_move(slot, to);
+    }
+
+    static bool says(const redis_server& one, const std::vector<std::string>& command,
+                     std::string_view text) {
+        return one.command(command).value_or("").find(text) != std::string::npos;
+    }
+
+private:
+    [[nodiscard]] std::size_t first_slot(std::size_t master) const {
+        constexpr std::size_t slots = 16384;
+        return slots * master / masters_;
+    }
+
+    void set_slot(std::size_t at, std::size_t slot, std::vector<std::string> how) {
+        how.insert(how.begin(), {"CLUSTER", "SETSLOT", std::to_string(slot)});
+        nodes_[at].command(how);
+    }
+
+    std::size_t masters_;
+    std::deque<reserved_port> buses_;
+    std::vector<redis_server> nodes_;
+};
+
+}  // namespace colock::test
+
+#endif

@@ -2,14 +2,13 @@
 
 #include "locks.hpp"
 #include "support/redis_server.hpp"
+#include "visitors.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace colock::test {
@@ -66,49 +65,6 @@ private:
     std::vector<redis_server> sentinels_;
 };
 
-/// What the users of a lock do inside it, and whether two are there at once. A user leaves when told that the lock is
-/// lost.
-class visitors {
-public:
-    /// Takes locks until `stop`.
-    asio::awaitable<void> visit(client& locks, std::string name) {
-        lock_options options = with_ttl(2s);
-        options.unavailable_timeout = 30s;
-        const mutex lock(locks, name, options);
-        while (!stopped_) {
-            auto [e, held] = co_await lock.acquire(asio::as_tuple);
-            if (e) {
-                ++refused_[e.message()];
-                continue;
-            }
-            ++visits_;
-            std::size_t& inside = inside_[name];
-            overlaps_ += inside != 0 ? 1 : 0;
-            ++inside;
-            asio::steady_timer timer(co_await asio::this_coro::executor, 2ms);
-            co_await timer.async_wait(asio::deferred);
-            --inside;
-            co_await held.release(asio::as_tuple);
-        }
-        --running_;
-    }
-
-    void begin() { ++running_; }
-    void stop() { stopped_ = true; }
-    [[nodiscard]] bool gone() const { return running_ == 0; }
-    [[nodiscard]] std::size_t visits() const { return visits_; }
-    [[nodiscard]] std::size_t overlaps() const { return overlaps_; }
-    [[nodiscard]] const std::map<std::string, std::size_t>& refused() const { return refused_; }
-
-private:
-    bool stopped_ = false;
-    std::size_t running_ = 0;
-    std::size_t visits_ = 0;
-    std::size_t overlaps_ = 0;
-    std::map<std::string, std::size_t> inside_;
-    std::map<std::string, std::size_t> refused_;
-};
-
 BOOST_AUTO_TEST_SUITE(failover_test)
 
 // Two clients with 200 coroutines on 20 names, so that locks are contended inside each client and between the two.
@@ -125,11 +81,10 @@ BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
             co_await all_ready(second);
             visitors all;
             for (std::size_t i = 0; i != 200; ++i) {
-                all.begin();
-                asio::co_spawn(
-                    executor,
-                    all.visit(i % 2 == 0 ? first : second, "counter:" + std::to_string(i % 20)),
-                    asio::detached);
+                lock_options options = with_ttl(2s);
+                options.unavailable_timeout = 30s;
+                all.begin(executor, i % 2 == 0 ? first : second,
+                          "counter:" + std::to_string(i % 20), options);
             }
             co_await async_wait_until([&] { return all.visits() > 500; });
             lease lasting = co_await mutex(first, "lasting", with_ttl(1s)).acquire();
@@ -140,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
 
             // The Sentinels take down_after to notice, up to a second or so to agree, and some more to tell all of them.
             co_await async_wait_until(
-                [&] { return first.instances()[0].state == instance_state::quarantined; }, 20s);
+                [&] { return first.instances()[0].state == instance_state::quarantined; }, 40s);
             const milliseconds failover = since_death.elapsed();
             // A lease that has reached the new master is passed on meanwhile; new ones are many.
             const std::size_t before = all.visits();
@@ -153,13 +108,10 @@ BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
             co_await async_wait_until([&] { return all.gone(); }, 20s);
             BOOST_TEST(all.overlaps() == 0U);
             BOOST_TEST(all.refused().empty());
-            for (const auto& [reason, count] : all.refused()) {
-                BOOST_TEST_MESSAGE(count << " times: " << reason);
-            }
             co_await first.close(asio::as_tuple);
             co_await second.close(asio::as_tuple);
         }(),
-        60s);
+        90s);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

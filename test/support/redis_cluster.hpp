@@ -9,8 +9,8 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
-#include <memory>
-#include <stdexcept>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,6 +73,22 @@ public:
                 return std::ranges::all_of(nodes_, [](const redis_server& one) {
                     return one.pid() == 0 || says(one, {"CLUSTER", "INFO"}, "cluster_state:ok");
                 });
+            },
+            std::chrono::seconds(30));
+    }
+
+    /// Until all nodes that run say the same about who has which slots. A replica that is promoted takes those that its
+    /// master has, as far as it has heard.
+    void wait_until_agreed() {
+        wait_until(
+            [this] {
+                std::set<std::string> said;
+                for (const redis_server& one : nodes_) {
+                    if (one.pid() != 0) {
+                        said.insert(slots_by_node(*one.command({"CLUSTER", "NODES"})));
+                    }
+                }
+                return said.size() == 1;
             },
             std::chrono::seconds(30));
     }
@@ -156,6 +172,31 @@ public:
     }
 
 private:
+    /// Of each line of CLUSTER NODES, which begins with a node's id and ends with its slots, these two; sorted.
+    static std::string slots_by_node(const std::string& text) {
+        constexpr int fields_between = 7;
+        std::set<std::string> result;
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            std::istringstream fields(line);
+            std::string id;
+            std::string slots;
+            fields >> id;
+            for (int i = 0; i != fields_between; ++i) {
+                fields >> slots;
+            }
+            std::getline(fields, slots);
+            if (!slots.empty()) {
+                result.insert(id.append(slots));
+            }
+        }
+        std::string all;
+        for (const std::string& one : result) {
+            all.append(one).append("\n");
+        }
+        return all;
+    }
+
     [[nodiscard]] std::size_t first_slot(std::size_t master) const {
         constexpr std::size_t slots = 16384;
         return slots * master / masters_;

@@ -1,0 +1,161 @@
+// A Redis Cluster whose slots move back and forth, and which loses a master, while many lock.
+
+#include "locks.hpp"
+#include "support/redis_cluster.hpp"
+#include "visitors.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace colock::test {
+namespace {
+
+constexpr std::size_t names = 30;
+
+std::string name(std::size_t i) {
+    return "chaos:" + std::to_string(i % names);
+}
+
+/// Moves the slots of some names from master to master, on a thread of its own, until it is told to stop. Then all are
+/// where they were at first, and all nodes know.
+class migrations {
+public:
+    explicit migrations(redis_cluster& cluster) : thread_([this, &cluster] { run(cluster); }) {}
+    ~migrations() {
+        stop();
+        thread_.join();
+    }
+    migrations(const migrations&) = delete;
+    migrations& operator=(const migrations&) = delete;
+
+    void stop() { stopped_ = true; }
+    [[nodiscard]] bool done() const { return done_; }
+    [[nodiscard]] std::size_t moves() const { return moves_; }
+
+private:
+    void run(redis_cluster& cluster) {
+        std::vector<std::size_t> at;
+        for (std::size_t i = 0; i != moving; ++i) {
+            at.push_back(cluster.first_owner_of(name(i)));
+        }
+        for (std::size_t i = 0; !stopped_; i = (i + 1) % moving) {
+            const std::size_t slot = redis_cluster::slot_of(cluster[0], name(i));
+            const std::size_t to = (at[i] + 1) % 3;
+            cluster.begin_to_move(slot, at[i], to);
+            for (int pause = 0; pause != 20 && !stopped_; ++pause) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            cluster.move_keys(slot, at[i], to);
+            cluster.end_move(slot, to);
+            at[i] = to;
+            ++moves_;
+        }
+        for (std::size_t i = 0; i != moving; ++i) {
+            const std::size_t home = cluster.first_owner_of(name(i));
+            if (at[i] != home) {
+                cluster.move(redis_cluster::slot_of(cluster[0], name(i)), at[i], home);
+            }
+        }
+        cluster.wait_until_agreed();
+        done_ = true;
+    }
+
+    static constexpr std::size_t moving = 10;
+    std::atomic<bool> stopped_{false};
+    std::atomic<bool> done_{false};
+    std::atomic<std::size_t> moves_{0};
+    std::thread thread_;
+};
+
+BOOST_AUTO_TEST_SUITE(cluster_chaos_test)
+
+/// Until all masters of the cluster can be used.
+asio::awaitable<void> all_masters_ready(const client& locks) {
+    co_await async_wait_until([&] {
+        const auto nodes = locks.instances().front().nodes;
+        return nodes.size() >= 3 && std::ranges::all_of(nodes, [](const node_info& one) {
+                   return one.state == instance_state::ready;
+               });
+    });
+}
+
+BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
+    // Else the whole cluster would stop while the slots of the dead master are served by nobody.
+    redis_cluster cluster(3, 1, {"--cluster-require-full-coverage", "no"});
+    run_test(
+        [&]() -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            config configuration = config::from_uris({cluster.uri(6)});
+            configuration.failover_quarantine = 2s;
+            client first(executor, configuration);
+            client second(executor, configuration);
+            co_await all_masters_ready(first);
+            co_await all_masters_ready(second);
+            visitors all;
+            for (std::size_t i = 0; i != 500; ++i) {
+                lock_options options = with_ttl(2s);
+                options.unavailable_timeout = 30s;
+                options.fencing = i % names % 3 == 0;
+                all.begin(executor, i % 2 == 0 ? first : second, name(i), options);
+            }
+            co_await async_wait_until([&] { return all.visits() > 1000; });
+
+            all.reset_pauses();
+            {
+                migrations moving(cluster);
+                co_await async_wait_until([&] { return moving.moves() > 50; }, 60s);
+                moving.stop();
+                co_await async_wait_until([&] { return moving.done(); }, 30s);
+                BOOST_TEST_MESSAGE(moving.moves() << " moves, " << all.visits() << " visits");
+            }
+            milliseconds longest{};
+            for (std::size_t i = 0; i != names; ++i) {
+                longest = std::max(longest, all.longest_pause(name(i)));
+            }
+            BOOST_TEST_MESSAGE("longest time without a visit " << longest.count() << " ms");
+            BOOST_TEST((longest < 1s));
+
+            std::vector<std::string> of_the_dead;
+            std::vector<std::string> others;
+            const std::size_t dead = cluster.first_owner_of(name(0));
+            for (std::size_t i = 0; i != names; ++i) {
+                (cluster.first_owner_of(name(i)) == dead ? of_the_dead : others).push_back(name(i));
+            }
+            all.reset_pauses();
+            cluster[dead].kill();
+            const stopwatch since_death;
+            // A lease that nobody can renew has ended by then.
+            co_await async_wait_until([&] { return all.longest_pause(of_the_dead.front()) > 1s; },
+                                      20s);
+            for (const std::string& one : of_the_dead) {
+                const std::size_t before = all.visits(one);
+                co_await async_wait_until([&] { return all.visits(one) > before + 20; }, 30s);
+            }
+            BOOST_TEST_MESSAGE("all of the dead master's locks again after "
+                               << since_death.elapsed().count() << " ms");
+            for (const std::string& one : others) {
+                BOOST_TEST((all.longest_pause(one) < 1s),
+                           one << " paused for " << all.longest_pause(one).count() << " ms");
+            }
+            all.stop();
+            co_await async_wait_until([&] { return all.gone(); }, 20s);
+            BOOST_TEST(all.overlaps() == 0U);
+            for (const auto& [reason, count] : all.refused()) {
+                BOOST_ERROR(count << " times: " << reason);
+            }
+            co_await first.close(asio::as_tuple);
+            co_await second.close(asio::as_tuple);
+        }(),
+        150s);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::test

@@ -122,7 +122,10 @@ public:
         for (const auto& [key, value] : document.items()) {
             const std::string pointer = "/" + escape(key);
             if (!read_plain(key, pointer, value) && !read_duration(key, pointer, value)) {
-                throw config_error(pointer, "this member", "one of: " + known_members());
+                const bool is_uri = may_hold_password(key);
+                throw config_error(is_uri ? "" : pointer,
+                                   is_uri ? "a URI as a member" : "this member",
+                                   "one of: " + known_members());
             }
         }
     }
@@ -130,8 +133,14 @@ public:
 private:
     [[noreturn]] static void fail(const std::string& pointer, const json& value,
                                   const std::string& expected) {
-        throw config_error(pointer, value.is_primitive() ? value.dump() : value.type_name(),
-                           expected);
+        const bool shown = value.is_primitive() &&
+                           !(value.is_string() && may_hold_password(value.get<std::string>()));
+        throw config_error(pointer, shown ? value.dump() : value.type_name(), expected);
+    }
+
+    /// As a URI may, wherever it was put.
+    static bool may_hold_password(const std::string& text) {
+        return text.find('@') != std::string::npos;
     }
 
     bool read_plain(const std::string& key, const std::string& pointer, const json& value) {

@@ -36,7 +36,7 @@ constexpr std::string_view expected =
 /// Behind what is wrong with a URI, which may be the rest of a password.
 constexpr std::string_view escape_hint =
     " (is there a password in it? Special characters are written %40 for @, %3A for :, %2F for /, "
-    "%3F for ?, %23 for #, %25 for %)";
+    "%3F for ?, %23 for #, %25 for %, %26 for &)";
 
 /// As users know them.
 constexpr std::string_view server_parameters = "password_file, password_env or replicas_acked";
@@ -133,7 +133,7 @@ public:
         }
         const auto* const known = std::ranges::find(schemes, name, &scheme::name);
         if (known == std::end(schemes)) {
-            fail("the scheme '" + name + "'", list_of_schemes());
+            fail(show("the scheme", name), list_of_schemes());
         }
         switch (known->kind) {
             case scheme::kind_type::memory:
@@ -165,8 +165,12 @@ private:
 
     /// How to escape a password, if what is wrong may be the rest of one.
     [[nodiscard]] std::string hint() const {
+        const std::string_view query = url_.encoded_query();
+        const auto parameter = query.find("password=");
         const bool cut_password = url_.encoded_resource().find('@') != std::string_view::npos ||
-                                  url_.encoded_fragment().find('@') != std::string_view::npos;
+                                  url_.encoded_fragment().find('@') != std::string_view::npos ||
+                                  (parameter != std::string_view::npos &&
+                                   query.find('&', parameter) != std::string_view::npos);
         return std::string(cut_password ? escape_hint : std::string_view());
     }
 

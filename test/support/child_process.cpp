@@ -136,6 +136,12 @@ std::string child_process::wait_for_line(std::chrono::milliseconds timeout) {
     }
 }
 
+void child_process::ask_to_end() const {
+    if (pid_ > 0) {
+        ::kill(pid_, SIGTERM);
+    }
+}
+
 void child_process::kill() {
     if (pid_ > 0) {
         ::kill(pid_, SIGKILL);

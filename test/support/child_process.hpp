@@ -35,6 +35,9 @@ public:
     /// Its next line. Throws `std::runtime_error` if that does not come.
     std::string wait_for_line(std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
+    /// SIGTERM; it may go on for a while. No effect on one that is gone.
+    void ask_to_end() const;
+
     /// SIGKILL; it is gone when this returns. No effect on one that is gone.
     void kill();
 

@@ -2,6 +2,8 @@
 
 #include "redis_like_store.hpp"
 
+#include <colock/error.hpp>
+
 #include <boost/asio/ip/address.hpp>
 
 #include <CLI/CLI.hpp>
@@ -168,6 +170,19 @@ options interpret(const raw_options& raw) {
     return result;
 }
 
+[[noreturn]] void refuse(std::string_view why) {
+    std::cerr << "like_counter_service: " << why << '\n';
+    std::exit(2);
+}
+
+/// With an error that may repeat an argument, and the argument may be a URI with a password.
+[[noreturn]] void refuse_arguments(std::string_view why) {
+    refuse(why.find('@') == std::string_view::npos
+               ? why
+               : "arguments that are not repeated here, as there may be a password in them; "
+                 "see --help");
+}
+
 }  // namespace
 
 options read_options(int argc, char** argv) {
@@ -177,12 +192,14 @@ options read_options(int argc, char** argv) {
     try {
         app.parse(argc, argv);
         return interpret(raw);
+    } catch (const CLI::Success& help) {
+        std::exit(app.exit(help));
     } catch (const CLI::ParseError& error) {
-        const int status = app.exit(error);
-        std::exit(status == 0 ? 0 : 2);
-    } catch (const std::invalid_argument& error) {  // also colock::config_error
-        std::cerr << "like_counter_service: " << error.what() << '\n';
-        std::exit(2);
+        refuse_arguments(error.what());
+    } catch (const colock::config_error& error) {
+        refuse(error.what());
+    } catch (const std::invalid_argument& error) {
+        refuse_arguments(error.what());
     }
 }
 

@@ -16,6 +16,7 @@
 #include <boost/version.hpp>
 
 #include <charconv>
+#include <iostream>
 #include <system_error>
 #include <utility>
 
@@ -67,11 +68,17 @@ std::optional<int> database_in(const boost::urls::url_view& url, std::string_vie
 }
 
 // Since Boost 1.89 a connection is made with its logger; before, it is run with it.
+//
+// What Boost.Redis logs repeats what the server says, and a server that does not know HELLO repeats the password: the
+// log has none of that. Before 1.89 that cannot be told apart, so there is no log.
 
 std::shared_ptr<redis::connection> make_connection(asio::any_io_executor executor) {
 #if BOOST_VERSION >= 108900
-    return std::make_shared<redis::connection>(std::move(executor),
-                                               redis::logger(redis::logger::level::err));
+    auto print = [](redis::logger::level, std::string_view text) {
+        std::cerr << "the data server: " << text.substr(0, text.find(": ")) << '\n';
+    };
+    return std::make_shared<redis::connection>(
+        std::move(executor), redis::logger(redis::logger::level::err, std::move(print)));
 #else
     return std::make_shared<redis::connection>(std::move(executor));
 #endif
@@ -82,7 +89,7 @@ void run(const std::shared_ptr<redis::connection>& connection, const redis::conf
 #if BOOST_VERSION >= 108900
     connection->async_run(config, std::move(ended));
 #else
-    connection->async_run(config, redis::logger(redis::logger::level::err), std::move(ended));
+    connection->async_run(config, redis::logger(redis::logger::level::disabled), std::move(ended));
 #endif
 }
 

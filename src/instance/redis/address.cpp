@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 namespace colock::instance::redis {
@@ -58,6 +59,28 @@ std::string read_password(const address& of) {
         throw address_error("password_env " + of.password_env + ", which is not set", allowed);
     }
     return value;
+}
+
+std::string without_password(std::string_view text, const std::string& password) {
+    // Redis repeats the arguments of a command that it does not know, cut off after 128 bytes.
+    std::string result(text.substr(0, text.find(", with args beginning with")));
+    if (password.empty()) {
+        return result;
+    }
+    constexpr std::string_view blank = "***";
+    for (std::size_t at = 0; (at = result.find(password, at)) != std::string::npos;) {
+        result.replace(at, password.size(), blank);
+        at += blank.size();
+    }
+    // More of it may have been on its way.
+    std::string_view beginning = password;
+    while (!result.ends_with(beginning)) {
+        beginning.remove_suffix(1);
+    }
+    if (!beginning.empty()) {
+        result.replace(result.size() - beginning.size(), beginning.size(), blank);
+    }
+    return result;
 }
 
 }  // namespace colock::instance::redis

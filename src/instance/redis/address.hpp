@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,9 @@ private:
 
 /// The password of an address, wherever it is. Throws `address_error`.
 std::string read_password(const address& of);
+
+/// What a server has sent, for people, without our password, which some servers repeat.
+std::string without_password(std::string_view text, const std::string& password);
 
 }  // namespace colock::instance::redis
 

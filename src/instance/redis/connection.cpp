@@ -25,22 +25,23 @@ const core::vote plain_grant = core::vote::granted();
 
 constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
 
-/// The beginning of what a server has sent, for people.
-std::string excerpt(std::string_view bytes) {
+/// The beginning of what a server has sent, for people; without the password, if it has sent that back.
+std::string excerpt(const probe& login, std::string_view bytes) {
     constexpr std::size_t most = 32;
+    const std::string text = without_password(bytes.substr(0, most), login.password());
     std::string result = "\"";
-    for (const char c : bytes.substr(0, most)) {
+    for (const char c : std::string_view(text).substr(0, most)) {
         result += ' ' <= c && c <= '~' ? c : '.';
     }
     return result + (bytes.size() > most ? "...\"" : "\"");
 }
 
 /// The reason for the end after bytes that are not RESP3.
-std::string what_is_not_resp(std::string_view bytes) {
+std::string what_is_not_resp(const probe& login, std::string_view bytes) {
     constexpr char tls_alert = 21;
     return bytes.front() == tls_alert
                ? "it answers with TLS: the URI of a server with TLS begins with rediss://"
-               : "it sent what is not RESP3: " + excerpt(bytes);
+               : "it sent what is not RESP3: " + excerpt(login, bytes);
 }
 
 std::string in_ms(std::chrono::milliseconds time) {
@@ -306,7 +307,7 @@ void connection::read_replies() {
             case resp::reader::status::incomplete:
                 return;
             case resp::reader::status::malformed:
-                end(what_is_not_resp(bytes.substr(reader_.position())));
+                end(what_is_not_resp(probe_, bytes.substr(reader_.position())));
                 break;
             case resp::reader::status::too_large:
                 end("a reply is larger than " + std::to_string(settings_.max_reply_size) +

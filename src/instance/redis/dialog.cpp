@@ -72,7 +72,8 @@ asio::awaitable<std::string> dialog::open_at(const std::string& numeric_host) {
     }
     const answer greeting = co_await ask(std::move(hello));
     if (const std::string problem = greeting.problem(); !problem.empty()) {
-        end((logs_in ? "HELLO with AUTH was refused: " : "HELLO was refused: ") + problem);
+        end((logs_in ? "HELLO with AUTH was refused: " : "HELLO was refused: ") +
+            without_password(problem, password));
     }
     co_return end_reason_;
 }

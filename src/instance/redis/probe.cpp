@@ -30,14 +30,14 @@ std::size_t probe::add(std::string name, expected answer,
     return steps_.size() - 1;
 }
 
-probe::probe(const address& to, redis::deployment deployment) : deployment_(deployment) {
-    const std::string password = read_password(to);
-    if (password.empty() && to.user.empty()) {
+probe::probe(const address& to, redis::deployment deployment)
+    : deployment_(deployment), password_(read_password(to)) {
+    if (password_.empty() && to.user.empty()) {
         add("HELLO", expected::success, {"HELLO", "3", "SETNAME", "colock"});
     } else {
         const std::string user = to.user.empty() ? "default" : to.user;
         add("HELLO with AUTH", expected::success,
-            {"HELLO", "3", "AUTH", user, password, "SETNAME", "colock"});
+            {"HELLO", "3", "AUTH", user, password_, "SETNAME", "colock"});
     }
     if (to.database != 0) {
         const std::string database = std::to_string(to.database);
@@ -135,7 +135,7 @@ std::optional<std::string> probe::objection() const {
     }
     for (const step& s : steps_) {
         if (!s.passed()) {
-            return s.name + " was refused: " + s.text;
+            return s.name + " was refused: " + without_password(s.text, password_);
         }
     }
     return std::nullopt;

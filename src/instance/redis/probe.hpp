@@ -75,6 +75,9 @@ public:
     /// Once all replies are there: why the server must not vote, or nothing.
     [[nodiscard]] std::optional<std::string> objection() const;
 
+    /// What is asked has this in it.
+    [[nodiscard]] const std::string& password() const noexcept { return password_; }
+
     /// What a server without objection has told.
     [[nodiscard]] server_facts facts() const;
 
@@ -98,6 +101,7 @@ private:
                     std::initializer_list<std::string_view> command);
 
     redis::deployment deployment_;
+    std::string password_;
     std::string text_;
     std::vector<step> steps_;
     std::size_t next_ = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares a Debian machine to build and test colock: installs the missing packages and, where the system has and offers
-# no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ (unpacked, never installed). Valkey likewise, for the tests.
+# no Boost >= 1.88 (Debian 12), unpacks one into build/boost/<version>/ (unpacked, never installed). Other servers likewise, for the tests.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -8,11 +8,14 @@ readonly root
 readonly boost_tree=$root/build/boost
 readonly oldest_minor=88        # Boost 1.88 is the oldest supported
 readonly preferred_boost=1.92   # what we build and test with first
-readonly valkey_tree=$root/build/valkey
-# Valkey of Debian's testing suite, and what it needs from there, its C library included.
-readonly valkey_packages=(
-    valkey-server valkey-tools libc6 libgcc-s1 libstdc++6 libatomic1 libssl3t64 libzstd1 zlib1g libjemalloc2 liblzf1
-    libsystemd0
+# The servers of Debian's testing suite that tests run on besides the system's: "TITLE|PROGRAM|OLDEST MAJOR VERSION|PACKAGES".
+declare -rA servers=(
+    [valkey]="Valkey|valkey-server|9|valkey-server valkey-tools"
+    [redis8]="Redis 8|redis-server|8|redis-server redis-tools"
+)
+# What they need from there, their C library included.
+readonly server_libraries=(
+    libc6 libgcc-s1 libstdc++6 libatomic1 libssl3t64 libzstd1 zlib1g libjemalloc2 liblzf1 libsystemd0
 )
 packages=(
     g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
@@ -21,7 +24,7 @@ packages=(
 
 usage() {
     cat <<'TEXT'
-Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--valkey] [--help]
+Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--servers] [--valkey] [--help]
 
 Prepares a Debian machine (root, or sudo) to build and test colock: installs the packages that are missing,
 and where the system neither has nor offers a Boost >= 1.88 takes the headers from Debian 13 or Debian's testing suite
@@ -31,8 +34,10 @@ installed by it leaves no service running or enabled.
   --check         only say what is missing (exit code 1 if something is)
   --print-prefix  prepare, then print only the folder to give to CMAKE_PREFIX_PATH (an empty line: the system's Boost)
   --interop       also what test/interop meets: node with npm, and redis-py
-  --valkey        also Valkey >= 9, for the tests that need it: taken from Debian's testing suite and unpacked, with the
-                  libraries it needs, into build/valkey/; elsewhere the valkey-server that is installed, if there is one
+  --servers       also the other servers that tests run on, Valkey >= 9 and Redis >= 8: taken from Debian's testing suite
+                  and unpacked, with the libraries they need, into build/valkey/ and build/redis8/; elsewhere those that
+                  are installed, if there are any
+  --valkey        of these, only Valkey
   --help          this text
 
 Environment:
@@ -284,43 +289,65 @@ fetch_boost() {
     if [[ -z $wanted ]]; then printf '%s\n' "$version" >"$boost_tree/default"; fi
 }
 
-# --- Valkey -----------------------------------------------------------------------------------------------------------
+# --- Other servers ----------------------------------------------------------------------------------------------------
 
-# Whether nothing is to be done for it: it is not wanted, or there.
-has_valkey() {
-    ! $want_valkey || [[ -x $valkey_tree/valkey-server ]] || system_has_valkey
+# server_field NAME NUMBER: of the table above.
+server_field() {
+    local fields
+    IFS='|' read -ra fields <<<"${servers[$1]}"
+    printf '%s' "${fields[$2]}"
+}
+server_title() { server_field "$1" 0; }
+server_program() { server_field "$1" 1; }
+oldest_major() { server_field "$1" 2; }
+server_packages() { server_field "$1" 3; }
+
+# The servers that are wanted, and neither unpacked nor on the system.
+missing_servers() {
+    local name
+    for name in "${wanted_servers[@]}"; do
+        if ! is_new_enough "$name" "$root/build/$name/$(server_program "$name")" &&
+            ! is_new_enough "$name" "$(server_program "$name")"; then
+            printf '%s\n' "$name"
+        fi
+    done
 }
 
-system_has_valkey() {
+# is_new_enough NAME PROGRAM
+is_new_enough() {
     local version
-    version=$(valkey-server --version 2>/dev/null) || return 1
-    [[ $version =~ \ v=([0-9]+) ]] && ((BASH_REMATCH[1] >= 9))
+    version=$("$2" --version 2>/dev/null) || return 1
+    [[ $version =~ \ v=([0-9]+) ]] && ((BASH_REMATCH[1] >= $(oldest_major "$1")))
 }
 
-# It needs a newer C library than the system's, so it is started through the one that came with it.
-fetch_valkey() {
-    local package
-    say "no Valkey here; taking it from Debian's testing suite"
+# fetch_server NAME: it needs a newer C library than the system's, so it is started through the one that came with it.
+fetch_server() {
+    local title program package wanted tree=$root/build/$1
+    title=$(server_title "$1")
+    program=$(server_program "$1")
+    say "no $title here; taking it from Debian's testing suite"
     prepare_private_apt
-    mkdir -p "$valkey_tree"
-    work=$(mktemp -d "$valkey_tree/.unpack.XXXXXX")
-    (cd "$work" && private_apt download -q "${valkey_packages[@]}") || die "could not download Valkey"
-    say "unpacking it into build/valkey"
+    read -ra wanted <<<"$(server_packages "$1")"
+    mkdir -p "$tree"
+    work=$(mktemp -d "$tree/.unpack.XXXXXX")
+    (cd "$work" && private_apt download -q "${wanted[@]}" "${server_libraries[@]}") || die "could not download $title"
+    say "unpacking it into build/$1"
     for package in "$work"/*.deb; do
         dpkg -x "$package" "$work/tree"
         rm "$package"
     done
-    cat >"$work/tree/valkey-server" <<'TEXT'
+    cat >"$work/tree/$program" <<TEXT
 #!/bin/sh
-# Valkey with its own C library.
-here=$(dirname "$(readlink -f "$0")")
-libraries=$(echo "$here"/usr/lib/*-linux-gnu*)
-exec "$libraries"/ld*.so.[0-9]* --library-path "$libraries" "$here/usr/bin/valkey-server" "$@"
+# $title with its own C library.
+here=\$(dirname "\$(readlink -f "\$0")")
+libraries=\$(echo "\$here"/usr/lib/*-linux-gnu*)
+exec "\$libraries"/ld*.so.[0-9]* --library-path "\$libraries" "\$here/usr/bin/$program" "\$@"
 TEXT
-    chmod +x "$work/tree/valkey-server"
-    "$work/tree/valkey-server" --version >/dev/null || die "Valkey of Debian's testing suite does not run here"
-    find "$valkey_tree" -mindepth 1 -maxdepth 1 ! -name "${work##*/}" -exec rm -rf {} +
-    mv "$work/tree"/* "$valkey_tree/"
+    chmod +x "$work/tree/$program"
+    is_new_enough "$1" "$work/tree/$program" ||
+        die "$title of Debian's testing suite does not run here, or is older than $(oldest_major "$1")"
+    find "$tree" -mindepth 1 -maxdepth 1 ! -name "${work##*/}" -exec rm -rf {} +
+    mv "$work/tree"/* "$tree/"
     rm -rf "$work"
     work=
 }
@@ -362,14 +389,14 @@ is_debian() {
 }
 
 prepare() {
-    local missing=()
+    local missing=() name
     if ! is_debian; then
         require_on_other_systems
         say "nothing is missing"
         return 0
     fi
     mapfile -t missing < <(missing_packages)
-    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing ]] && has_valkey; then
+    if ((${#missing[@]} == 0)) && [[ $(chosen_boost) != missing && -z $(missing_servers) ]]; then
         say "nothing is missing"
         return 0
     fi
@@ -387,7 +414,7 @@ prepare() {
     if [[ $(chosen_boost) == missing ]]; then
         if [[ -n ${COLOCK_BOOST_VERSION:-} ]] || ! install_system_boost; then fetch_boost; fi
     fi
-    if ! has_valkey; then fetch_valkey; fi
+    for name in $(missing_servers); do fetch_server "$name"; done
     if $private_is_ready; then rm -rf "$private"; fi
     private_is_ready=false
     exec 9>&-
@@ -395,11 +422,11 @@ prepare() {
 }
 
 check() {
-    local missing=()
+    local missing=() name
     if ! is_debian; then require_on_other_systems; return 0; fi
     mapfile -t missing < <(missing_packages)
     if [[ $(chosen_boost) == missing ]]; then missing+=("Boost ${COLOCK_BOOST_VERSION:->= 1.$oldest_minor}"); fi
-    if ! has_valkey; then missing+=("Valkey"); fi
+    for name in $(missing_servers); do missing+=("$(server_title "$name")"); done
     if ((${#missing[@]} > 0)); then
         say "missing: ${missing[*]}"
         exit 1
@@ -409,14 +436,15 @@ check() {
 
 mode=prepare
 interop_tools=()
-want_valkey=false
+wanted_servers=()
 for argument in "$@"; do
     case $argument in
         --help | -h) usage; exit 0 ;;
         --check) mode=check ;;
         --print-prefix) mode=print_prefix ;;
         --interop) add_interop_packages; interop_tools=(node npm) ;;
-        --valkey) want_valkey=true ;;
+        --servers) wanted_servers=(valkey redis8) ;;
+        --valkey) wanted_servers+=(valkey) ;;
         *) printf 'bootstrap: unknown option %s (see --help)\n' "$argument" >&2; exit 2 ;;
     esac
 done

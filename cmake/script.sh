@@ -84,7 +84,7 @@ colock_build() {
         cat "$log" >&2
         die "cmake could not configure $preset"
     fi
-    grep -E -- '^-- (Boost|No Valkey) ' "$log" || true
+    grep -E -- '^-- (Boost|No Valkey|No Redis) ' "$log" || true
     (cd "$colock_root" && cmake --build --preset "$preset" ${1:+--target "$@"}) || die "the build of $preset failed"
 }
 

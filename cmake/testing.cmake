@@ -1,19 +1,20 @@
 # colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...]
-#             [SERIAL | WAITS] [VALKEY_TOO | VALKEY_ONLY])
+#             [SERIAL | WAITS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
 #
 # One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
 # besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
 # that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
 #
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
-# (consumers), `interop` (other libraries), `chaos` (random faults), and `long` for what takes more than a minute. SERIAL:
-# measures time, so nothing runs beside it; integration tests run so, too, but those which mostly wait for time to pass:
-# WAITS. Of these four run at a time (the presets' "jobs"), on two processors; a test that keeps a processor busy, as a unit
-# test does, counts as two (PROCESSORS).
+# (consumers), `interop` (other libraries), `chaos` (random faults), `versions` (servers of other versions than the
+# system's), and `long` for what takes more than a minute. SERIAL: measures time, so nothing runs beside it; integration
+# tests run so, too, but those which mostly wait for time to pass: WAITS. Of these four run at a time (the presets' "jobs"),
+# on two processors; a test that keeps a processor busy, as a unit test does, counts as two (PROCESSORS).
 #
 # FAULTS: instead of one test for all of it, one for each of these names of the form fault_NN_what, which runs the cases that
-# begin with fault_NN_. VALKEY_TOO: if there is a Valkey >= 9, also as NAME_on_valkey, with that in place of redis-server;
-# VALKEY_ONLY: only so.
+# begin with fault_NN_. SERVERS_TOO: also as NAME_on_valkey and NAME_on_redis8, with these in place of redis-server, if there
+# are a Valkey >= 9 and a Redis >= 8; REDIS8_TOO: of these, only the latter; VALKEY_ONLY: on Valkey and nowhere else. The
+# sanitizers leave out Redis 8, to save time.
 #
 # Measured, and not done: a precompiled header (Boost.Test, Asio, nlohmann_json) saves 0.1 to 0.7 s of the 3 to 7 s of CPU
 # that a test's source takes with g++ 12, where most goes into instantiating templates and writing code; it takes 9.5 s itself,
@@ -36,22 +37,27 @@ foreach(label IN ITEMS unit integration conformance)
     add_custom_target(${label}_tests)
 endforeach()
 
-# The Valkey that cmake/bootstrap.sh --valkey has unpacked, or the system's.
-set(COLOCK_VALKEY_SERVER "")
-find_program(colock_valkey_candidate valkey-server HINTS "${PROJECT_SOURCE_DIR}/build/valkey" NO_CACHE)
-if(colock_valkey_candidate)
-    execute_process(
-        COMMAND "${colock_valkey_candidate}" --version
-        OUTPUT_VARIABLE colock_valkey_version
-        ERROR_QUIET
-    )
-    if(colock_valkey_version MATCHES "v=([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 9)
-        set(COLOCK_VALKEY_SERVER "${colock_valkey_candidate}")
+# colock_find_server(RESULT PROGRAM OLDEST_MAJOR TITLE folder...): the program in one of these folders, or empty. find_program's
+# own options may follow the folders.
+function(colock_find_server result program oldest title)
+    find_program(candidate ${program} HINTS ${ARGN} NO_CACHE)
+    set(${result} "" PARENT_SCOPE)
+    if(candidate)
+        execute_process(COMMAND "${candidate}" --version OUTPUT_VARIABLE version ERROR_QUIET)
+        if(version MATCHES "v=([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL oldest)
+            set(${result} "${candidate}" PARENT_SCOPE)
+            return()
+        endif()
     endif()
-endif()
-if(NOT COLOCK_VALKEY_SERVER)
-    message(STATUS "No Valkey >= 9 (cmake/bootstrap.sh --valkey): the tests on it are left out")
-endif()
+    message(STATUS "No ${title} (cmake/bootstrap.sh --servers): the tests on it are left out")
+endfunction()
+
+# The Valkey that cmake/bootstrap.sh has unpacked, or the system's; and the Redis 8 that it has unpacked: the system's is
+# what all other tests run on.
+colock_find_server(COLOCK_VALKEY_SERVER valkey-server 9 "Valkey >= 9" "${PROJECT_SOURCE_DIR}/build/valkey")
+colock_find_server(
+    COLOCK_REDIS8_SERVER redis-server 8 "Redis >= 8 besides the system's" "${PROJECT_SOURCE_DIR}/build/redis8" NO_DEFAULT_PATH
+)
 
 # What every executable of ours that looks inside the library needs: tests, their support library, benchmarks.
 function(colock_use_internals target)
@@ -99,7 +105,7 @@ const char* const ${name} = \"$<TARGET_FILE:${program}>\";
 endfunction()
 
 function(colock_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;VALKEY_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "colock_test(${name}): no SOURCES")
     endif()
@@ -141,8 +147,11 @@ function(colock_test name)
     elseif(arg_VALKEY_ONLY)
         set(tests)
     endif()
-    if(COLOCK_VALKEY_SERVER AND (arg_VALKEY_TOO OR arg_VALKEY_ONLY))
+    if(COLOCK_VALKEY_SERVER AND (arg_SERVERS_TOO OR arg_VALKEY_ONLY))
         list(APPEND tests ${name}_on_valkey)
+    endif()
+    if(COLOCK_REDIS8_SERVER AND (arg_SERVERS_TOO OR arg_REDIS8_TOO) AND NOT COLOCK_SANITIZED)
+        list(APPEND tests ${name}_on_redis8)
     endif()
     foreach(test IN LISTS tests)
         set(cases)
@@ -156,8 +165,14 @@ function(colock_test name)
         elseif("unit" IN_LIST arg_LABELS)
             set_tests_properties(${test} PROPERTIES PROCESSORS 2)
         endif()
-        if(test MATCHES "_on_valkey$")
-            set_tests_properties(${test} PROPERTIES ENVIRONMENT "COLOCK_REDIS_SERVER=${COLOCK_VALKEY_SERVER}")
+        if(test MATCHES "_on_(valkey|redis8)$")
+            string(TOUPPER "${CMAKE_MATCH_1}" server)
+            set_tests_properties(
+                ${test}
+                PROPERTIES
+                    ENVIRONMENT "COLOCK_REDIS_SERVER=${COLOCK_${server}_SERVER}"
+                    LABELS "${arg_LABELS};versions"
+            )
         endif()
     endforeach()
 endfunction()

@@ -65,7 +65,7 @@ while (($# > 0)); do
 done
 
 colock_bootstrap
-"$colock_root/cmake/bootstrap.sh" --valkey || say "the tests on Valkey are left out"
+"$colock_root/cmake/bootstrap.sh" --servers || say "tests on other servers than the system's are left out"
 case $mode in
     coverage) measure_coverage ;;
     *)

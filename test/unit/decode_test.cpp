@@ -171,6 +171,8 @@ BOOST_AUTO_TEST_CASE(errors_that_will_come_again) {
     BOOST_TEST(for_good("CROSSSLOT Keys in request don't hash to the same slot"));
     BOOST_TEST(for_good("ERR The user executing the script can't run this command or subcommand "
                         "script: f00, on @user_script:1."));
+    BOOST_TEST(for_good("ERR ACL failure in script: User ann has no permissions to run the 'mget' "
+                        "command script: f00, on @user_script:1."));
     BOOST_TEST(for_good("ERR Unknown Redis command called from script script: f00"));
     BOOST_TEST(for_good("ERR Unknown command called from script script: on @user_script:1."));
     BOOST_TEST(!for_good("NOPERM No permissions to access a key"));

@@ -106,6 +106,9 @@ vote decode_remaining(const value& root) {
     }
 }
 
+/// How the error of a script begins that may not run one of its commands, or use its key: in Valkey, and in Redis since 7.2.
+constexpr std::string_view forbidden_in_script = "ERR ACL failure in script";
+
 }  // namespace
 
 core::vote decode(core::verb verb, const value& root) {
@@ -161,8 +164,9 @@ core::vote decode_native_delete(const value& root) {
 }
 
 bool is_refused_for_good(const value& root) noexcept {
-    const bool forbidden = root.text.starts_with("NOPERM") &&  // the command, not this key
-                           root.text.find("command") != std::string_view::npos;
+    const bool forbidden =
+        (root.text.starts_with("NOPERM") || root.text.starts_with(forbidden_in_script)) &&
+        root.text.find("command") != std::string_view::npos;  // not this key
     constexpr std::string_view forever[] = {
         "ERR unknown command",
         "ERR Unknown Redis command called from script",
@@ -195,6 +199,7 @@ bool is_refused_before_execution(const value& root) noexcept {
         "ERR Unknown Redis command called from script",
         "ERR Unknown command called from script",
         "ERR The user executing the script can't run this command",
+        forbidden_in_script,
     };
     const std::string_view code = root.text.substr(0, root.text.find(' '));
     return is_error(root) && (std::ranges::find(codes, code) != std::end(codes) ||

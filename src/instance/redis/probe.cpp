@@ -135,7 +135,12 @@ std::optional<std::string> probe::objection() const {
     }
     for (const step& s : steps_) {
         if (!s.passed()) {
-            return s.name + " was refused: " + without_password(s.text, password_);
+            const bool is_too_old =
+                &s == &steps_.front() &&
+                (s.text.starts_with("ERR unknown command") || s.text.starts_with("NOPROTO"));
+            return s.name + " was refused: " + without_password(s.text, password_) +
+                   (is_too_old ? "; colock needs RESP3, as Redis 6.0 and newer and Valkey speak it"
+                               : "");
         }
     }
     return std::nullopt;

@@ -1,0 +1,77 @@
+// Servers that are too old, and that each server of the other tests is the one that they mean.
+
+#include "instance_rig.hpp"
+#include "support/fake_server.hpp"
+#include "support/redis_server.hpp"
+#include "support/secrets.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+using namespace colock::test;
+
+namespace {
+
+const std::string needed = "; colock needs RESP3, as Redis 6.0 and newer and Valkey speak it";
+
+std::string reason_of(const fake_server& server, const std::string& user_info = {}) {
+    instance_rig rig("redis://" + user_info + "127.0.0.1:" + std::to_string(server.port()));
+    return rig.run_until_down();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(versions)
+
+BOOST_AUTO_TEST_CASE(redis_5_does_not_know_hello) {
+    const fake_server server(unknown_command);
+    BOOST_TEST(reason_of(server) == "HELLO was refused: ERR unknown command `HELLO`" + needed);
+    BOOST_TEST(reason_of(server, "ann:x@") ==
+               "HELLO with AUTH was refused: ERR unknown command `HELLO`" + needed);
+}
+
+BOOST_AUTO_TEST_CASE(redis_4_does_not_either) {
+    const fake_server server([](const fake_server::words& command) {
+        return "-ERR unknown command '" + command[0] + "'\r\n";
+    });
+    BOOST_TEST(reason_of(server) == "HELLO was refused: ERR unknown command 'HELLO'" + needed);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_refuses_resp3) {
+    const fake_server server([](const fake_server::words& command) {
+        return command[0] == "HELLO" ? "-NOPROTO unsupported protocol version\r\n"
+                                     : answer_as_server(command);
+    });
+    BOOST_TEST(reason_of(server) ==
+               "HELLO was refused: NOPROTO unsupported protocol version" + needed);
+}
+
+BOOST_AUTO_TEST_CASE(the_reason_is_another_one_for_other_refusals) {
+    const redis_server server({"--requirepass", "right"});
+    instance_rig rig("redis://:wrong@127.0.0.1:" + std::to_string(server.port()));
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(reason.find("WRONGPASS") != std::string::npos, reason);
+    BOOST_TEST(reason.find("Redis 6.0") == std::string::npos, reason);
+}
+
+BOOST_AUTO_TEST_CASE(the_server_is_the_one_that_the_test_is_named_after) {
+    const redis_server server;
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    const std::string version = rig.status().version;
+    const char* const program =
+        std::getenv("COLOCK_REDIS_SERVER");  // NOLINT(concurrency-mt-unsafe)
+    const std::string_view name = program == nullptr ? "" : program;
+    const int major = std::stoi(version);
+    BOOST_TEST_MESSAGE("version " << version);
+    if (name.find("redis8") != std::string_view::npos) {
+        BOOST_TEST(major >= 8, version);
+    } else if (name.find("valkey") != std::string_view::npos) {
+        BOOST_TEST(major >= 9, version);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

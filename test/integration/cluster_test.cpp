@@ -7,10 +7,17 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::test {
@@ -344,6 +351,123 @@ BOOST_AUTO_TEST_CASE(fault_69_nodes_that_disagree_for_ever) {
     BOOST_TEST(sent <= 17U);
 }
 
+namespace {
+
+/// A node that tells a map: all slots are at that port; its epoch is given, and whether it is cut off.
+fake_server map_teller(const std::atomic<std::uint16_t>& owner, const std::atomic<int>& epoch,
+                       bool is_ok = true) {
+    return fake_server([&owner, &epoch, is_ok](const fake_server::words& command) -> fake_reply {
+        if (command[0] == "CLUSTER" && command[1] == "INFO") {
+            return bulk_string(std::string("cluster_state:") + (is_ok ? "ok" : "fail") +
+                               "\r\ncluster_current_epoch:" + std::to_string(epoch) + "\r\n");
+        }
+        if (command[0] == "CLUSTER" && command[1] == "SLOTS") {
+            return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" + bulk_string("127.0.0.1") + ":" +
+                   std::to_string(owner) + "\r\n";
+        }
+        if (command[0] == "CLUSTER") {  // as servers before 7.0
+            return "-ERR Unknown subcommand or wrong number of arguments for 'SHARDS'\r\n";
+        }
+        return answer_as_server(command);
+    });
+}
+
+std::string seeds(const std::vector<const fake_server*>& nodes) {
+    std::string result;
+    for (const fake_server* const one : nodes) {
+        result += (result.empty() ? "redis+cluster://127.0.0.1:" : ",127.0.0.1:") +
+                  std::to_string(one->port());
+    }
+    return result;
+}
+
+bool is_at(const instance_rig& rig, std::uint16_t port) {
+    const auto nodes = rig.status().nodes;
+    return std::ranges::any_of(nodes, [&](const auto& one) {
+        return one.address == "redis://127.0.0.1:" + std::to_string(port) &&
+               one.state == state::ready;
+    });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(fault_70_the_map_of_a_node_that_is_cut_off_is_not_believed) {
+    const fake_server right([](const auto& command) { return answer_as_server(command); });
+    const fake_server wrong([](const auto& command) { return answer_as_server(command); });
+    const std::atomic<std::uint16_t> at_right{right.port()};
+    const std::atomic<std::uint16_t> at_wrong{wrong.port()};
+    const std::atomic<int> old_epoch{1};
+    const std::atomic<int> new_epoch{7};
+    const fake_server cut_off = map_teller(at_wrong, old_epoch, false);
+    const fake_server well = map_teller(at_right, new_epoch);
+    instance_rig rig(seeds({&cut_off, &well}));
+    rig.run_until([&] { return is_at(rig, right.port()); });
+    BOOST_TEST(rig.status().nodes.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(fault_70_a_map_with_an_older_epoch_is_not_believed) {
+    fake_server right([](const auto& command) { return answer_as_server(command); });
+    const fake_server wrong([](const auto& command) { return answer_as_server(command); });
+    const std::atomic<std::uint16_t> at_right{right.port()};
+    const std::atomic<std::uint16_t> at_wrong{wrong.port()};
+    std::atomic<int> first_epoch{7};
+    const std::atomic<int> second_epoch{5};
+    const fake_server first = map_teller(at_right, first_epoch);
+    const fake_server second = map_teller(at_wrong, second_epoch);
+    instance_rig rig(seeds({&first, &second}));
+    rig.run_until([&] { return is_at(rig, right.port()); });
+    // From now on the first one has a right to nothing: it says that it is behind, and the other is so, too.
+    first_epoch = 6;
+    const std::size_t before = second.accepted();
+    right.say("-bye\r\n");  // a reply that no command waits for ends the connection
+    rig.run_until([&] { return second.accepted() > before && is_at(rig, right.port()); });
+    BOOST_TEST(!is_at(rig, wrong.port()));
+}
+
+// The nodes that are known are all gone; the names in the URI are not.
+BOOST_AUTO_TEST_CASE(fault_70_all_addresses_change_at_once) {
+    std::optional<fake_server> old_node(
+        std::in_place, [](const auto& command) { return answer_as_server(command); });
+    const fake_server new_node([](const auto& command) { return answer_as_server(command); });
+    std::atomic<std::uint16_t> owner{old_node->port()};
+    const std::atomic<int> epoch{1};
+    const fake_server seed = map_teller(owner, epoch);
+    instance_rig rig(seeds({&seed}));
+    rig.run_until([&] { return is_at(rig, old_node->port()); });
+    owner = new_node.port();
+    old_node.reset();
+    rig.run_until([&] { return is_at(rig, new_node.port()); });
+}
+
+// With the rights in README, and no others.
+BOOST_AUTO_TEST_CASE(the_least_rights_for_a_cluster) {
+    const moved_slot slot("{rights}");
+    std::ifstream readme(COLOCK_SOURCE_DIR "/README.md");
+    const std::string begin = "ACL SETUSER colock on >PASSWORD ";
+    std::string line;
+    while (std::getline(readme, line) && !line.starts_with(begin)) {
+    }
+    strings rights{"ACL", "SETUSER",       "colock",          "on",
+                   ">x",  "+cluster|info", "+cluster|shards", "+asking"};
+    std::istringstream words(line.substr(std::min(line.size(), begin.size())));
+    const auto first_right = rights.begin() + 5;
+    rights.insert(first_right, std::istream_iterator<std::string>(words), {});
+    for (std::size_t i = 0; i != 3; ++i) {
+        three()[i].command(rights);
+    }
+    const std::string uri = three().uri();
+    instance_rig rig(uri.substr(0, uri.find("127")) + "colock:x@" + uri.substr(uri.find("127")));
+    run_until_all_ready(rig);
+    three().begin_to_move(slot.slot(), slot.from(), slot.to());
+    for (const std::string key : {"{rights}", "another"}) {
+        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, key, "ann")) == "granted");
+        BOOST_TEST(rig.extend(key, "ann", 20min) == "granted");
+        BOOST_TEST(rig.release(key, "ann") == "granted");
+    }
+    three().move_keys(slot.slot(), slot.from(), slot.to());
+    three().end_move(slot.slot(), slot.to());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 // These kill nodes, and have a cluster of their own.
@@ -390,6 +514,20 @@ BOOST_FIXTURE_TEST_CASE(fault_70_a_promoted_master_is_found_and_quarantined, wit
     BOOST_TEST((std::chrono::steady_clock::now() - before <= 3s));
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
     BOOST_TEST(rig.release("k", "bob") == "granted");
+}
+
+// Fault 76: such a failover holds up writes for a while, and loses none.
+BOOST_FIXTURE_TEST_CASE(fault_76_a_failover_by_hand, with_replicas) {
+    instance_rig rig(nodes.uri(), settings_with(300ms));
+    run_until_all_ready(rig);
+    const std::size_t master = nodes.first_owner_of("k");
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    nodes[master + 3].command({"CLUSTER", "FAILOVER"});
+    wait_until([&] { return redis_cluster::says(nodes[master + 3], {"ROLE"}, "master"); }, 20s);
+    rig.run_until([&] { return rig.extend("k", "ann", 20min) == "granted"; });
+    rig.run_until([&] { return rig.acquire("k", "bob") == "denied: another"; });
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.acquire("k", "bob") == "granted");
 }
 
 // What a promoted replica has never heard of is granted a second time without the quarantine.

@@ -4,6 +4,7 @@
 #include "instance_rig.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/redis_server.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -359,6 +361,65 @@ BOOST_AUTO_TEST_CASE(fault_75_a_connection_that_ends_fails_what_waits_for_replic
     master.kill();
     rig.run_until([&] { return rig.voted(tag); });
     BOOST_TEST(to_text(rig.vote_on(tag)) == "failed: connection lost");
+}
+
+// A replica that acknowledged is not the one that is promoted.
+BOOST_AUTO_TEST_CASE(fault_75_an_acknowledged_lock_can_be_lost_all_the_same) {
+    for (const bool quarantined : {true, false}) {
+        redis_server master;
+        const std::vector<std::string> of_master{"--replicaof", "127.0.0.1",
+                                                 std::to_string(master.port())};
+        const redis_server acknowledging(of_master);
+        redis_server cut_off(of_master);
+        for (const redis_server* const replica :
+             std::initializer_list<const redis_server*>{&acknowledging, &cut_off}) {
+            wait_until([&] {
+                return contains(*replica->command({"INFO", "replication"}), "link_status:up");
+            });
+        }
+        // It is told nothing more, and may not ask again.
+        const reserved_port nobody;
+        cut_off.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
+
+        sentinels three(master.port());
+        instance_rig rig(three.uri("?replicas_acked=1"), [&] {
+            auto settings = settings_with(quarantined ? 1min : 0ms);
+            settings.replicas_timeout = 5s;
+            return settings;
+        }());
+        run_until_ready_on(rig, master);
+        BOOST_TEST(rig.acquire("k", "ann") == "granted");
+        BOOST_TEST(acknowledging.has("k"));
+        master.kill();
+        cut_off.command({"REPLICAOF", "NO", "ONE"});
+        acknowledging.command({"REPLICAOF", "127.0.0.1", std::to_string(cut_off.port())});
+        wait_until([&] { return !acknowledging.has("k"); });
+        three.name(cut_off.port(), 0ms);
+        rig.run_until([&] {
+            return rig.status().nodes.front().address == address_of(cut_off) &&
+                   rig.status().state == (quarantined ? state::quarantined : state::ready);
+        });
+        BOOST_TEST(rig.acquire("k", "bob") == (quarantined ? "failed: quarantined" : "granted"));
+    }
+}
+
+// With the rights in README, and no others.
+BOOST_AUTO_TEST_CASE(a_real_sentinel_with_an_acl) {
+    const redis_server master;
+    const redis_server real({"--sentinel"});
+    real.command(
+        {"SENTINEL", "MONITOR", "mymaster", "127.0.0.1", std::to_string(master.port()), "1"});
+    real.command({"ACL", "SETUSER", "colock", "on", ">secret", "-@all", "+hello",
+                  "+sentinel|master", "+subscribe", "&+switch-master"});
+    const std::string uri = "redis+sentinel://127.0.0.1:" + std::to_string(real.port()) +
+                            "/mymaster?sentinel_user=colock&sentinel_password=";
+    instance_rig rig(uri + "secret");
+    run_until_ready_on(rig, master);
+    const auto subscribers = [&] { return *real.command({"CLIENT", "LIST", "TYPE", "PUBSUB"}); };
+    BOOST_TEST(contains(subscribers(), "name=colock"));
+    real.command({"ACL", "SETUSER", "colock", "-sentinel|master"});
+    rig.run_until([&] { return contains(rig.status().nodes.back().reason, "NOPERM"); });
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

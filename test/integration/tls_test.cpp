@@ -1,0 +1,356 @@
+// TLS: what works, and what a user is told when it does not.
+
+#include "instance_rig.hpp"
+#include "support/fake_sentinel.hpp"
+#include "support/redis_server.hpp"
+#include "support/reserved_port.hpp"
+
+#include <colock/client.hpp>
+#include <colock/config.hpp>
+#include <colock/error.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/socket_base.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <openssl/ssl.h>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+using strings = std::vector<std::string>;
+
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(tls)
+
+namespace {
+
+/// Two authorities, and certificates for a server and a client, in a temporary folder.
+class certificates {
+public:
+    certificates() {
+        make_authority("ca");
+        make_authority("other_ca");
+        make_certificate("server", "subjectAltName=IP:127.0.0.1,DNS:localhost");
+        make_certificate("elsewhere", "subjectAltName=DNS:elsewhere.example");
+        make_certificate("client", "extendedKeyUsage=clientAuth");
+        make_certificate("expired", "subjectAltName=IP:127.0.0.1", -1);
+        make_authority("self_signed", "-addext subjectAltName=IP:127.0.0.1");
+        run("openssl pkey -in client.key -aes128 -passout pass:x -out locked.key");
+    }
+
+    [[nodiscard]] std::string path(const std::string& name) const {
+        return (folder_.path() / name).string();
+    }
+
+private:
+    void make_authority(const std::string& name, const std::string& options = {}) {
+        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "
+            "/CN=" +
+            name + " " + options + " -keyout " + name + ".key -out " + name + ".pem");
+    }
+
+    void make_certificate(const std::string& name, const std::string& extension, int days = 2) {
+        std::ofstream(path(name + ".ext")) << extension << "\n";
+        run("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=" + name +
+            " -keyout " + name + ".key -out " + name + ".csr");
+        run("openssl x509 -req -days " + std::to_string(days) + " -in " + name +
+            ".csr -CA ca.pem -CAkey ca.key -CAcreateserial" + " -extfile " + name + ".ext -out " +
+            name + ".pem");
+    }
+
+    void run(const std::string& command) {
+        const std::string line =
+            "cd '" + folder_.path().string() + "' && " + command + " > log 2>&1 < /dev/null";
+        if (std::system(line.c_str()) != 0) {
+            throw std::runtime_error("failed: " + line);
+        }
+    }
+
+    temporary_folder folder_;
+};
+
+const certificates& all_certificates() {
+    static const certificates made;
+    return made;
+}
+
+/// A server that speaks TLS on a second port.
+class tls_server {
+public:
+    explicit tls_server(const std::string& certificate, const std::string& clients = "no") {
+        const auto& files = all_certificates();
+        server_.command({"CONFIG", "SET", "tls-cert-file", files.path(certificate + ".pem"),
+                         "tls-key-file", files.path(certificate + ".key"), "tls-ca-cert-file",
+                         files.path("ca.pem"), "tls-auth-clients", clients});
+        // From those below the kernel's own ports, as the plain one; not every one is free.
+        for (port_ = 14000;; ++port_) {
+            try {
+                server_.command({"CONFIG", "SET", "tls-port", std::to_string(port_)});
+                return;
+            } catch (const redis_error&) {
+                if (port_ == 14999) {
+                    throw;
+                }
+            }
+        }
+    }
+
+    [[nodiscard]] std::string uri(const std::string& parameters = {},
+                                  const std::string& host = "127.0.0.1") const {
+        return "rediss://" + host + ":" + std::to_string(port_) +
+               (parameters.empty() ? "" : "?" + parameters);
+    }
+    redis_server& plain() { return server_; }
+    [[nodiscard]] std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
+
+private:
+    redis_server server_;
+    int port_ = 0;
+};
+
+std::string file(const std::string& parameter, const std::string& name) {
+    return parameter + "=" + all_certificates().path(name);
+}
+
+void check_works(tls_server& server, const std::string& uri) {
+    server.plain().flush();
+    instance_rig rig(uri);
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(server.plain().has("k"));
+    BOOST_TEST(rig.extend("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.status().reason.empty(), rig.status().reason);
+}
+
+void check_does_not(const std::string& uri, const strings& one_of_reasons) {
+    instance_rig rig(uri);
+    const std::string reason = rig.run_until_down();
+    BOOST_TEST(std::any_of(one_of_reasons.begin(), one_of_reasons.end(),
+                           [&](const std::string& part) { return contains(reason, part); }),
+               reason);
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(verified_or_not) {
+    tls_server server("server");
+    check_works(server, server.uri(file("ca_file", "ca.pem")));
+    check_works(server, server.uri(file("ca_file", "ca.pem"), "localhost"));
+    check_works(server, server.uri("verify=none"));
+    check_works(server, server.uri(file("ca_file", "other_ca.pem") + "&verify=none"));
+    const std::string untrusted =
+        "the certificate of 127.0.0.1 is not signed by a trusted authority";
+    check_does_not(server.uri(file("ca_file", "other_ca.pem")),
+                   {untrusted + " of ca_file " + all_certificates().path("other_ca.pem")});
+    // Not known to this machine.
+    check_does_not(server.uri(), {untrusted + ": name the authority's certificate in ca_file"});
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_has_expired) {
+    tls_server server("expired");
+    check_does_not(server.uri(file("ca_file", "ca.pem")),
+                   {"the certificate of 127.0.0.1 has expired"});
+    check_works(server, server.uri(file("ca_file", "ca.pem") + "&verify=none"));
+}
+
+BOOST_AUTO_TEST_CASE(a_self_signed_certificate) {
+    tls_server server("self_signed");
+    check_does_not(server.uri(), {"the certificate of 127.0.0.1 is self-signed, and not trusted: "
+                                  "name it in ca_file"});
+    check_works(server, server.uri(file("ca_file", "self_signed.pem")));
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_another_host) {
+    tls_server server("elsewhere");
+    for (const std::string host : {"127.0.0.1", "localhost"}) {
+        check_does_not(server.uri(file("ca_file", "ca.pem"), host),
+                       {"the certificate of the server is not for " + host +
+                        ": use a host name that is in it"});
+    }
+    check_works(server, server.uri(file("ca_file", "ca.pem") + "&verify=none"));
+    check_works(server, server.uri(file("ca_file", "ca.pem") + "&tls_host=elsewhere.example"));
+    check_does_not(server.uri(file("ca_file", "ca.pem") + "&tls_host=nowhere.example"),
+                   {"the certificate of the server is not for nowhere.example"});
+}
+
+// Fault 68: Sentinels tell an address, which is not in the certificate.
+BOOST_AUTO_TEST_CASE(fault_68_sentinels_name_an_address_and_the_certificate_a_host) {
+    tls_server server("elsewhere");
+    fake_sentinel sentinel;
+    sentinel.name(server.port());
+    const std::string uri = "rediss+sentinel://" + sentinel.host_and_port() +
+                            "/mymaster?sentinel_tls=no&" + file("ca_file", "ca.pem");
+    check_works(server, uri + "&tls_host=elsewhere.example");
+    instance_rig rig(uri);
+    rig.run_until([&] {
+        return contains(rig.status().reason,
+                        "the certificate of the server is not for 127.0.0.1: use a host name that "
+                        "is in it, or name one with tls_host");
+    });
+}
+
+// A Sentinel that does not speak TLS is told apart from one that does not answer.
+BOOST_AUTO_TEST_CASE(fault_68_sentinels_without_tls) {
+    const fake_sentinel sentinel;
+    auto settings = quick_settings();
+    settings.connection.connect_timeout = 300ms;
+    instance_rig rig("rediss+sentinel://" + sentinel.host_and_port() + "/mymaster", settings);
+    rig.run_until([&] { return !rig.status().nodes.front().reason.empty(); });
+    BOOST_TEST(contains(rig.status().reason, sentinel.host_and_port()), rig.status().reason);
+}
+
+namespace {
+
+/// What host a client asks for when it connects over TLS to this one.
+std::string host_asked_for(const std::string& host) {
+    asio::io_context context;
+    asio::ssl::context tls(asio::ssl::context::tls_server);
+    tls.use_certificate_chain_file(all_certificates().path("server.pem"));
+    tls.use_private_key_file(all_certificates().path("server.key"), asio::ssl::context::pem);
+    const reserved_port port;
+    asio::ip::tcp::acceptor acceptor(context);
+    acceptor.open(asio::ip::tcp::v4());
+    acceptor.set_option(asio::socket_base::reuse_address(true));
+    acceptor.bind({asio::ip::address_v4::loopback(), port.number()});
+    acceptor.listen();
+    std::string result;
+    std::atomic<bool> done{false};
+    const std::jthread server([&] {
+        boost::system::error_code failure;
+        asio::ip::tcp::socket socket(context);
+        acceptor.accept(socket, failure);
+        asio::ssl::stream<asio::ip::tcp::socket> stream(std::move(socket), tls);
+        stream.handshake(asio::ssl::stream_base::server, failure);
+        const char* const name =
+            ::SSL_get_servername(stream.native_handle(), TLSEXT_NAMETYPE_host_name);
+        result = failure ? failure.message() : name == nullptr ? "none" : name;
+        done = true;
+    });
+    {
+        instance_rig rig("rediss://" + host + ":" + std::to_string(port.number()) + "?verify=none");
+        const auto end = steady_clock::now() + 10s;
+        rig.run_until([&] { return done || steady_clock::now() > end; }, BOOST_CURRENT_LOCATION,
+                      20s);
+    }
+    ::shutdown(acceptor.native_handle(), SHUT_RDWR);  // if nobody has come
+    return done ? result : "nobody has come";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_host_is_named_in_the_handshake) {
+    BOOST_TEST(host_asked_for("localhost") == "localhost");
+    BOOST_TEST(host_asked_for("127.0.0.1") == "none");
+}
+
+BOOST_AUTO_TEST_CASE(a_client_with_a_certificate) {
+    tls_server server("server", "yes");
+    const std::string ca = file("ca_file", "ca.pem");
+    check_works(server, server.uri(ca + "&" + file("cert_file", "client.pem") + "&" +
+                                   file("key_file", "client.key")));
+    // With TLS 1.3 the refusal comes after the handshake, as an alert or as the end.
+    check_does_not(server.uri(ca), {"the server wants a certificate of its client: name one in "
+                                    "cert_file and key_file"});
+}
+
+BOOST_AUTO_TEST_CASE(tls_to_a_plain_port_and_the_other_way_round) {
+    tls_server server("server");
+    auto settings = quick_settings();
+    settings.connection.connect_timeout = 300ms;
+    instance_rig tls_to_plain(
+        "rediss://127.0.0.1:" + std::to_string(server.plain().port()) + "?verify=none", settings);
+    const std::string not_tls = tls_to_plain.run_until_down();
+    BOOST_TEST(contains(not_tls, "the URI of a server without TLS begins with redis://"), not_tls);
+    const std::string uri = server.uri();
+    instance_rig plain_to_tls("redis://" + uri.substr(9), settings);
+    const std::string is_tls = plain_to_tls.run_until_down();
+    BOOST_TEST(contains(is_tls, "the URI of a server with TLS begins with rediss://"), is_tls);
+}
+
+BOOST_AUTO_TEST_CASE(a_tls_server_killed_and_restarted) {
+    tls_server server("server");
+    instance_rig rig(server.uri(file("ca_file", "ca.pem")));
+    rig.run_until_ready();
+    const auto changes = rig.state_changes();
+    server.plain().command({"CLIENT", "KILL", "TYPE", "normal"});
+    rig.run_until([&] { return rig.state_changes() > changes; });
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+namespace {
+
+/// What a client says to such a configuration.
+std::string error_of(const std::string& uri) {
+    asio::io_context context;
+    try {
+        const colock::client client(context, colock::config::from_uris({uri}));
+    } catch (const colock::config_error& e) {
+        BOOST_TEST(e.field() == "instances[0]");
+        return e.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(files_that_cannot_be_used_are_errors_of_the_configuration) {
+    const auto path = [](const std::string& name) { return all_certificates().path(name); };
+    const std::string client = file("cert_file", "client.pem");
+    const std::vector<std::pair<std::string, std::string>> bad{
+        {file("ca_file", "none.pem"),
+         "ca_file " + path("none.pem") + ", which cannot be read (No such file or directory)"},
+        {file("ca_file", "client.key"), "ca_file " + path("client.key") + ", which cannot be used"},
+        {client, "cert_file " + path("client.pem") + " without key_file"},
+        {file("key_file", "client.key"), "key_file " + path("client.key") + " without cert_file"},
+        {file("cert_file", "none.pem") + "&" + file("key_file", "client.key"),
+         "cert_file " + path("none.pem") + ", which cannot be read"},
+        {file("cert_file", "client.key") + "&" + file("key_file", "client.key"),
+         "cert_file " + path("client.key") + ", which cannot be used"},
+        {client + "&" + file("key_file", "none.key"),
+         "key_file " + path("none.key") + ", which cannot be read"},
+        {client + "&" + file("key_file", "client.pem"),
+         "key_file " + path("client.pem") + ", which cannot be used"},
+        {client + "&" + file("key_file", "server.key"),
+         "key_file " + path("server.key") +
+             ", which is not the key of the certificate in cert_file"},
+        {client + "&" + file("key_file", "locked.key"),  // nobody to ask
+         "key_file " + path("locked.key") + ", which cannot be used"},
+    };
+    for (const auto& [parameters, reason] : bad) {
+        const std::string text = error_of("rediss://127.0.0.1:1?" + parameters);
+        BOOST_TEST(contains(text, reason), parameters + ": " + text);
+        BOOST_TEST(contains(text, "expected TLS files that can be used"), text);
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

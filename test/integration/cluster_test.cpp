@@ -64,7 +64,13 @@ class moved_slot {
 public:
     explicit moved_slot(const std::string& key)
         : slot_(redis_cluster::slot_of(three()[0], key)), from_(three().first_owner_of(key)) {}
-    ~moved_slot() { three().move(slot_, to(), from_); }
+    ~moved_slot() {
+        try {
+            three().move(slot_, to(), from_);
+        } catch (const std::exception& failure) {
+            BOOST_ERROR("slot " << slot_ << " cannot be moved back: " << failure.what());
+        }
+    }
     moved_slot(const moved_slot&) = delete;
     moved_slot& operator=(const moved_slot&) = delete;
 

@@ -20,12 +20,12 @@ namespace detail {
 consteval std::array<std::uint16_t, 256> crc16_table() {
     std::array<std::uint16_t, 256> table{};
     for (std::size_t byte = 0; byte != table.size(); ++byte) {
-        auto crc = static_cast<std::uint16_t>(byte << 8U);
+        auto crc = static_cast<std::uint32_t>(byte << 8U);
         for (int bit = 0; bit != 8; ++bit) {
             const bool carry = (crc & 0x8000U) != 0;
-            crc = static_cast<std::uint16_t>(crc << 1U ^ (carry ? 0x1021U : 0U));
+            crc = (crc << 1U ^ (carry ? 0x1021U : 0U)) & 0xFFFFU;
         }
-        table[byte] = crc;
+        table[byte] = static_cast<std::uint16_t>(crc);
     }
     return table;
 }
@@ -35,10 +35,9 @@ consteval std::array<std::uint16_t, 256> crc16_table() {
 /// The slot of a key: that of its hash tag, if it has one.
 constexpr std::size_t key_slot(std::string_view key) noexcept {
     constexpr auto table = detail::crc16_table();
-    std::uint16_t crc = 0;
+    std::uint32_t crc = 0;
     for (const char c : hashed_part(key)) {
-        crc = static_cast<std::uint16_t>(
-            crc << 8U ^ table[(crc >> 8U ^ static_cast<unsigned char>(c)) & 0xFFU]);
+        crc = (crc << 8U ^ table[(crc >> 8U ^ static_cast<unsigned char>(c)) & 0xFFU]) & 0xFFFFU;
     }
     return crc % slot_count;
 }

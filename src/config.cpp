@@ -202,7 +202,8 @@ private:
         for (const auto& [key, content] : value.items()) {
             if (key == "replicas_acked") {
                 if (!content.is_number_unsigned()) {
-                    fail(pointer + "/" + key, content, "a number of replicas from 1 to 1000");
+                    fail(std::string(pointer).append("/").append(key), content,
+                         "a number of replicas from 1 to 1000");
                 }
                 result += (result.find('?') == std::string::npos ? "?" : "&") + key + "=" +
                           content.dump();

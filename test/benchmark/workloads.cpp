@@ -2,6 +2,7 @@
 
 #include "benchmark/boost_redis_client.hpp"
 #include "benchmark/child_process.hpp"
+#include "benchmark/cluster.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/hold.hpp"
 #include "benchmark/raw_client.hpp"
@@ -152,6 +153,7 @@ const std::vector<workload_entry>& workloads() {
         {"hot_key_hold", true, run_hot_key_hold},
         {"watchdog", true, run_watchdog},
         {"slow_minority", true, run_slow_minority},
+        {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command
     };
     return all;

@@ -5,6 +5,7 @@
 #include "locks.hpp"
 #include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
+#include "support/tcp_proxy.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -181,6 +182,26 @@ BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
     rig.submit(verb::remaining, "k");
     rig.run_until([&] { return rig.state_changes() != changes; });
     BOOST_TEST(!rig.status().reason.empty());
+}
+
+// The reply to a command that its sender has given up is still that command's, and no other's.
+BOOST_AUTO_TEST_CASE(fault_79_a_command_that_was_given_up_keeps_its_reply) {
+    const redis_server server;
+    tcp_proxy network(server.port());
+    instance_rig rig(network.uri());
+    rig.run_until_ready();
+    rig.acquire("taken", "somebody");
+    network.hold(tcp_proxy::way::to_client);
+    const auto given_up = rig.submit(verb::acquire, "free", "ann");
+    rig.flush();
+    rig.withdraw_silently(given_up);
+    const auto next = rig.submit(verb::acquire, "taken", "ann");
+    rig.flush();
+    rig.run_until([&] { return network.waiting(tcp_proxy::way::to_client) > 0; });
+    network.resume();
+    BOOST_TEST(rig.votes() == (strings{"granted", "denied: another"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(to_text(rig.vote_on(next)) == "denied: another");
 }
 
 BOOST_AUTO_TEST_CASE(a_reply_that_no_command_waits_for) {

@@ -756,6 +756,24 @@ BOOST_AUTO_TEST_CASE(a_server_without_what_releases_many_releases_one_by_one) {
     check_releases_one_by_one(server, server.uri());
 }
 
+// Nothing is published, so a user without channels can do everything; a waiter hears of a release all the same.
+BOOST_AUTO_TEST_CASE(fault_80_a_user_without_channels) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "resetchannels"});
+    instance_rig rig(local_uri(server, "ann:x@"));
+    instance_rig other(server.uri());
+    rig.run_until_ready();
+    other.run_until_ready();
+    BOOST_TEST(other.acquire("k", "bob") == "granted");
+    BOOST_TEST(rig.remaining("k") == "denied: another");
+    BOOST_TEST(other.release("k", "bob") == "granted");
+    rig.run_until([&] { return !rig.changed.empty(); });
+    BOOST_TEST(rig.changed == strings{"k"}, boost::test_tools::per_element());
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.release("k", "ann") == "granted");
+    BOOST_TEST(rig.status().reason.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});

@@ -249,11 +249,8 @@ admission cluster::admit(const node& from, const server_facts& facts) {
     admission result{settings_.connected->join(index_, facts.run_id, from.where())};
     const core::duration length = settings_.failover_quarantine;
     if (facts.may_be_promoted && length != core::duration::zero()) {
-        const core::time_point now = clock::now();
-        std::erase_if(terms_, [&](const auto& term) {
-            return terms_.size() > slot_count && now - term.second > 2 * length;
-        });
-        const core::time_point since = terms_.try_emplace(facts.replication_id, now).first->second;
+        const core::time_point since =
+            promotions_.first_seen(facts.replication_id, clock::now(), length, slot_count);
         result.quarantine = {core::gone_at(since, length, settings_.quarantine.drift),
                              "it was a replica, and may lack locks of the former master",
                              "failover_quarantine"};

@@ -6,6 +6,7 @@
 #include "instance/redis/cluster_watch.hpp"
 #include "instance/redis/key_slot.hpp"
 #include "instance/redis/node.hpp"
+#include "instance/redis/promotion.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "instance/redis/retired_nodes.hpp"
 
@@ -107,8 +108,7 @@ private:
     bool missed_ = false;   // votes have failed before there was a node for them
     std::array<node*, slot_count> owners_{};
     std::optional<address> informed_;  // the node that was last told of by another one
-    /// When this client first saw each term of a promoted master.
-    std::map<std::string, core::time_point> terms_;
+    seen_promotions promotions_;
     std::list<detour> detours_;  // in the order of their first sending
     std::atomic<std::size_t> detour_count_{0};
 

@@ -2,6 +2,7 @@
 
 #include "core/stable_hash.hpp"
 #include "instance/clock.hpp"
+#include "instance/redis/promotion.hpp"
 #include "resp/writer.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -447,15 +448,17 @@ void node::replicate(const submission& command, const core::vote& granted) {
 void node::on_replicated(const resp::value& reply) {
     unsigned acked = 0;
     std::from_chars(reply.text.data(), reply.text.data() + reply.text.size(), acked);
-    if (!is_error(reply) && acked >= to_.replicas_acked) {
-        vote_on_replicated(core::failure::none);
+    const core::failure failure =
+        failure_to_replicate(is_error(reply) ? 0 : acked, to_.replicas_acked);
+    if (failure == core::failure::none) {
+        vote_on_replicated(failure);
     } else {
-        vote_on_replicated(core::failure::not_replicated,
-                           std::make_shared<const std::string>(
-                               is_error(reply) ? std::string(reply.text)
-                                               : std::to_string(acked) + " of " +
-                                                     std::to_string(to_.replicas_acked) +
-                                                     " acknowledged it in time (replicas_acked)"));
+        vote_on_replicated(
+            failure, std::make_shared<const std::string>(
+                         is_error(reply)
+                             ? std::string(reply.text)
+                             : std::to_string(acked) + " of " + std::to_string(to_.replicas_acked) +
+                                   " acknowledged it in time (replicas_acked)"));
     }
 }
 

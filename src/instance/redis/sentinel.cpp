@@ -3,6 +3,7 @@
 #include "core/backoff.hpp"
 #include "core/validity.hpp"
 #include "instance/clock.hpp"
+#include "instance/redis/promotion.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -160,8 +161,8 @@ admission sentinel::admit(const node& from, const server_facts& facts) {
     admission result{settings_.connected->join(index_, facts.run_id, from.where())};
     const core::duration length = settings_.failover_quarantine;
     if (facts.may_be_promoted && length != core::duration::zero()) {
-        const core::time_point left_by_all = std::min(named_->since + noticed_within, clock::now());
-        result.quarantine = {core::gone_at(left_by_all, length, settings_.quarantine.drift),
+        const core::time_point left = left_by_all(named_->since, noticed_within, clock::now());
+        result.quarantine = {core::gone_at(left, length, settings_.quarantine.drift),
                              "it was a replica, and may lack locks of the former master",
                              "failover_quarantine"};
     }

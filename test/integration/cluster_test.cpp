@@ -522,6 +522,38 @@ BOOST_FIXTURE_TEST_CASE(fault_70_a_promoted_master_is_found_and_quarantined, wit
     BOOST_TEST(rig.release("k", "bob") == "granted");
 }
 
+// A dead master without a replica: its slots are given to another one by hand, with none of their locks.
+BOOST_AUTO_TEST_CASE(fault_70_a_slot_that_is_given_to_another_master_is_quarantined) {
+    redis_cluster nodes(3, 0, {"--cluster-require-full-coverage", "no"});
+    instance_rig rig(nodes.uri(3), settings_with(1s));
+    run_until_all_ready(rig);
+    BOOST_TEST(rig.acquire("k", "ann", 900ms) == "granted");
+    const std::size_t dead = nodes.first_owner_of("k");
+    const std::size_t slot = redis_cluster::slot_of(nodes[dead], "k");
+    nodes[dead].kill();
+    const std::string of_dead = "redis://127.0.0.1:" + std::to_string(nodes[dead].port());
+    rig.run_until([&] {
+        const auto all = rig.status().nodes;
+        const auto found = std::ranges::find(all, of_dead, &instance::node_status::address);
+        return found == all.end() || found->state == state::down ||
+               found->state == state::connecting;
+    });
+    nodes.end_move(slot, (dead + 1) % 3);
+    core::vote vote;
+    rig.run_until([&] {
+        vote = rig.ask(verb::acquire, "k", "bob");
+        return vote.reason == core::failure::quarantined;
+    });
+    BOOST_TEST(contains(*vote.detail, "its slot was taken over"), *vote.detail);
+    BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
+    for (const std::string key : {"a", "b", "c", "d", "e"}) {  // other slots go on
+        if (nodes.first_owner_of(key) != dead) {
+            BOOST_TEST(rig.acquire(key, "ann") == "granted");
+        }
+    }
+    rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
+}
+
 // Fault 76: such a failover holds up writes for a while, and loses none.
 BOOST_FIXTURE_TEST_CASE(fault_76_a_failover_by_hand, with_replicas) {
     instance_rig rig(nodes.uri(), settings_with(300ms));

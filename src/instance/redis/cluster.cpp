@@ -23,6 +23,10 @@ constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(
 /// How long a node without slots is kept.
 constexpr core::milliseconds kept_unused{5000};
 
+constexpr std::string_view why_barred =
+    "its slot was taken over from a master that was not there, which may have granted locks; "
+    "failover_quarantine";
+
 /// Whether a command needs keys of our own beside its key.
 bool has_companion(core::verb v) noexcept {
     return core::counts(v) || v == core::verb::join_line || v == core::verb::leave_line;
@@ -165,14 +169,20 @@ void cluster::on_map(const cluster_map& map) {
         on_no_map("it serves no slots");
         return;
     }
-    has_map_ = true;
     informed_.reset();
+    const std::vector<node*> former(owners_.begin(), owners_.end());
     owners_.fill(nullptr);
     for (const slot_range& range : map.ranges) {
-        std::fill(owners_.begin() + static_cast<std::ptrdiff_t>(range.first),
-                  owners_.begin() + static_cast<std::ptrdiff_t>(range.last) + 1,
-                  &node_at(range.host, range.port));
+        node& owner = node_at(range.host, range.port);
+        for (std::size_t slot = range.first; slot <= range.last; ++slot) {
+            owners_[slot] = &owner;
+            const bool handed_over = former[slot] != nullptr && former[slot]->serving();
+            if (has_map_ && former[slot] != &owner && !handed_over) {
+                bar(slot);
+            }
+        }
     }
+    has_map_ = true;
     retire_those_without_slots();
     look_after_slots();
     observer_.on_state_change(index_);
@@ -235,6 +245,23 @@ void cluster::retire_those_without_slots() {
         }
         former->stop();
     }
+}
+
+/// The slot is taken over from a master that is not there. Whether its locks came along nobody knows: if a replica was
+/// promoted, perhaps not the last ones; if the slot was given to another master by hand, none.
+void cluster::bar(std::size_t slot) {
+    const core::duration length = settings_.failover_quarantine;
+    if (length == core::duration::zero()) {
+        return;
+    }
+    barred_until_.resize(slot_count, core::time_point::min());
+    any_barred_until_ = core::gone_at(clock::now(), length, settings_.quarantine.drift);
+    barred_until_[slot] = any_barred_until_;
+}
+
+bool cluster::is_barred(const core::command& command, core::time_point now) const {
+    return now < any_barred_until_ && core::relies_on_memory(command) &&
+           now < barred_until_[key_slot(command.key)];
 }
 
 /// While nobody serves some slots, it asks for a new map again and again.
@@ -354,7 +381,7 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
     if (!detours_.empty()) {
         send_detours(now);
     }
-    if (node* const owner = owner_of_all(*commands)) {
+    if (node* const owner = owner_of_all(*commands, now)) {
         owner->send(commands, now);
     } else {
         send_split(*commands, now);
@@ -368,9 +395,9 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
 }
 
 /// The node for all commands of a batch; null if there is no such node, or something to be thought of.
-node* cluster::owner_of_all(const batch& commands) const {
+node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
     node* result = nullptr;
-    if (!detours_.empty()) {
+    if (!detours_.empty() || now < any_barred_until_) {
         return nullptr;
     }
     for (const submission& one : commands.submissions()) {
@@ -403,6 +430,10 @@ void cluster::send_split(const batch& commands, core::time_point now) {
             vote_on(one, core::failure::server_error,
                     "a cluster cannot have the keys of this lock in one slot: its name has a } but "
                     "no {hash tag}");
+            continue;
+        }
+        if (is_barred(one.command, now)) {
+            vote_on(one, core::failure::quarantined, std::string(why_barred));
             continue;
         }
         if (owner == nullptr || is_on_detour(one.command.key)) {
@@ -476,6 +507,11 @@ void cluster::send_detours(core::time_point now) {
         if (now >= one.give_up_at) {
             end_detour(one, core::vote::failed(core::failure::server_error,
                                                std::make_shared<const std::string>(one.why)));
+            continue;
+        }
+        if (is_barred(one.command, now)) {
+            end_detour(one, core::vote::failed(core::failure::quarantined,
+                                               std::make_shared<const std::string>(why_barred)));
             continue;
         }
         node* const to = target_of(one);

@@ -63,6 +63,7 @@ private:
     node& node_at(const std::string& host, const std::string& port);
     void retire_those_without_slots();
     void look_after_slots();
+    void bar(std::size_t slot);
 
     // From the nodes.
     admission admit(const node& from, const server_facts& facts) override;
@@ -78,8 +79,9 @@ private:
     void on_read() override { observer_.on_read(); }
 
     // Commands.
-    [[nodiscard]] node* owner_of_all(const batch& commands) const;
+    [[nodiscard]] node* owner_of_all(const batch& commands, core::time_point now) const;
     void send_split(const batch& commands, core::time_point now);
+    [[nodiscard]] bool is_barred(const core::command& command, core::time_point now) const;
     void vote_on(const submission& one, core::failure reason, std::string detail = {});
 
     // Detours.
@@ -107,6 +109,9 @@ private:
     bool starting_ = true;  // as long as there is no map
     bool missed_ = false;   // votes have failed before there was a node for them
     std::array<node*, slot_count> owners_{};
+    /// Until when each slot is quarantined by itself, since its owner was not there when it changed; and until when any.
+    std::vector<core::time_point> barred_until_;
+    core::time_point any_barred_until_ = core::time_point::min();
     std::optional<address> informed_;  // the node that was last told of by another one
     seen_promotions promotions_;
     std::list<detour> detours_;  // in the order of their first sending

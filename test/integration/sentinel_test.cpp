@@ -262,6 +262,19 @@ BOOST_AUTO_TEST_CASE(a_client_that_starts_after_the_failover_waits_for_the_rest)
     BOOST_TEST((left < 9s));
 }
 
+BOOST_AUTO_TEST_CASE(
+    fault_67_another_server_than_before_is_quarantined_without_having_been_a_replica) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels three(old_master.port());
+    instance_rig rig(three.uri(), settings_with(500ms));
+    run_until_ready_on(rig, old_master);
+    three.name(new_master.port(), 0ms);
+    rig.run_until([&] { return rig.status().state == state::quarantined; });
+    BOOST_TEST(contains(rig.status().why_quarantined, "another server than the former master"));
+    run_until_ready_on(rig, new_master);
+}
+
 BOOST_AUTO_TEST_CASE(a_master_that_was_never_a_replica_grants_at_once) {
     const redis_server master;
     sentinels three(master.port(), 3, 0ms);

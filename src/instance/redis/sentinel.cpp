@@ -160,10 +160,14 @@ admission sentinel::admit(const node& from, const server_facts& facts) {
     }
     admission result{settings_.connected->join(index_, facts.run_id, from.where())};
     const core::duration length = settings_.failover_quarantine;
-    if (facts.may_be_promoted && length != core::duration::zero()) {
+    const bool is_another = last_run_id_ && *last_run_id_ != facts.run_id;
+    last_run_id_ = facts.run_id;
+    if ((facts.may_be_promoted || is_another) && length != core::duration::zero()) {
         const core::time_point left = left_by_all(named_->since, noticed_within, clock::now());
         result.quarantine = {core::gone_at(left, length, settings_.quarantine.drift),
-                             "it was a replica, and may lack locks of the former master",
+                             facts.may_be_promoted
+                                 ? "it was a replica, and may lack locks of the former master"
+                                 : "it is another server than the former master",
                              "failover_quarantine"};
     }
     return result;

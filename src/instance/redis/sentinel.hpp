@@ -83,6 +83,7 @@ private:
     std::shared_ptr<node> master_;
     retired_nodes retired_;
     std::optional<named_master> named_;  // the master, as a majority has named it
+    std::optional<std::string> last_run_id_;
 };
 
 }  // namespace colock::instance::redis

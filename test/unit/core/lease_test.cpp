@@ -112,6 +112,8 @@ std::string verb_name(verb v) {
             return "join_line";
         case verb::leave_line:
             return "leave_line";
+        case verb::count_fence:
+            return "count_fence";
     }
     return "?";
 }

@@ -46,8 +46,8 @@ struct departure {
 };
 
 /// Where the likes are. Each entity has a set of its likers and a running total, each author a
-/// total over all entities; a like touches all three with separate commands, none of them atomic
-/// with another, as on a cluster whose keys live on different nodes.
+/// total over all entities; a like touches all three with separate commands. No transaction covers them,
+/// as on a cluster the author's total is in another slot than the rest.
 ///
 /// Each entity also has a *guard*: the set of the visits that are in its critical section. It knows
 /// nothing of locks, so it can tell when one has failed. It is a set rather than a counter because
@@ -59,7 +59,7 @@ class like_store {
 public:
     virtual ~like_store() = default;
 
-    /// What it is, for the status: "redis" or "memory".
+    /// What it is, for the status: "redis", "redis+cluster" or "memory".
     [[nodiscard]] virtual std::string kind() const = 0;
 
     /// The longest that any operation here takes.

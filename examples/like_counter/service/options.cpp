@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include "redis_like_store.hpp"
+#include "data_server.hpp"
 
 #include <colock/error.hpp>
 
@@ -47,7 +47,7 @@ void describe(CLI::App& app, raw_options& raw) {
         ->capture_default_str();
     app.add_option("--lock", raw.locks,
                    "an instance that votes on the locks; repeat it for each (redis://..., "
-                   "rediss://..., unix://..., memory://name)")
+                   "rediss://..., redis+cluster://host:port,host:port, unix://..., memory://name)")
         ->allow_extra_args(false);
     app.add_option("--config", raw.config_file,
                    "a JSON file with colock's configuration; --lock replaces its instances");
@@ -57,7 +57,8 @@ void describe(CLI::App& app, raw_options& raw) {
         ->capture_default_str();
     app.add_flag("--no-lock", raw.no_lock, "take no locks, to see the counters drift apart");
     app.add_option("--data", raw.data,
-                   "where the likes are: redis://host[:port][/database], memory")
+                   "where the likes are: redis://host[:port][/database], "
+                   "redis+cluster://host[:port],host[:port],..., memory")
         ->required();
     app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks")
         ->check(CLI::Range(300, 86'400'000))
@@ -159,7 +160,7 @@ options interpret(const raw_options& raw) {
     check_quarantine(result);
     result.data = raw.data;
     if (raw.data != "memory") {
-        redis_like_store::parse(raw.data);
+        check_data_uri(raw.data);
     }
     result.patience = milliseconds(raw.patience_ms);
     result.dawdle = milliseconds(raw.dawdle_ms);

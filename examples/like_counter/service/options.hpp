@@ -19,7 +19,7 @@ struct options {
     boost::asio::ip::tcp::endpoint listen;
     std::optional<colock::config> locks;  ///< none with --no-lock
     colock::lock_options lock;
-    std::string data;                           ///< "memory" or a redis:// URI
+    std::string data;                           ///< "memory", or a URI of Redis
     std::chrono::milliseconds patience{};       ///< of a request for the lock
     std::chrono::milliseconds dawdle{};         ///< before each write
     std::chrono::milliseconds stop_patience{};  ///< for requests in flight, when stopping

@@ -2,26 +2,12 @@
 
 #include "fenced_store.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/cancel_after.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/redis/logger.hpp>
-#include <boost/redis/resp3/type.hpp>
-#include <boost/redis/response.hpp>
-#include <boost/system/error_code.hpp>
-#include <boost/url/parse.hpp>
-#include <boost/url/url_view.hpp>
-#include <boost/version.hpp>
 
-#include <charconv>
-#include <iostream>
-#include <system_error>
+#include <string_view>
 #include <utility>
 
 namespace asio = boost::asio;
-namespace redis = boost::redis;
 
 namespace like_counter {
 namespace {
@@ -46,167 +32,45 @@ std::string total_of(const author_name& author) {
     return "total:{" + author.value() + "}";
 }
 
-[[noreturn]] void refuse(std::string_view uri) {
-    throw std::invalid_argument("the data server's address: expected memory or redis://host[:port]"
-                                "[/database], not " +
-                                std::string(uri));
-}
-
-/// The number behind the host and a slash; nothing if there is none.
-std::optional<int> database_in(const boost::urls::url_view& url, std::string_view uri) {
-    const auto path = url.segments();
-    if (path.empty() || path.front().empty()) {
-        return std::nullopt;
-    }
-    const std::string text = path.front();
-    int number = 0;
-    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (path.size() > 1 || problem != std::errc() || stop != text.data() + text.size()) {
-        refuse(uri);
-    }
-    return number;
-}
-
-// Since Boost 1.89 a connection is made with its logger; before, it is run with it.
-//
-// What Boost.Redis logs repeats what the server says, and a server that does not know HELLO repeats the password: the
-// log has none of that. Before 1.89 that cannot be told apart, so there is no log.
-
-std::shared_ptr<redis::connection> make_connection(asio::any_io_executor executor) {
-#if BOOST_VERSION >= 108900
-    auto print = [](redis::logger::level, std::string_view text) {
-        std::cerr << "the data server: " << text.substr(0, text.find(": ")) << '\n';
-    };
-    return std::make_shared<redis::connection>(
-        std::move(executor), redis::logger(redis::logger::level::err, std::move(print)));
-#else
-    return std::make_shared<redis::connection>(std::move(executor));
-#endif
-}
-
-void run(const std::shared_ptr<redis::connection>& connection, const redis::config& config) {
-    auto ended = [connection](boost::system::error_code) {};
-#if BOOST_VERSION >= 108900
-    connection->async_run(config, std::move(ended));
-#else
-    connection->async_run(config, redis::logger(redis::logger::level::disabled), std::move(ended));
-#endif
-}
-
-void push_leave(redis::request& commands, const entity_id& entity, const visit_id& visit) {
-    commands.push("SREM", guard_of(entity), visit.value);
-    commands.push("SCARD", guard_of(entity));
-    commands.push("SCARD", likers_of(entity));
+void push_leave(data_commands& commands, const entity_id& entity, const visit_id& visit) {
+    const std::string guard = guard_of(entity);
+    commands.on(guard).push("SREM", guard, visit.value);
+    commands.on(guard).push("SCARD", guard);
+    const std::string likers = likers_of(entity);
+    commands.on(likers).push("SCARD", likers);
 }
 
 }  // namespace
 
-/// The replies to one request, taken one after the other.
-class redis_like_store::replies {
-public:
-    explicit replies(redis::generic_response response) : response_(std::move(response)) {
-        if (response_.has_error()) {
-            throw store_error("the data server refused: " + response_.error().diagnostic);
-        }
-    }
-
-    /// Throws if the next is null, as for what came with too small a fence; takes nothing.
-    void refuse_stale(const entity_id& entity) const {
-        if (position_ != response_.value().size() &&
-            response_.value()[position_].data_type == redis::resp3::type::null) {
-            throw stale_write("somebody else has had the lock on " + entity.value());
-        }
-    }
-
-    /// An integer, be it sent as such, as text, or not there (0).
-    std::int64_t integer() {
-        const auto& node = next();
-        if (node.data_type == redis::resp3::type::null) {
-            return 0;
-        }
-        std::int64_t value = 0;
-        const char* const end = node.value.data() + node.value.size();
-        const auto [stop, problem] = std::from_chars(node.value.data(), end, value);
-        if (problem != std::errc() || stop != end) {
-            throw store_error("the data server answered something that is no number");
-        }
-        return value;
-    }
-
-    /// An array or set of strings.
-    std::vector<std::string> strings() {
-        const std::size_t size = next().aggregate_size;
-        std::vector<std::string> values;
-        for (std::size_t i = 0; i != size; ++i) {
-            values.push_back(next().value);
-        }
-        return values;
-    }
-
-private:
-    const redis::resp3::node& next() {
-        if (position_ == response_.value().size()) {
-            throw store_error("the data server answered too little");
-        }
-        return response_.value()[position_++];
-    }
-
-    redis::generic_response response_;
-    std::size_t position_ = 0;
-};
-
-redis::config redis_like_store::parse(std::string_view uri) {
-    const auto url = boost::urls::parse_uri(uri);
-    if (!url || url->scheme() != "redis" || url->host().empty()) {
-        refuse(uri);
-    }
-    redis::config config;
-    config.addr.host = url->host_address();
-    config.addr.port = url->has_port() ? std::string(url->port()) : "6379";
-    if (url->has_userinfo()) {
-        config.username = url->user().empty() ? "default" : url->user();
-        config.password = url->password();
-    }
-    config.database_index = database_in(*url, uri);
-    config.connect_timeout = config.resolve_timeout = std::chrono::seconds(1);
-    config.health_check_interval = std::chrono::seconds(1);
-    config.reconnect_wait_interval = std::chrono::milliseconds(100);
-    return config;
-}
-
 redis_like_store::redis_like_store(asio::any_io_executor executor, std::string_view uri,
                                    std::chrono::milliseconds command_timeout)
-    : connection_(make_connection(std::move(executor))), command_timeout_(command_timeout) {
-    run(connection_, parse(uri));
+    : server_(make_data_server(std::move(executor), uri)), command_timeout_(command_timeout) {}
+
+data_commands redis_like_store::commands() const {
+    return data_commands(server_->grouping());
 }
 
-asio::awaitable<redis_like_store::replies> redis_like_store::execute(
-    const redis::request& commands) {
-    redis::generic_response response;
-    asio::steady_timer timer(co_await asio::this_coro::executor);
-    const auto [failure, size] = co_await connection_->async_exec(
-        commands, response,
-        asio::cancel_after(timer, command_timeout_, asio::as_tuple(asio::use_awaitable)));
-    if (failure) {
-        throw store_error("the data server did not answer: " + failure.message());
-    }
-    co_return replies(std::move(response));
+asio::awaitable<data_replies> redis_like_store::execute(data_commands commands) {
+    co_return co_await server_->execute(std::move(commands), command_timeout_);
 }
 
 asio::awaitable<entry> redis_like_store::enter(wish the_wish, visit_id visit,
                                                std::chrono::milliseconds guard_expiry,
                                                std::optional<std::uint64_t> fence) {
     const std::string guard = guard_of(the_wish.entity);
-    redis::request commands;
+    const std::string likers = likers_of(the_wish.entity);
+    data_commands all = commands();
     if (fence) {
-        fenced_store::push_seen(commands, fence_of(the_wish.entity), *fence);
-        fenced_store::push_seen(commands, fence_beside_total(the_wish.entity), *fence);
+        for (const std::string& seen :
+             {fence_of(the_wish.entity), fence_beside_total(the_wish.entity)}) {
+            fenced_store::push_seen(all.on(seen), seen, *fence);
+        }
     }
-    commands.push("SADD", guard, visit.value);
-    commands.push("SCARD", guard);
-    commands.push("PEXPIRE", guard, guard_expiry.count());
-    commands.push("SISMEMBER", likers_of(the_wish.entity), the_wish.user.value());
-    replies answer = co_await execute(commands);
+    all.on(guard).push("SADD", guard, visit.value);
+    all.on(guard).push("SCARD", guard);
+    all.on(guard).push("PEXPIRE", guard, guard_expiry.count());
+    all.on(likers).push("SISMEMBER", likers, the_wish.user.value());
+    data_replies answer = co_await execute(std::move(all));
     for (int seen = 0; fence && seen != 2; ++seen) {
         answer.refuse_stale(the_wish.entity);
         answer.integer();
@@ -217,29 +81,33 @@ asio::awaitable<entry> redis_like_store::enter(wish the_wish, visit_id visit,
     co_return entry{present, answer.integer() != 0};
 }
 
+// The author's total comes first, so that on a cluster, where one slot comes after the other, the guard is left last.
 asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visit_id visit,
                                                              std::optional<std::uint64_t> fence) {
     const entity_id& entity = the_wish.entity;
     const std::string step = the_wish.liked ? "1" : "-1";
     const std::string_view change = the_wish.liked ? "SADD" : "SREM";
     const std::string total = total_of(entity.author());
-    redis::request commands;
+    const std::string likers = likers_of(entity);
+    const std::string count = count_of(entity);
+    data_commands all = commands();
     if (fence) {
+        const std::string seen_beside_total = fence_beside_total(entity);
         const std::string seen = fence_of(entity);
-        fenced_store::push(commands, seen, *fence, change, likers_of(entity),
-                           the_wish.user.value());
-        fenced_store::push(commands, seen, *fence, "INCRBY", count_of(entity), step);
-        fenced_store::push(commands, fence_beside_total(entity), *fence, "INCRBY", total, step);
+        fenced_store::push(all.on(total), seen_beside_total, *fence, "INCRBY", total, step);
+        fenced_store::push(all.on(likers), seen, *fence, change, likers, the_wish.user.value());
+        fenced_store::push(all.on(count), seen, *fence, "INCRBY", count, step);
     } else {
-        commands.push(change, likers_of(entity), the_wish.user.value());
-        commands.push("INCRBY", count_of(entity), step);
-        commands.push("INCRBY", total, step);
+        all.on(total).push("INCRBY", total, step);
+        all.on(likers).push(change, likers, the_wish.user.value());
+        all.on(count).push("INCRBY", count, step);
     }
-    push_leave(commands, entity, visit);
-    replies answer = co_await execute(commands);
+    push_leave(all, entity, visit);
+    data_replies answer = co_await execute(std::move(all));
+    answer.refuse_stale(entity);
+    answer.integer();
     answer.refuse_stale(entity);
     const bool set_changed = answer.integer() == 1;
-    answer.integer();
     answer.integer();
     answer.integer();
     const std::int64_t present = answer.integer();
@@ -247,9 +115,9 @@ asio::awaitable<departure> redis_like_store::write_and_leave(wish the_wish, visi
 }
 
 asio::awaitable<departure> redis_like_store::leave(entity_id entity, visit_id visit) {
-    redis::request commands;
-    push_leave(commands, entity, visit);
-    replies answer = co_await execute(commands);
+    data_commands all = commands();
+    push_leave(all, entity, visit);
+    data_replies answer = co_await execute(std::move(all));
     answer.integer();
     const std::int64_t present = answer.integer();
     co_return departure{true, present, answer.integer()};
@@ -258,16 +126,18 @@ asio::awaitable<departure> redis_like_store::leave(entity_id entity, visit_id vi
 asio::awaitable<entity_record> redis_like_store::read(entity_id entity,
                                                       std::optional<user_name> user,
                                                       std::size_t most_users) {
-    redis::request commands;
-    commands.push("SCARD", likers_of(entity));
-    commands.push("GET", count_of(entity));
+    const std::string likers = likers_of(entity);
+    const std::string count = count_of(entity);
+    data_commands all = commands();
+    all.on(likers).push("SCARD", likers);
+    all.on(count).push("GET", count);
     if (user) {
-        commands.push("SISMEMBER", likers_of(entity), user->value());
+        all.on(likers).push("SISMEMBER", likers, user->value());
     }
     if (most_users > 0) {
-        commands.push("SRANDMEMBER", likers_of(entity), most_users);
+        all.on(likers).push("SRANDMEMBER", likers, most_users);
     }
-    replies answer = co_await execute(commands);
+    data_replies answer = co_await execute(std::move(all));
     entity_record result;
     result.likes = answer.integer();
     result.counted = answer.integer();
@@ -281,25 +151,19 @@ asio::awaitable<entity_record> redis_like_store::read(entity_id entity,
 }
 
 asio::awaitable<std::int64_t> redis_like_store::author_total(author_name author) {
-    redis::request commands;
-    commands.push("GET", total_of(author));
-    replies answer = co_await execute(commands);
+    const std::string total = total_of(author);
+    data_commands all = commands();
+    all.on(total).push("GET", total);
+    data_replies answer = co_await execute(std::move(all));
     co_return answer.integer();
 }
 
 asio::awaitable<bool> redis_like_store::reachable() {
-    redis::request commands;
-    commands.push("PING");
-    try {
-        co_await execute(commands);
-        co_return true;
-    } catch (const store_error&) {
-        co_return false;
-    }
+    co_return co_await server_->reachable(command_timeout_);
 }
 
 void redis_like_store::close() {
-    connection_->cancel();
+    server_->close();
 }
 
 }  // namespace like_counter

@@ -1,12 +1,11 @@
 #ifndef LIKE_COUNTER_REDIS_LIKE_STORE_HPP
 #define LIKE_COUNTER_REDIS_LIKE_STORE_HPP
 
+#include "data_commands.hpp"
+#include "data_server.hpp"
 #include "like_store.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/redis/config.hpp>
-#include <boost/redis/connection.hpp>
-#include <boost/redis/request.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -17,9 +16,8 @@
 
 namespace like_counter {
 
-/// Likes on a Redis server. One connection, which Boost.Redis keeps up by itself; the commands of
-/// all coroutines are pipelined on it. Keys, all of an entity's in one slot of a cluster, the
-/// author's in another:
+/// Likes on a Redis server or a Redis Cluster. Keys, all of an entity's in one slot of a cluster, the
+/// author's in another, each with the fence that protects it:
 ///
 /// | key                 | type    | what                                              |
 /// |---------------------|---------|---------------------------------------------------|
@@ -29,16 +27,17 @@ namespace like_counter {
 /// | `fence:{<entity>}`  | integer | the largest fence with which it was read to be written, or written |
 /// | `total:{<author>}`  | integer | the running total over all entities of the author |
 /// | `fence:{<author>}:<entity>` | integer | the same of that, for the sake of the entity |
+///
+/// On a cluster, what is written in one slot is written at once, but the two slots come one after the other. The lock
+/// keeps them together. A stale writer that wakes while the next holder is just coming in may be refused at one slot
+/// and not at the other: no fence spans both.
 class redis_like_store final : public like_store {
 public:
-    /// `uri`: `redis://[user[:password]@]host[:port][/database]`. Throws `std::invalid_argument`.
+    /// `uri`: as of `make_data_server`. Throws `std::invalid_argument`.
     redis_like_store(boost::asio::any_io_executor executor, std::string_view uri,
                      std::chrono::milliseconds command_timeout);
 
-    /// The address in `uri` in Boost.Redis's terms. Throws `std::invalid_argument`.
-    static boost::redis::config parse(std::string_view uri);
-
-    [[nodiscard]] std::string kind() const override { return "redis"; }
+    [[nodiscard]] std::string kind() const override { return server_->kind(); }
     [[nodiscard]] std::chrono::milliseconds command_timeout() const noexcept override {
         return command_timeout_;
     }
@@ -55,12 +54,10 @@ public:
     void close() override;
 
 private:
-    class replies;
+    [[nodiscard]] data_commands commands() const;
+    boost::asio::awaitable<data_replies> execute(data_commands commands);
 
-    boost::asio::awaitable<replies> execute(const boost::redis::request& commands);
-
-    // Shared with the connection's own run loop, which may outlive this by one turn.
-    std::shared_ptr<boost::redis::connection> connection_;
+    std::unique_ptr<data_server> server_;
     std::chrono::milliseconds command_timeout_;
 };
 

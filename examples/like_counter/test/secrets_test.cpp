@@ -147,6 +147,9 @@ BOOST_AUTO_TEST_CASE(arguments_that_are_refused) {
     add_refusal(said, {"--lock", "memory://a", "--data", uri + "/x"});
     add_refusal(said, {"--lock", "memory://a", "--data", "redis://:" + secret("Dd") + "/a@h"});
     add_refusal(said, {"--lock", "memory://a", "--data", "rediss://:" + password + "@h"});
+    add_refusal(said, {"--lock", "memory://a", "--data", "redis+cluster://:" + password + "@h,"});
+    add_refusal(said,
+                {"--lock", "memory://a", "--data", "redis+cluster://:a/" + secret("Dd") + "@h,h"});
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--listen", uri});
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--config", uri});
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--ttl-ms", uri});

@@ -1,0 +1,68 @@
+#ifndef LIKE_COUNTER_DATA_CLUSTER_HPP
+#define LIKE_COUNTER_DATA_CLUSTER_HPP
+
+#include "data_server.hpp"
+#include "key_slot.hpp"
+
+#include <boost/redis/config.hpp>
+#include <boost/redis/connection.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace like_counter {
+
+/// A Redis Cluster. Boost.Redis knows no clusters, so this keeps a map of the slots and a connection to each master.
+///
+/// The commands of one slot are one transaction (MULTI): a node executes all of them or, if the slot is not there or is
+/// on its way, none. So they can be sent again: after MOVED, with a new map; after ASK and TRYAGAIN, a little later.
+/// ASK is not followed: commands wait until their slot has arrived, and fail if that takes longer than they may. The
+/// slots are written one after the other; if one fails, what follows is not sent.
+class data_cluster final : public data_server {
+public:
+    /// `seeds`: some of its nodes. The user is the same on all others.
+    data_cluster(boost::asio::any_io_executor executor, std::vector<boost::redis::config> seeds);
+
+    [[nodiscard]] std::string kind() const override { return "redis+cluster"; }
+    [[nodiscard]] data_commands::grouping grouping() const noexcept override {
+        return data_commands::grouping::by_slot;
+    }
+    boost::asio::awaitable<data_replies> execute(data_commands commands,
+                                                 std::chrono::milliseconds timeout) override;
+    /// All masters, and every slot has one.
+    boost::asio::awaitable<bool> reachable(std::chrono::milliseconds timeout) override;
+    void close() override;
+
+private:
+    using time_point = std::chrono::steady_clock::time_point;
+    using connection_ptr = std::shared_ptr<boost::redis::connection>;
+    struct node {
+        std::string host;
+        connection_ptr connection;
+    };
+
+    boost::asio::awaitable<reply_nodes> execute_transaction(data_commands::group commands,
+                                                            time_point deadline);
+    /// Waits for a new map, whoever asks for it.
+    boost::asio::awaitable<void> renew_map(time_point deadline);
+    boost::asio::awaitable<void> ask_for_map(const node& whom, time_point deadline);
+    void read_map(const reply_nodes& ranges, const std::string& host_of_asked);
+    node* node_at(const std::string& host, const std::string& port);
+    [[nodiscard]] std::vector<node*> masters() const;
+
+    boost::asio::any_io_executor executor_;
+    boost::redis::config settings_;
+    std::map<std::string, node> nodes_;  // by host and port; none is ever removed
+    std::vector<node*> owners_;
+    bool map_is_old_ = true;
+    bool renewing_ = false;
+    std::size_t next_to_ask_ = 0;
+};
+
+}  // namespace like_counter
+
+#endif

@@ -15,6 +15,8 @@ knows to have been accepted must be the same number. All that was started is gon
 
   --seconds N     length of the load, 1 to 3600 (default 10)
   --instances N   lock servers, 1 to 25 (default 5; with fewer than five, one fault comes after the other)
+  --cluster       locks and likes on one Redis Cluster of three masters. A like writes to two slots there, which no
+                  transaction covers. In place of the faults some slots in use move to another master, and back
   --memory        no Redis at all: one service process with locks and likes in its memory, and no faults
   --stale-writer  besides: a third process is stopped (SIGSTOP) with a lock, just before it writes. When its lock has run
                   out, another writes; then the first wakes and sends its write, which the data server has to refuse
@@ -31,7 +33,8 @@ TEXT
 }
 
 seconds=10
-instances=5
+instances=
+cluster=false
 memory=false
 locking=true
 serve=false
@@ -49,6 +52,7 @@ while (($# > 0)); do
         --seconds) option_value "$@"; number_option "$1" "$2" 1 3600; seconds=$((10#$2)); shift ;;
         --instances) option_value "$@"; number_option "$1" "$2" 1 25; instances=$((10#$2)); shift ;;
         --json) output_option "$@"; json=$2; shift ;;
+        --cluster) cluster=true ;;
         --memory) memory=true ;;
         --no-lock) locking=false ;;
         --serve) serve=true ;;
@@ -58,6 +62,8 @@ while (($# > 0)); do
     shift
 done
 
+if $cluster && { $memory || [[ -n $instances ]]; }; then refuse "--cluster goes with neither --memory nor --instances"; fi
+instances=${instances:-5}
 if $stale_writer && { $memory || ! $locking; }; then refuse "--stale-writer needs locks on Redis"; fi
 
 readonly ttl_ms=2000   # of the locks
@@ -84,7 +90,8 @@ sleep_until_ms() {
 
 # --- Redis servers ----------------------------------------------------------------------------------------------------
 
-declare -A redis_pid redis_port   # by name: lock1, lock2, ..., data
+declare -A redis_pid redis_port   # by name: lock1, lock2, ..., data; or master1, master2, master3
+declare -A bus_port               # of the masters
 
 in_use() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
@@ -102,9 +109,13 @@ redis_answers() { [[ $(timeout 1 redis-cli -h 127.0.0.1 -p "$1" ping 2>/dev/null
 
 # Starts a server on a port, and tells whether it came up: another program may have taken the port meanwhile.
 try_redis() {
-    local name=$1 port=$2 folder=$work/$1 deadline=$(($(now_ms) + 10000))
+    local name=$1 port=$2 folder=$work/$1 deadline=$(($(now_ms) + 10000)) more=()
     mkdir -p "$folder"
-    redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --daemonize no --dir "$folder" \
+    if $cluster; then
+        bus_port[$name]=$(free_port)
+        more=(--cluster-enabled yes --cluster-port "${bus_port[$name]}")
+    fi
+    redis-server --port "$port" --bind 127.0.0.1 --save '' --appendonly no --daemonize no --dir "$folder" "${more[@]}" \
         </dev/null >>"$work/$name.log" 2>&1 &
     redis_pid[$name]=$!
     redis_port[$name]=$port
@@ -142,6 +153,115 @@ start_redis_servers() {
     say "$((${#redis_pid[@]} - 1)) lock servers and 1 data server run"
 }
 
+# --- A Redis Cluster --------------------------------------------------------------------------------------------------
+
+readonly masters=(master1 master2 master3)
+declare -A redis_fd redis_id   # of the masters: a connection, and their names in the cluster
+
+cluster_uri() {
+    local name hosts=()
+    for name in "${masters[@]}"; do hosts+=("127.0.0.1:${redis_port[$name]}"); done
+    local IFS=,
+    printf 'redis+cluster://%s' "${hosts[*]}"
+}
+
+reply=()   # of the last `ask`: the elements of an array, or the one value
+
+# ask MASTER WORD...: a command, on a connection that stays open. Starting redis-cli for each would take so long that a
+# slot is on its way for longer than a write may take.
+ask() {
+    local fd=${redis_fd[$1]} line left
+    shift
+    printf '%s\r\n' "$*" >&"$fd"
+    reply=()
+    for ((left = 1; left > 0; --left)); do
+        read_line
+        case $line in
+            \**) left=$((left + ${line#\*})); continue ;;
+            -*) die "$1 $2: ${line#-}" ;;
+            \$*) read_line ;;   # its length came first
+        esac
+        reply+=("${line#[+:]}")
+    done
+}
+
+# Stores it in `line`, for the one who asks.
+read_line() {
+    IFS= read -r -t 10 -u "$fd" line || die "a master of the cluster does not answer"
+    line=${line%$'\r'}
+}
+
+connect_to_masters() {
+    local name fd
+    for name in "${masters[@]}"; do
+        exec {fd}<>"/dev/tcp/127.0.0.1/${redis_port[$name]}"
+        redis_fd[$name]=$fd
+        ask "$name" CLUSTER MYID
+        redis_id[$name]=${reply[0]}
+    done
+}
+
+# All masters serve, and have heard of one another's epochs. One that has not may lose a slot that comes back to it again
+# to an older claim; then no master thinks that it has the slot.
+cluster_agrees() {
+    local name
+    for name in "${masters[@]}"; do
+        if ! timeout 1 redis-cli -h 127.0.0.1 -p "${redis_port[$name]}" cluster info | grep -q '^cluster_state:ok'; then
+            return 1
+        fi
+    done
+    [[ $(for name in "${masters[@]}"; do
+        timeout 1 redis-cli -h 127.0.0.1 -p "${redis_port[$name]}" cluster nodes | cut -d ' ' -f 1,7 | sort | paste -s
+    done | sort -u | wc -l) == 1 ]]
+}
+
+start_cluster() {
+    local i name first=0 last
+    for ((i = 0; i < ${#masters[@]}; ++i)); do start_redis "${masters[i]}"; done
+    connect_to_masters
+    for ((i = 0; i < ${#masters[@]}; ++i)); do
+        name=${masters[i]} last=$((16384 * (i + 1) / ${#masters[@]} - 1))
+        ask "$name" CLUSTER ADDSLOTSRANGE "$first" "$last"
+        ask "$name" CLUSTER SET-CONFIG-EPOCH $((i + 1))
+        ask "$name" CLUSTER MEET 127.0.0.1 "${redis_port[master1]}" "${bus_port[master1]}"
+        first=$((last + 1))
+    done
+    wait_for "the cluster is not ready" 30 cluster_agrees
+    say "a cluster of ${#masters[@]} masters runs, for locks and data"
+}
+
+# move_slot SLOT FROM TO: with the keys that are in it.
+move_slot() {
+    local name
+    ask "$3" CLUSTER SETSLOT "$1" IMPORTING "${redis_id[$2]}"
+    ask "$2" CLUSTER SETSLOT "$1" MIGRATING "${redis_id[$3]}"
+    ask "$2" CLUSTER GETKEYSINSLOT "$1" 100
+    while ((${#reply[@]} > 0)); do
+        ask "$2" MIGRATE 127.0.0.1 "${redis_port[$3]}" '""' 0 5000 KEYS "${reply[@]}"
+        ask "$2" CLUSTER GETKEYSINSLOT "$1" 100
+    done
+    for name in "$3" "${masters[@]}"; do ask "$name" CLUSTER SETSLOT "$1" NODE "${redis_id[$3]}"; done
+    fault "moved_slot_$1_to" "$3"
+}
+
+# Eight times, evenly: a slot that is in use goes to the next master, or the last one that did goes back.
+move_slots() {
+    local i slot from to
+    for ((i = 1; i <= 8; ++i)); do
+        sleep_until_ms $((load_began + i * seconds * 100))
+        wait_for "the masters do not agree" 30 cluster_agrees
+        if ((i % 2 == 1)); then
+            from=${masters[i / 2 % 3]} to=${masters[(i / 2 + 1) % 3]}
+            ask "$from" RANDOMKEY
+            ask "$from" CLUSTER KEYSLOT "${reply[0]}"
+            slot=${reply[0]}
+            move_slot "$slot" "$from" "$to"
+        else
+            move_slot "$slot" "$to" "$from"
+        fi
+    done
+}
+
 # --- Service processes ------------------------------------------------------------------------------------------------
 
 service_pids=()
@@ -150,6 +270,7 @@ service_addresses=()
 lock_arguments() {
     local i
     if ! $locking; then printf '%s\n' --no-lock; return; fi
+    if $cluster; then printf '%s\n' --lock "$(cluster_uri)"; return; fi
     for ((i = 1; i <= instances; ++i)); do
         printf '%s\n' --lock
         if $memory; then printf 'memory://lock%d\n' "$i"; else redis_uri "lock$i"; printf '\n'; fi
@@ -163,7 +284,7 @@ service_healthy() { curl -sf -o /dev/null --max-time 2 "http://$1/healthz"; }
 start_service() {
     local name=$1 log=$work/service$1.log data=memory arguments pid address
     shift
-    if ! $memory; then data=$(redis_uri data); fi
+    if $cluster; then data=$(cluster_uri); elif ! $memory; then data=$(redis_uri data); fi
     mapfile -t arguments < <(lock_arguments)
     : >"$log"   # it is read at once, perhaps before the process has opened it
     (cd "$work" && exec "$programs/like_counter_service" --listen 127.0.0.1:0 --data "$data" --ttl-ms "$ttl_ms" \
@@ -253,7 +374,12 @@ stale_made='' stale_refused=0   # of the one write that is made to come too late
 
 like() { curl -s --max-time 30 "http://$1/v1/entities/$2/likes" --json "{\"user\": \"$3\"}"; }
 
-has_the_lock() { [[ $(redis-cli -h 127.0.0.1 -p "${redis_port[lock1]}" get "like:$1") != '' ]]; }
+# -c: asks the master that has the key's slot.
+has_the_lock() {
+    local server=lock1
+    if $cluster; then server=master1; fi
+    [[ $(redis-cli -c -h 127.0.0.1 -p "${redis_port[$server]}" get "like:$1") != '' ]]
+}
 
 # Ann's like is on its way through a process that dawdles before it writes, and is stopped there with the lock. When the
 # lock has run out, bob's like goes through another process. Then the first wakes.
@@ -293,7 +419,7 @@ run_load() {
         "${targets[@]}") </dev/null &
     driver=$!
     stop_at_exit "$driver"
-    if $locking && ! $memory; then inject_faults; fi
+    if $cluster; then move_slots; elif $locking && ! $memory; then inject_faults; fi
     wait "$driver" || status=$?
     if ((status > 1)); then
         tail -n 20 "$work"/service*.log >&2
@@ -332,7 +458,7 @@ if [[ -z $programs ]]; then
     programs=$colock_root/build/release/examples/like_counter
 fi
 temporary_folder work
-if ! $memory; then start_redis_servers; fi
+if $cluster; then start_cluster; elif ! $memory; then start_redis_servers; fi
 start_services
 if $serve; then stay_up; fi
 if $stale_writer; then meet_stale_writer; fi

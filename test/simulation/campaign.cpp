@@ -32,6 +32,13 @@ std::array<bool, fault_count> expected_of(const fault_model& m) {
     expect(m.restarts_without_data > 0, {fault::restart_without_data});
     expect(m.rollbacks > 0, {fault::rollback});
     expect(m.quarantine > duration::zero(), {fault::quarantined});
+    expect(m.failovers > 0 && m.dead_masters > 0, {fault::failover_from_dead});
+    expect(m.failovers > 0 && m.dead_masters < 1, {fault::failover_from_alive});
+    expect(m.failovers > 0 && m.quarantine > duration::zero(), {fault::lock_lost});
+    expect(m.failovers > 0, {fault::renewal_lost});
+    expect(m.replication_cuts > 0, {fault::replication_cut});
+    expect(m.sentinel_cuts > 0, {fault::sentinel_cut});
+    expect(m.slot_moves > 0, {fault::slot_move, fault::moved});
     expect(m.clock_jumps > 0, {fault::clock_jump_forward, fault::clock_jump_back});
     expect(m.clock_rates > 0.001, {fault::clock_drift});
     expect(m.foreign_deletes > 0, {fault::foreign_delete});

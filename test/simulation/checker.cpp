@@ -34,7 +34,7 @@ std::string checker::describe(const token_life& life) const {
 }
 
 void checker::watch(std::size_t server) {
-    simulation::server& s = *servers_[server];
+    voter& s = *voters_[server];
     s.on_destroyed = [this, server](const std::string& token) { on_destroyed(server, token); };
     s.on_forgotten = [this, server](const std::string& token) { on_forgotten(server, token); };
     s.on_granted = [this, server](const std::string& token) {
@@ -94,7 +94,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::heal:
-            if (!unknown) {
+            if (!unknown || core::answered(v.reason)) {
                 life.open_at &= ~bit(server);
             }
             if (granted) {
@@ -161,7 +161,7 @@ void checker::on_passing(token_life& life) {
 }
 
 bool checker::is_quorum(std::uint64_t servers) const {
-    return static_cast<std::size_t>(std::popcount(servers)) >= servers_.size() / 2 + 1;
+    return static_cast<std::size_t>(std::popcount(servers)) >= voters_.size() / 2 + 1;
 }
 
 bool checker::was_awake(const token_life& life) const {
@@ -174,8 +174,8 @@ bool checker::counts_now(const token_life& life) const {
 
 std::uint64_t checker::held_at(const token_life& life) const {
     std::uint64_t result = 0;
-    for (std::size_t i = 0; i != servers_.size(); ++i) {
-        if (servers_[i]->holds(life.lock.key, life.token)) {
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        if (voters_[i]->holds(life.lock.key, life.token)) {
             result |= bit(i);
         }
     }
@@ -185,8 +185,8 @@ std::uint64_t checker::held_at(const token_life& life) const {
 /// Those that may have keys which they did not have before.
 std::uint64_t checker::given_again() const {
     std::uint64_t result = 0;
-    for (std::size_t i = 0; i != servers_.size(); ++i) {
-        result |= servers_[i]->rolled_back() ? bit(i) : 0;
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        result |= voters_[i]->rolled_back() ? bit(i) : 0;
     }
     return result;
 }
@@ -194,8 +194,9 @@ std::uint64_t checker::given_again() const {
 /// Where its key was forgotten, and nobody else gets one before `end`.
 std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
     std::uint64_t result = 0;
-    for (std::size_t i = 0; i != servers_.size(); ++i) {
-        if ((life.forgotten_at & bit(i)) != 0 && servers_[i]->quarantined_until() >= end) {
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        if ((life.forgotten_at & bit(i)) != 0 &&
+            voters_[i]->quarantined_until(life.lock.key) >= end) {
             result |= bit(i);
         }
     }
@@ -211,15 +212,15 @@ bool checker::excused(const token_life& life) const {
 
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
-    return servers_[server]->holds(life.lock.key, life.token) &&
-           servers_[server]->lasts_until(life.lock.key) + rounding >= end;
+    return voters_[server]->holds(life.lock.key, life.token) &&
+           voters_[server]->lasts_until(life.lock.key) + rounding >= end;
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
 void checker::expect_backed(const token_life& life, core::time_point until) {
     const true_time end = life.owner.clock().when(until);
     std::uint64_t held = quarantined_at(life, end);
-    for (std::size_t i = 0; i != servers_.size(); ++i) {
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
         if (lasts(life, i, end)) {
             held |= bit(i);
         }
@@ -229,7 +230,7 @@ void checker::expect_backed(const token_life& life, core::time_point until) {
                                                 in_ms(life.valid_until - life.owner.now()) +
                                                 ", but only " +
                                                 std::to_string(std::popcount(held)) + " keys of " +
-                                                std::to_string(servers_.size()) + " last as long");
+                                                std::to_string(voters_.size()) + " last as long");
     }
 }
 
@@ -353,8 +354,8 @@ void checker::on_ended(token_life& life) {
         left = 0;  // clocks run apart by more than was allowed for
     } else if (by_time) {
         left &= ~life.late_at;
-        for (std::size_t i = 0; i != servers_.size(); ++i) {
-            left &= servers_[i]->set_back() > duration::zero() ? ~bit(i) : ~std::uint64_t{0};
+        for (std::size_t i = 0; i != voters_.size(); ++i) {
+            left &= voters_[i]->set_back() > duration::zero() ? ~bit(i) : ~std::uint64_t{0};
         }
     }
     if (could_know && left != 0) {
@@ -397,7 +398,7 @@ void checker::on_restored(std::size_t server, const std::string& token) {
 }
 
 void checker::expect_no_keys(const std::vector<std::string>& keys) {
-    for (const auto& one : servers_) {
+    for (const auto& one : voters_) {
         for (const std::string& key : keys) {
             if (one->holds_anything(key)) {
                 world_.violation("gone after the ttl",

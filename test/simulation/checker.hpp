@@ -1,7 +1,7 @@
 #ifndef COLOCK_TEST_SIMULATION_CHECKER_HPP
 #define COLOCK_TEST_SIMULATION_CHECKER_HPP
 
-#include "simulation/server.hpp"
+#include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
 #include "core/lease.hpp"
@@ -56,8 +56,7 @@ struct token_life;
 /// - *token check*: no command changes the key of another token.
 class checker {
 public:
-    checker(world& w, std::vector<std::unique_ptr<server>>& servers)
-        : world_(w), servers_(servers) {}
+    checker(world& w, std::vector<std::unique_ptr<voter>>& voters) : world_(w), voters_(voters) {}
 
     /// Has itself told of what becomes of keys there.
     void watch(std::size_t server);
@@ -106,7 +105,7 @@ private:
     [[nodiscard]] bool was_awake(const token_life& life) const;
 
     world& world_;
-    std::vector<std::unique_ptr<server>>& servers_;
+    std::vector<std::unique_ptr<voter>>& voters_;
     std::map<std::string, token_life*> lives_;               // by token
     std::map<std::string, std::vector<token_life*>> valid_;  // by key
     struct handed_out {

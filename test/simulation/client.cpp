@@ -32,26 +32,15 @@ std::string words(const core::lease::action& a) {
 
 }  // namespace
 
-client::client(world& w, checker& c, std::vector<std::unique_ptr<server>>& servers,
-               std::size_t index)
+client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters, std::size_t index)
     : world_(w),
       checker_(c),
-      servers_(servers),
+      voters_(voters),
       name_("client " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
-      last_sent_(servers.size()),
-      last_executed_(servers.size()) {
-    const std::size_t lanes = w.faults().second_connections > 0 ? 2 : 1;
-    connections_.resize(servers.size());
-    for (std::size_t i = 0; i != servers.size(); ++i) {
-        for (std::size_t lane = 0; lane != lanes; ++lane) {
-            connections_[i].push_back(std::make_unique<connection>(
-                w, *servers[i], name_, clock_, last_executed_[i],
-                [this, i](const request& r, const core::vote& v) {
-                    run_or_defer([this, i, r, v] { on_answer(i, r, v); });
-                },
-                [this, i] { run_or_defer([this, i] { on_accepting(i); }); }));
-        }
+      last_sent_(voters.size()) {
+    for (std::size_t i = 0; i != voters.size(); ++i) {
+        routes_.push_back(make_route(w, *this, *voters[i], i));
     }
 }
 
@@ -88,10 +77,8 @@ void client::crash() {
         world_.tell(name_, "crashes");
     }
     dead_ = true;
-    for (auto& lanes : connections_) {
-        for (auto& one : lanes) {
-            one->abandon();
-        }
+    for (auto& one : routes_) {
+        one->abandon();
     }
     for (token_life& life : lives_) {
         end(life);
@@ -119,23 +106,6 @@ void client::close() {
     });
 }
 
-void client::reset(std::size_t server) {
-    auto& lanes = connections_[server];
-    lanes[world_.random.below(lanes.size())]->reset();
-}
-
-void client::reset(std::size_t server, std::optional<duration> deliver_after) {
-    for (auto& one : connections_[server]) {
-        one->reset(deliver_after);
-    }
-}
-
-void client::block(std::size_t server, connection::direction d, true_time until) {
-    for (auto& one : connections_[server]) {
-        one->block(d, until);
-    }
-}
-
 void client::expect_nothing_pending() const {
     if (dead_) {
         return;
@@ -158,7 +128,7 @@ spec client::some_spec(const std::string& key) {
     dice& random = world_.random;
     spec s;
     s.key = key;
-    s.lease.instances = servers_.size();
+    s.lease.instances = voters_.size();
     s.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
     s.lease.renew_interval = random.chance(0.15) ? duration{} : duration(s.lease.ttl / 3);
     s.lease.spread_renewals = true;
@@ -166,7 +136,7 @@ spec client::some_spec(const std::string& key) {
         random.chance(0.1) ? random.between(s.lease.ttl / 2, s.lease.ttl * 3) : duration{};
     s.lease.drift = world_.profile().drift;
     s.lease.instance_timeout = random.between(20ms, 50ms);
-    s.acquire.instances = servers_.size();
+    s.acquire.instances = voters_.size();
     s.acquire.ttl = s.lease.ttl;
     s.acquire.drift = s.lease.drift;
     s.acquire.instance_timeout = s.lease.instance_timeout;
@@ -421,7 +391,7 @@ void client::give_back(operation& o, core::time_point now) {
     }
     end(life);
     drive(life, life.machine.give_back(now), now);
-    for (std::size_t i = 0; i != servers_.size(); ++i) {
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
         if (o.machine.asks_remaining(i)) {
             submit(life, core::lease::ask_remaining(i), now);
         }
@@ -534,10 +504,10 @@ void client::wait(token_life& life, core::time_point until) {
     });
 }
 
-void client::on_answer(std::size_t server, const request& r, const core::vote& v) {
+void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {
     token_life& life = *r.life;
     if (world_.tracing()) {
-        world_.tell(name_, "hears from instance " + std::to_string(server) + ": " + words(r.tag) +
+        world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r.tag) +
                                ", token " + life.token + ", " + test::to_text(v));
     }
     --life.unanswered;
@@ -546,33 +516,33 @@ void client::on_answer(std::size_t server, const request& r, const core::vote& v
         life.outcome_unknown = true;
     }
     const bool acquires = r.tag.purpose() == purpose::acquire;
-    checker_.on_answer(life, server, r.tag, v);
+    checker_.on_answer(life, instance, r.tag, v);
     if (acquires && v.kind == core::vote_kind::granted && life.let_go) {
         world_.count(fault::late_grant);
     }
     if (r.tag.purpose() == purpose::heal && v.kind == core::vote_kind::granted) {
         ++world_.tally.heals;
     }
-    if (!life.machine.note(server, r.tag, v)) {
-        drive(life, life.machine.on_vote(server, r.tag, v, now()), now());
+    if (!life.machine.note(instance, r.tag, v)) {
+        drive(life, life.machine.on_vote(instance, r.tag, v, now()), now());
     }
     if (acquires && life.machine.acquiring() && life.attempt != nullptr) {
         operation& o = *life.attempt;
-        if (!o.machine.note(server, v)) {
-            drive(o, core::acquire::event::voted(server, v));
+        if (!o.machine.note(instance, v)) {
+            drive(o, core::acquire::event::voted(instance, v));
         }
     } else if (r.tag.purpose() == purpose::raise && life.machine.acquiring() &&
                life.attempt != nullptr) {
-        drive(*life.attempt, core::acquire::event::raised(server, v));
+        drive(*life.attempt, core::acquire::event::raised(instance, v));
     } else if (r.tag.purpose() == purpose::remaining && life.attempt != nullptr) {
-        drive(*life.attempt, core::acquire::event::remaining(server, v));
+        drive(*life.attempt, core::acquire::event::remaining(instance, v));
     }
 }
 
-void client::on_accepting(std::size_t server) {
+void client::on_accepting(std::size_t instance) {
     for (token_life& life : lives_) {
-        checker_.on_accepting(life, server);
-        drive(life, life.machine.on_accepting(server, now()), now());
+        checker_.on_accepting(life, instance);
+        drive(life, life.machine.on_accepting(instance, now()), now());
     }
 }
 
@@ -585,7 +555,7 @@ std::string client::fresh_token() {
 void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
     const bool has_deadline = core::hurries(what.verb);
     checker_.on_submitted(life, what);
-    life.unanswered += what.targets.count(servers_.size());
+    life.unanswered += what.targets.count(voters_.size());
     batch_.push_back(
         {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
     schedule_turn();
@@ -626,7 +596,7 @@ void client::turn() {
         if (world_.tracing()) {
             world_.tell(name_, "sends " + words(s.what) + ", token " + s.life->token);
         }
-        for (std::size_t i = 0; i != servers_.size(); ++i) {
+        for (std::size_t i = 0; i != voters_.size(); ++i) {
             if (s.what.targets.contains(i)) {
                 send(s, i);
             }
@@ -639,7 +609,7 @@ void client::turn() {
     }
 }
 
-void client::send(const submission& s, std::size_t server) {
+void client::send(const submission& s, std::size_t instance) {
     request r;
     r.life = s.life;
     r.tag = s.what.tag;
@@ -649,29 +619,40 @@ void client::send(const submission& s, std::size_t server) {
     r.command.fence = s.what.fence;
     r.command.heals = s.what.tag.purpose() == purpose::heal;
     r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
-    const bool second = connections_[server].size() > 1 && s.what.verb == core::verb::release &&
-                        world_.goes_wrong(world_.faults().second_connections);
-    connection& way = *connections_[server][second ? 1 : 0];
+    r.deadline = s.deadline;
+    routes_[instance]->send(r);
+}
+
+bool client::send_on(std::size_t instance, connection& way, request r) {
     core::failure why = core::failure::none;
-    if (!s.life->machine.wanted(server, s.what.tag)) {
-        world_.count(fault::withdrawn);
+    if (!r.life->machine.wanted(instance, r.tag)) {
         why = core::failure::withdrawn;
-    } else if (now() > s.deadline) {
+    } else if (now() > r.deadline) {
         why = core::failure::too_late;
     } else if (!way.ready()) {
-        world_.count(fault::refused);
         why = core::failure::down;
     } else if (core::relies_on_memory(r.command) && now() < way.quarantined_until()) {
-        world_.count(fault::quarantined);
         why = core::failure::quarantined;
     }
     if (why != core::failure::none) {
-        on_answer(server, r, core::vote::failed(why));
-        return;
+        refuse(instance, r, why);
+        return false;
     }
-    checker_.on_sent(*s.life, server, s.what.tag);
-    r.order = ++last_sent_[server];
+    checker_.on_sent(*r.life, instance, r.tag);
+    r.order = ++last_sent_[instance];
     way.send(r);
+    return true;
+}
+
+void client::refuse(std::size_t instance, const request& r, core::failure why) {
+    if (why == core::failure::withdrawn) {
+        world_.count(fault::withdrawn);
+    } else if (why == core::failure::down) {
+        world_.count(fault::refused);
+    } else if (why == core::failure::quarantined) {
+        world_.count(fault::quarantined);
+    }
+    on_answer(instance, r, core::vote::failed(why));
 }
 
 }  // namespace colock::simulation

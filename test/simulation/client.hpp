@@ -3,7 +3,8 @@
 
 #include "simulation/checker.hpp"
 #include "simulation/connection.hpp"
-#include "simulation/server.hpp"
+#include "simulation/route.hpp"
+#include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
 #include "core/acquire.hpp"
@@ -95,7 +96,7 @@ struct operation {
 /// handlers run at its begin. Between two turns anything may happen.
 class client {
 public:
-    client(world& w, checker& c, std::vector<std::unique_ptr<server>>& servers, std::size_t index);
+    client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters, std::size_t index);
 
     /// Lets its users take locks until `end`.
     void start(const std::vector<std::string>& keys, true_time end);
@@ -114,11 +115,20 @@ public:
     void pause(duration how_long);
     void crash();
     void close();
-    /// A connection to that instance breaks.
-    void reset(std::size_t server);
-    /// All of them; what was sent on them arrives so much later, or never.
-    void reset(std::size_t server, std::optional<duration> deliver_after);
-    void block(std::size_t server, connection::direction d, true_time until);
+    [[nodiscard]] route& to(std::size_t instance) { return *routes_[instance]; }
+
+    // For its routes.
+
+    /// Everything in the process happens through these: later, while it stands still; never, once it
+    /// is dead.
+    void post(true_time when, world::step what);
+    void run_or_defer(world::step what);
+    /// Sends a command there, unless there is a reason not to: then it is false.
+    bool send_on(std::size_t instance, connection& way, request r);
+    /// The command is not sent.
+    void refuse(std::size_t instance, const request& r, core::failure why);
+    void on_answer(std::size_t instance, const request& r, const core::vote& v);
+    void on_accepting(std::size_t instance);
 
     // For the checkers.
 
@@ -143,11 +153,6 @@ private:
         core::time_point deadline;
     };
 
-    // Everything in the process happens through this: later, while it stands still; never, once it
-    // is dead.
-    void post(true_time when, world::step what);
-    void run_or_defer(world::step what);
-
     // The user.
     void think(user& u, duration how_long);
     void take(user& u);
@@ -171,26 +176,23 @@ private:
     void observe(token_life& life);
     void wait(token_life& life, core::time_point until);
     void end(token_life& life);
-    void on_answer(std::size_t server, const request& r, const core::vote& v);
-    void on_accepting(std::size_t server);
 
     // The engine.
     void submit(token_life& life, const core::lease::action& what, core::time_point now);
     void schedule_turn();
     void turn();
-    void send(const submission& s, std::size_t server);
+    void send(const submission& s, std::size_t instance);
     void deliver_later(world::step handler);
     [[nodiscard]] std::string fresh_token();
     [[nodiscard]] std::uint64_t seed() { return world_.random.next(); }
 
     world& world_;
     checker& checker_;
-    std::vector<std::unique_ptr<server>>& servers_;
+    std::vector<std::unique_ptr<voter>>& voters_;
     std::string name_;
     local_clock clock_;
     std::vector<std::uint64_t> last_sent_;
-    std::vector<std::uint64_t> last_executed_;
-    std::vector<std::vector<std::unique_ptr<connection>>> connections_;  // of each instance
+    std::vector<std::unique_ptr<route>> routes_;  // to each instance
     std::deque<user> users_;
     std::deque<operation> operations_;
     std::deque<token_life> lives_;

@@ -1,22 +1,30 @@
 #include "simulation/connection.hpp"
 
+#include "instance/redis/promotion.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace colock::simulation {
 
-connection::connection(world& w, server& s, std::string client, const local_clock& clock,
-                       std::uint64_t& last_executed, answer_handler on_answer,
-                       world::step on_accepting)
+namespace {
+
+/// For how long a grant waits for its replicas.
+constexpr duration replicas_timeout = 10ms;
+
+}  // namespace
+
+connection::connection(world& w, voter& v, std::size_t node, std::string client,
+                       const local_clock& clock, std::uint64_t& last_executed,
+                       connection_owner& owner)
     : world_(w),
-      server_(s),
+      voter_(v),
+      node_(node),
+      server_(v.node(node)),
       client_(std::move(client)),
       clock_(clock),
       last_executed_(last_executed),
-      on_answer_(std::move(on_answer)),
-      on_accepting_(std::move(on_accepting)) {
-    connect();
-}
+      owner_(owner) {}
 
 void connection::connect() {
     if (abandoned_) {
@@ -24,14 +32,14 @@ void connection::connect() {
     }
     const true_time open = std::max({blocked_until_[to_server], blocked_until_[to_client],
                                      server_.paused_until()});  // the probe is to be answered
-    if (!server_.up() || open > world_.now()) {
+    if (!server_.up() || !server_.is_master() || open > world_.now()) {
         world_.at(std::max(open, world_.now() + 5ms), [this] { connect(); });
         return;
     }
     wires_.push_back(std::make_unique<wire>());
     wire_ = wires_.back().get();
     probe();
-    on_accepting_();
+    owner_.on_accepting();
 }
 
 /// As `instance::redis` does.
@@ -40,11 +48,12 @@ void connection::probe() {
     if (length > duration::zero()) {
         quarantined_until_ = core::quarantine_end(clock_.at(world_.now()), length, server_.uptime(),
                                                   world_.profile().drift);
+        quarantined_until_ = std::max(quarantined_until_, owner_.admit(server_));
     }
 }
 
 void connection::send(const request& r) {
-    put(*wire_, to_server, {{}, r, {}});
+    put(*wire_, to_server, {{}, r, {}, {}});
 }
 
 void connection::put(wire& w, direction d, message m) {
@@ -65,7 +74,8 @@ true_time connection::open_at(const wire& w, direction d) const {
 /// Delivers what has arrived.
 void connection::pump(wire& w, direction d) {
     auto& messages = w.messages[d];
-    while (!messages.empty() && messages.front().arrival <= world_.now()) {
+    while (!messages.empty() && messages.front().arrival <= world_.now() &&
+           (d == to_client || !w.unreplicated)) {
         const true_time open = open_at(w, d);
         if (open > world_.now()) {
             world_.at(open, [this, &w, d] { pump(w, d); });
@@ -75,8 +85,10 @@ void connection::pump(wire& w, direction d) {
         messages.pop_front();
         if (d == to_server) {
             execute(w, m.what);
+        } else if (m.moved_to) {
+            owner_.on_moved(m.what, *m.moved_to);
         } else {
-            on_answer_(m.what, m.answer);
+            owner_.on_answer(m.what, m.answer);
         }
     }
 }
@@ -94,6 +106,16 @@ void connection::execute(wire& w, const request& r) {
     last_executed_ = std::max(last_executed_, r.order);
     core::vote answer;
     const fault_model& f = world_.faults();
+    if (voter_.kind().kind == topology::cluster) {
+        const std::size_t owner = voter_.owner_of(server_.slot_of(r.command.key));
+        if (owner != node_) {
+            world_.count(fault::moved);
+            if (!w.broken) {
+                put(w, to_client, {{}, r, {}, owner});
+            }
+            return;
+        }
+    }
     if (world_.goes_wrong(r.command.verb == core::verb::raise_fence ? f.raise_errors
                                                                     : f.error_replies)) {
         world_.count(fault::error_reply);
@@ -101,9 +123,39 @@ void connection::execute(wire& w, const request& r) {
     } else {
         answer = server_.execute(r.command);
     }
-    if (!w.broken) {
-        put(w, to_client, {{}, r, std::move(answer)});
+    if (w.broken) {
+        return;
     }
+    const bool waits = voter_.kind().replicas_acked != 0 && core::acquires(r.command.verb) &&
+                       answer.kind == core::vote_kind::granted;
+    if (waits) {
+        w.unreplicated = message{{}, r, std::move(answer), {}};
+        wait_for_replicas(w, server_.written(), world_.now() + replicas_timeout);
+    } else {
+        put(w, to_client, {{}, r, std::move(answer), {}});
+    }
+}
+
+/// As WAIT does, which comes behind each acquire.
+void connection::wait_for_replicas(wire& w, std::uint64_t written, true_time until) {
+    if (!w.unreplicated) {
+        return;  // the connection is over
+    }
+    const std::size_t acked = voter_.replicas_of(node_, written);
+    const auto wanted = static_cast<unsigned>(voter_.kind().replicas_acked);
+    if (acked < wanted && world_.now() < until) {
+        world_.after(1ms, [this, &w, written, until] { wait_for_replicas(w, written, until); });
+        return;
+    }
+    message m = *std::exchange(w.unreplicated, std::nullopt);
+    const core::failure failure =
+        instance::redis::failure_to_replicate(static_cast<unsigned>(acked), wanted);
+    if (failure != core::failure::none) {
+        world_.count(fault::not_replicated);
+        m.answer = core::vote::failed(failure);
+    }
+    put(w, to_client, std::move(m));
+    pump(w, to_server);
 }
 
 void connection::block(direction d, true_time until) {
@@ -121,6 +173,9 @@ void connection::reset(std::optional<duration> deliver_after) {
     world_.count(fault::reset_after, unanswered.size());
     w.messages[to_client].clear();
     auto& unsent = w.messages[to_server];
+    if (w.unreplicated) {
+        unanswered.push_back(*std::exchange(w.unreplicated, std::nullopt));
+    }
     unanswered.insert(unanswered.end(), unsent.begin(), unsent.end());
     if (!server_.up() || !(deliver_after || world_.goes_wrong(world_.faults().stragglers))) {
         world_.count(fault::reset_before, unsent.size());
@@ -139,10 +194,16 @@ void connection::reset(std::optional<duration> deliver_after) {
     }
     world_.after(world_.random.up_to(1ms), [this, lost = std::move(unanswered)] {
         for (const message& m : lost) {
-            on_answer_(m.what, core::vote::failed(core::failure::connection_lost));
+            owner_.on_answer(m.what, core::vote::failed(core::failure::connection_lost));
         }
     });
+    owner_.on_broken();
     world_.after(world_.random.between(1ms, 20ms), [this] { connect(); });
+}
+
+void connection::close() {
+    abandoned_ = true;
+    reset();
 }
 
 void connection::abandon() {

@@ -1,7 +1,7 @@
 #ifndef COLOCK_TEST_SIMULATION_CONNECTION_HPP
 #define COLOCK_TEST_SIMULATION_CONNECTION_HPP
 
-#include "simulation/server.hpp"
+#include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
 #include "core/command.hpp"
@@ -29,19 +29,39 @@ struct request {
     core::lease_tag tag{core::lease_tag::purpose_type::acquire};
     core::command command;
     std::uint64_t order = 0;  // among what the client has sent to that instance
+    core::time_point deadline = core::never;
+    unsigned hops = 0;  // how often a node has sent it on
 };
 
-/// A client's connection to an instance, as TCP makes it: what is sent arrives in order, late, or not
+class connection;
+
+/// What hears of a connection: that which leads a client to its instance.
+class connection_owner {
+public:
+    connection_owner() = default;
+    connection_owner(const connection_owner&) = delete;
+    connection_owner& operator=(const connection_owner&) = delete;
+    virtual ~connection_owner() = default;
+
+    /// It was connected. Gives until when the server grants no locks since it was promoted.
+    virtual core::time_point admit(const server& s) = 0;
+    /// It has become ready.
+    virtual void on_accepting() = 0;
+    virtual void on_broken() = 0;
+    virtual void on_answer(const request& r, const core::vote& v) = 0;
+    /// The server has not executed it: it belongs to that node.
+    virtual void on_moved(const request& r, std::size_t node) = 0;
+};
+
+/// A client's connection to a server, as TCP makes it: what is sent arrives in order, late, or not
 /// at all, and then the connection breaks. It connects again by itself.
 class connection {
 public:
-    /// What the client hears.
-    using answer_handler = std::function<void(const request&, const core::vote&)>;
+    connection(world& w, voter& v, std::size_t node, std::string client, const local_clock& clock,
+               std::uint64_t& last_executed, connection_owner& owner);
 
-    /// `on_accepting` is called whenever it has become ready.
-    connection(world& w, server& s, std::string client, const local_clock& clock,
-               std::uint64_t& last_executed, answer_handler on_answer, world::step on_accepting);
-
+    /// To connect.
+    void start() { connect(); }
     [[nodiscard]] bool ready() const { return wire_ != nullptr; }
     /// Until when its server grants no locks, for all that the client knows, by the client's clock.
     [[nodiscard]] core::time_point quarantined_until() const { return quarantined_until_; }
@@ -53,6 +73,8 @@ public:
     /// Breaks; what was not answered is failed. What was sent and has not arrived never does, or does
     /// so much later than it would have; without `deliver_after` chance decides.
     void reset(std::optional<duration> deliver_after = std::nullopt);
+    /// As `reset`, and it does not connect again.
+    void close();
     /// The client has ended.
     void abandon();
 
@@ -61,28 +83,33 @@ private:
         true_time arrival;
         request what;
         core::vote answer;
+        std::optional<std::size_t> moved_to{};
     };
     /// One TCP connection.
     struct wire {
         std::array<std::deque<message>, 2> messages;
         std::array<true_time, 2> last_arrival{};
         bool broken = false;
+        std::optional<message>
+            unreplicated{};  // a grant that waits for replicas, and all else behind it
     };
 
     void put(wire& w, direction d, message m);
     void pump(wire& w, direction d);
     void execute(wire& w, const request& r);
+    void wait_for_replicas(wire& w, std::uint64_t written, true_time until);
     void connect();
     void probe();
     [[nodiscard]] true_time open_at(const wire& w, direction d) const;
 
     world& world_;
+    voter& voter_;
+    std::size_t node_;
     server& server_;
     std::string client_;
     const local_clock& clock_;  // the client's
     std::uint64_t& last_executed_;
-    answer_handler on_answer_;
-    world::step on_accepting_;
+    connection_owner& owner_;
     std::array<true_time, 2> blocked_until_{};
     std::vector<std::unique_ptr<wire>> wires_;
     wire* wire_ = nullptr;  // the one in use

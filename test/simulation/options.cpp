@@ -135,6 +135,40 @@ fault_model lost_counters() {
     return f;
 }
 
+fault_model failovers() {
+    fault_model f;
+    f.busy_time = 3s;
+    f.slow_messages = 0.02;
+    f.resets = 1;
+    f.stragglers = 0.5;
+    f.partitions = 1;
+    f.cancellations = 0.05;
+    f.clock_rates = 0.004;
+    f.failovers = 2;
+    f.replication_cuts = 2;
+    f.replication_delay = 30ms;
+    return f;
+}
+
+fault_model sentinels() {
+    fault_model f = failovers();
+    f.dead_masters = 0.5;
+    f.sentinel_cuts = 2;
+    f.sentinel_delay = 30ms;
+    f.quarantine = 1s;  // no ttl is longer
+    return f;
+}
+
+fault_model slots() {
+    fault_model f = failovers();
+    f.dead_masters = 0.5;
+    f.slot_moves = 4;
+    f.instance_pauses = 1;
+    f.client_pauses = 0.5;
+    f.quarantine = 1s;
+    return f;
+}
+
 /// The bound that a user who cannot trust his clocks has to set: 1.1 / 0.9 is 1.22.
 constexpr core::drift_bound wide{0.23, 2ms};
 
@@ -172,6 +206,15 @@ std::string_view name(fault f) {
         "quarantined",
         "withdrawn",
         "late_grant",
+        "failover_from_dead",
+        "failover_from_alive",
+        "lock_lost",
+        "renewal_lost",
+        "replication_cut",
+        "sentinel_cut",
+        "not_replicated",
+        "slot_move",
+        "moved",
     };
     return names[static_cast<std::size_t>(f)];
 }
@@ -206,6 +249,25 @@ const std::vector<profile>& profiles() {
          {},
          {}},
         {"everything", "all of it at once", everything(), {}, {true, false, false}},
+        {"sentinels",
+         "masters that Sentinels watch, and failovers that lose locks: no excuse",
+         sentinels(),
+         {},
+         {},
+         {topology::sentinel, 2}},
+        {"slots",
+         "clusters with slots that move, and failovers that lose locks: no excuse",
+         slots(),
+         {},
+         {},
+         {topology::cluster, 1}},
+        {"replicated",
+         "failovers without a quarantine, and grants that wait for the replica: only renewals are "
+         "lost",
+         failovers(),
+         {},
+         {true, false, false},
+         {topology::sentinel, 1, 1}},
     };
     return all;
 }

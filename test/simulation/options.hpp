@@ -44,6 +44,15 @@ enum class fault : std::uint8_t {
     quarantined,      ///< an acquire for an instance that had restarted not long ago, and not sent
     withdrawn,        ///< a command was taken back before it was sent
     late_grant,       ///< a grant came when its attempt had been given up
+    failover_from_dead,   ///< a replica was promoted, and the former master was dead
+    failover_from_alive,  ///< and it was not, and may have been used by some
+    lock_lost,            ///< the promoted replica had never heard of a lock
+    renewal_lost,         ///< or perhaps not of its latest renewal
+    replication_cut,
+    sentinel_cut,    ///< a Sentinel went on naming the old master
+    not_replicated,  ///< a grant that too few replicas acknowledged in time
+    slot_move,
+    moved,  ///< a node sent a client on
     count,
 };
 inline constexpr std::size_t fault_count = static_cast<std::size_t>(fault::count);
@@ -52,6 +61,8 @@ std::string_view name(fault f);
 /// The fault model: what may go wrong in a world, how often, and how badly. "Per run" is a mean; what
 /// is zero does not happen.
 struct fault_model {
+    duration busy_time = 1500ms;  ///< for so long there are faults
+
     // Every message.
     duration least_delay = 50us;
     duration usual_delay = 2ms;  ///< most are faster
@@ -76,11 +87,22 @@ struct fault_model {
     double restarts_with_data = 0;
     double restarts_without_data = 0;
     double rollbacks = 0;
-    /// `config::restart_quarantine`: an instance that has been up for less than this gets no acquires.
+    /// `config::restart_quarantine`, and `failover_quarantine` alike: an instance that has been up for less than this
+    /// gets no acquires, nor does a promoted replica.
     /// With it, what a restart destroys is no excuse. Not together with `clock_jumps`, which would make
     /// an instance seem to have been up for longer.
     duration quarantine{};
     double clock_jumps = 0;  ///< in both directions
+    /// A replica is promoted. It lacks what has not reached it yet. How many of the former masters are alive is up to
+    /// `dead_masters`.
+    double failovers = 0;
+    double dead_masters = 1;
+    double replication_cuts = 0;
+    double sentinel_cuts = 0;
+    double slot_moves = 0;
+    duration replication_delay{};
+    /// In so much time all Sentinels have noticed a failover that are not cut off.
+    duration sentinel_delay{};
     double foreign_deletes = 0;
     double foreign_expiries = 0;
     double counters_lost = 0;
@@ -115,12 +137,23 @@ struct claims {
     bool fence_order = true;
 };
 
+/// How a client finds the server for a key.
+enum class topology : std::uint8_t { standalone, sentinel, cluster };
+
+/// What the instances of a world are.
+struct deployment {
+    topology kind = topology::standalone;
+    std::size_t replicas = 0;        ///< of each master
+    std::size_t replicas_acked = 0;  ///< a grant counts only if so many acknowledge it
+};
+
 struct profile {
     std::string_view name;
     std::string_view what;
     fault_model faults;
     core::drift_bound drift;
     simulation::claims claims;
+    simulation::deployment deployment{};
 };
 
 const std::vector<profile>& profiles();

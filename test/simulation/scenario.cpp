@@ -69,7 +69,7 @@ void end_during_release(stage& s, int take) {
     s.release(a);
     if (take == 0) {
         s.run_to(50500us);
-        s.user(0).reset(2, std::nullopt);
+        s.user(0).to(2).reset(std::nullopt);
         s.user(0).close();
         s.run_to(54ms);
         s.expect(!s.has_key(0) && !s.has_key(1), "released where it was heard");
@@ -153,7 +153,7 @@ void cancel_while_raising(stage& s, int take) {
 void old_set_after_release(stage& s, int) {
     taking& a = s.acquire(0);
     s.run_to(500us);
-    s.user(0).reset(0, 60ms);
+    s.user(0).to(0).reset(60ms);
     s.run_to(600us);
     s.cancel(a);
     s.run_to(60ms);
@@ -188,7 +188,7 @@ void late_release_of_attempt_1(stage& s, int) {
     const std::string first = a.token();
     s.run_to(30500us);
     for (std::size_t i = 0; i != 3; ++i) {
-        s.user(0).reset(i, 120ms);
+        s.user(0).to(i).reset(120ms);
     }
     s.run_to(149ms);
     s.expect(a.held() && a.token() != first && s.has_key(0, a) && s.has_key(1, a),
@@ -224,7 +224,7 @@ void renewal_in_flight(stage& s, int take) {
     taking& a = s.acquire(0);
     if (take == 0) {
         s.run_to(100500us);
-        s.user(0).reset(0, 200ms);
+        s.user(0).to(0).reset(200ms);
         s.run_to(101ms);
         s.release(a);
         s.run_to(250ms);
@@ -303,7 +303,7 @@ void max_hold(stage& s, int) {
 /// Its key is gone after 272.7 ms, and it decides: the holder has no key on instance 2.
 void fast_server(stage& s, int) {
     s.instance(0).set_rate(1.1);
-    s.user(0).reset(2, std::nullopt);
+    s.user(0).to(2).reset(std::nullopt);
     spec& l = s.lock();
     l.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
@@ -386,7 +386,7 @@ void acquire_too_slow(stage& s, int) {
 /// The holder has no key on instance 2, and 1 forgets its own. The lease is not renewed (take 0), or it
 /// is (take 1).
 void restart_without_data(stage& s, int take) {
-    s.user(0).reset(2, std::nullopt);
+    s.user(0).to(2).reset(std::nullopt);
     spec& l = s.lock();
     l.lease.renew_interval = take == 0 ? 0ms : 100ms;
     taking& a = s.acquire(0, l);
@@ -418,7 +418,7 @@ void restart_at_the_end_of_a_second(stage& s, int) {
     s.run_to(100ms);
     const duration second = s.instance(1).next_second().time_since_epoch() + 1s;
     s.run_to(second - 50ms);
-    s.user(0).reset(2, std::nullopt);
+    s.user(0).to(2).reset(std::nullopt);
     spec& l = s.lock();
     l.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
@@ -472,7 +472,7 @@ void key_made_after_its_release(stage& s, int) {
     taking& a = s.acquire(0);
     s.run_to(100ms);
     s.expect(a.held() && s.keys() == 2, "two are enough");
-    s.user(0).reset(2, 0ms);
+    s.user(0).to(2).reset(0ms);
     s.run_to(200ms);
     s.release(a);
     s.run_to(2999ms);

@@ -2,7 +2,7 @@
 
 #include "simulation/checker.hpp"
 #include "simulation/client.hpp"
-#include "simulation/server.hpp"
+#include "simulation/voter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,16 +13,15 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration busy_time = 1500ms;  // with faults
-constexpr duration finish_time = 6s;    // for who still waits
-constexpr duration longest_ttl = 1s;    // of 500 ms, extended to twice that
-constexpr duration bound = 400ms;       // drift, and how late a command may be executed
+constexpr duration finish_time = 6s;  // for who still waits
+constexpr duration longest_ttl = 1s;  // of 500 ms, extended to twice that
+constexpr duration bound = 400ms;     // drift, and how late a command may be executed
 constexpr std::uint64_t most_steps = 60000;
 
 class schedule {
 public:
     schedule(const profile& p, std::uint64_t seed, bool trace)
-        : world_(p, seed, trace), checker_(world_, servers_) {}
+        : world_(p, seed, trace), checker_(world_, voters_) {}
 
     result run();
 
@@ -30,7 +29,11 @@ private:
     void populate();
     void plan_faults();
     void plan(double per_run, void (schedule::*what)());
-    [[nodiscard]] server& any_server() { return *servers_[world_.random.below(servers_.size())]; }
+    [[nodiscard]] voter& any_voter() { return *voters_[world_.random.below(voters_.size())]; }
+    [[nodiscard]] server& any_server() {
+        voter& one = any_voter();
+        return one.node(one.size() == 1 ? 0 : world_.random.below(one.size()));
+    }
     [[nodiscard]] client& any_client() { return *clients_[world_.random.below(clients_.size())]; }
     [[nodiscard]] const std::string& any_key() { return keys_[world_.random.below(keys_.size())]; }
 
@@ -43,6 +46,10 @@ private:
     void restart_without_data();
     void roll_back();
     void jump();
+    void fail_over();
+    void cut_replication();
+    void cut_sentinel();
+    void move_slot();
     void delete_key();
     void shorten_key();
     void lose_counter();
@@ -52,7 +59,7 @@ private:
     void close_client();
 
     world world_;
-    std::vector<std::unique_ptr<server>> servers_;
+    std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<std::string> keys_;
@@ -60,13 +67,24 @@ private:
 
 void schedule::populate() {
     static constexpr std::array<std::size_t, 12> sizes = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5, 5, 7};
-    const std::size_t n = sizes[world_.random.below(sizes.size())];
+    const deployment& d = world_.profile().deployment;
+    const std::size_t n =
+        d.kind == topology::standalone ? sizes[world_.random.below(sizes.size())]
+        // The vote that a master gives again as it renews a lock is not replicated before it counts.
+        : d.replicas_acked != 0 || world_.random.chance(0.6) ? 1
+                                                             : 3;
     for (std::size_t i = 0; i != n; ++i) {
-        servers_.push_back(std::make_unique<server>(world_, i));
+        voter& one =
+            *voters_.emplace_back(std::make_unique<voter>(world_, i, world_.profile().deployment));
         checker_.watch(i);
-        servers_.back()->on_down = [this, i] {
+        one.on_down = [this, i](std::size_t node) {
             for (auto& c : clients_) {
-                c->reset(i, std::nullopt);
+                c->to(i).reset(node, std::nullopt);
+            }
+        };
+        one.on_news = [this, i](std::size_t sentinel) {
+            for (auto& c : clients_) {
+                c->to(i).on_news(sentinel);
             }
         };
     }
@@ -74,10 +92,10 @@ void schedule::populate() {
                                       : std::vector<std::string>{"key", "other"};
     const std::size_t clients = 1 + world_.random.below(4);
     for (std::size_t i = 0; i != clients; ++i) {
-        clients_.push_back(std::make_unique<client>(world_, checker_, servers_, i));
+        clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
     for (auto& c : clients_) {
-        c->start(keys_, true_time(busy_time));
+        c->start(keys_, true_time(world_.faults().busy_time));
     }
 }
 
@@ -86,7 +104,8 @@ void schedule::plan(double per_run, void (schedule::*what)()) {
     const auto most = static_cast<std::size_t>(std::ceil(per_run * 2));
     for (std::size_t i = 0; i != most; ++i) {
         if (world_.random.chance(per_run / static_cast<double>(most))) {
-            world_.after(world_.random.up_to(busy_time), [this, what] { (this->*what)(); });
+            world_.after(world_.random.up_to(world_.faults().busy_time),
+                         [this, what] { (this->*what)(); });
         }
     }
 }
@@ -100,6 +119,10 @@ void schedule::plan_faults() {
     plan(f.restarts_without_data, &schedule::restart_without_data);
     plan(f.rollbacks, &schedule::roll_back);
     plan(f.clock_jumps, &schedule::jump);
+    plan(f.failovers, &schedule::fail_over);
+    plan(f.replication_cuts, &schedule::cut_replication);
+    plan(f.sentinel_cuts, &schedule::cut_sentinel);
+    plan(f.slot_moves, &schedule::move_slot);
     plan(f.foreign_deletes, &schedule::delete_key);
     plan(f.foreign_expiries, &schedule::shorten_key);
     plan(f.counters_lost, &schedule::lose_counter);
@@ -110,12 +133,13 @@ void schedule::plan_faults() {
 }
 
 void schedule::reset() {
-    any_client().reset(world_.random.below(servers_.size()));
+    client& c = any_client();
+    c.to(world_.random.below(voters_.size())).reset();
 }
 
 void schedule::partition() {
     const std::size_t c = world_.random.below(clients_.size());
-    const std::size_t s = world_.random.below(servers_.size());
+    const std::size_t s = world_.random.below(voters_.size());
     const duration how_long = world_.random.between(5ms, 300ms);
     switch (world_.random.below(4)) {
         case 0:
@@ -138,7 +162,7 @@ void schedule::partition() {
             break;
     }
     if (world_.random.chance(0.4)) {  // they give the connection up
-        world_.after(world_.random.up_to(how_long), [this, c, s] { clients_[c]->reset(s); });
+        world_.after(world_.random.up_to(how_long), [this, c, s] { clients_[c]->to(s).reset(); });
     }
 }
 
@@ -154,10 +178,10 @@ void schedule::block(std::size_t which_client, std::size_t which_server, bool th
                                  " for " + in_ms(how_long));
     }
     if (there) {
-        c.block(which_server, connection::to_server, world_.now() + how_long);
+        c.to(which_server).block(connection::to_server, world_.now() + how_long);
     }
     if (back) {
-        c.block(which_server, connection::to_client, world_.now() + how_long);
+        c.to(which_server).block(connection::to_client, world_.now() + how_long);
     }
 }
 
@@ -176,6 +200,41 @@ void schedule::roll_back() {
 void schedule::jump() {
     const duration by = world_.random.up_to(400ms) + 1ms;
     any_server().jump(world_.random.chance(0.5) ? by : -by);
+}
+void schedule::fail_over() {
+    // Sentinels wait much longer before they promote another, and so does a cluster.
+    constexpr duration between_failovers = 800ms;
+    voter& one = any_voter();
+    const std::size_t node = one.owner_of(one.slot_of(any_key()));
+    const auto former = world_.random.chance(world_.faults().dead_masters) ? voter::former::dead
+                                                                           : voter::former::alive;
+    const duration back_after = world_.random.between(20ms, 500ms);
+    if (one.failed_over() == true_time() || world_.now() >= one.failed_over() + between_failovers) {
+        one.fail_over(node, former, back_after);
+    }
+}
+void schedule::cut_replication() {
+    any_voter().cut_replication(world_.now() + world_.random.up_to(400ms));
+}
+/// A Sentinel is cut off from the others, or a client from another one. That leaves one for each client which knows of
+/// a failover: who hears of none, and is not cut off from the old master, cannot be helped.
+void schedule::cut_sentinel() {
+    const true_time until = world_.now() + world_.random.up_to(1500ms);
+    const std::size_t i = world_.random.below(voters_.size());
+    if (world_.random.chance(0.5)) {
+        voters_[i]->cut_sentinel(0, until);
+    } else {
+        any_client().to(i).cut_sentinel(1, until);
+    }
+}
+/// Not from a node in its quarantine, which the slot would not take along.
+void schedule::move_slot() {
+    voter& one = any_voter();
+    const std::string& key = any_key();
+    const std::size_t to = world_.random.below(one.size());
+    if (one.quarantined_until(key) + bound < world_.now()) {
+        one.move_slot(one.slot_of(key), to);
+    }
 }
 void schedule::delete_key() {
     any_server().delete_key(any_key());
@@ -204,16 +263,16 @@ void schedule::close_client() {
 result schedule::run() {
     populate();
     plan_faults();
-    world_.run(true_time(busy_time), most_steps);
+    world_.run(true_time(world_.faults().busy_time), most_steps);
     world_.calm_down();
-    world_.run(true_time(busy_time + finish_time), most_steps);
+    world_.run(true_time(world_.faults().busy_time + finish_time), most_steps);
     for (auto& c : clients_) {
         if (world_.violations().empty()) {
             c->expect_nothing_pending();
         }
     }
     duration set_back{};
-    for (auto& s : servers_) {
+    for (auto& s : voters_) {
         set_back = std::max(set_back, s->set_back());
     }
     world_.run(world_.now() + longest_ttl + bound + set_back, most_steps);

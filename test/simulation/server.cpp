@@ -1,5 +1,9 @@
 #include "simulation/server.hpp"
 
+#include "instance/redis/key_slot.hpp"
+
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace colock::simulation {
@@ -28,12 +32,25 @@ double some_rate(world& w) {
 
 }  // namespace
 
-server::server(world& w, std::size_t index)
+server::server(world& w, std::string name, std::size_t slots)
     : world_(w),
-      name_("instance " + std::to_string(index)),
+      name_(std::move(name)),
       clock_(some_rate(w), w.random.up_to(100h)),
       clock_start_(clock_.at(true_time())),
+      state_(slots),
       started_(clock_.at(w.now()) - 1h) {}
+
+server::server(const server& other, std::string name)
+    : world_(other.world_),
+      name_(std::move(name)),
+      clock_(other.clock_),
+      clock_start_(other.clock_start_),
+      state_(other.state_.size()),
+      started_(other.started_) {}
+
+std::size_t server::slot_of(std::string_view key) const {
+    return state_.size() == 1 ? 0 : instance::redis::key_slot(key) % state_.size();
+}
 
 /// As its clock, but that all agree when the world begins.
 instance::memory::store::wall_time server::wall() const {
@@ -48,23 +65,28 @@ core::vote server::execute(const core::command& command) {
     }
     const std::string key(command.key);
     const std::string before = holder_of(key);
-    core::vote answer = state_.store.execute(command, clock_.at(world_.now()), wall());
+    slot& in = slot_with(key);
+    core::vote answer = in.store.execute(command, clock_.at(world_.now()), wall());
     if (answer.kind == core::vote_kind::granted) {
         if (core::acquires(command.verb)) {
             if (!before.empty()) {
                 world_.violation("instance", name_ + " gave away a key that was held");
             }
-            state_.tokens[key] = std::string(command.token);
+            in.tokens[key] = std::string(command.token);
         } else {
             if (before != command.token) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
             if (command.verb == core::verb::release) {
-                state_.tokens.erase(key);
+                in.tokens.erase(key);
             }
         }
         if (core::acquires(command.verb) || command.verb == core::verb::extend) {
-            on_granted(std::string(command.token));
+            on_granted(key, std::string(command.token));
+        }
+        ++written_;
+        if (on_written) {
+            on_written();
         }
     }
     return answer;
@@ -105,8 +127,7 @@ void server::restart(duration how_long, data d) {
         destroy_all(world_.faults().quarantine > duration::zero() ? on_forgotten : on_destroyed);
     }
     if (d == data::lost) {
-        state_.store.clear();
-        state_.tokens.clear();
+        state_.assign(state_.size(), slot());
     } else if (d == data::rolled_back && !checkpoints_.empty()) {
         state_ = checkpoints_[world_.random.below(checkpoints_.size())];
         rolled_back_ = true;
@@ -114,6 +135,21 @@ void server::restart(duration how_long, data d) {
     checkpoints_.clear();
     started_ = clock_.at(world_.now() + how_long);
     world_.after(how_long, [this] { up_ = true; });
+}
+
+void server::demote() {
+    is_master_ = false;
+    on_down();
+}
+
+void server::hand_over(std::size_t which, server& to) {
+    to.state_[which] = std::exchange(state_[which], slot());
+    ++written_;
+    ++to.written_;
+    if (on_written) {
+        on_written();
+        to.on_written();
+    }
 }
 
 void server::jump(duration by) {
@@ -148,8 +184,8 @@ void server::delete_key(const std::string& key) {
         world_.tell(name_, "a stranger deletes " + key);
     }
     on_destroyed(token);
-    state_.store.execute(about(core::verb::release, key, token), clock_.at(world_.now()));
-    state_.tokens.erase(key);
+    slot_with(key).store.execute(about(core::verb::release, key, token), clock_.at(world_.now()));
+    slot_with(key).tokens.erase(key);
 }
 
 void server::shorten_key(const std::string& key) {
@@ -167,8 +203,8 @@ void server::shorten_key(const std::string& key) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
     on_destroyed(token);
-    state_.store.execute(about(core::verb::release, key, token), now);
-    state_.store.execute(about(core::verb::acquire, key, token, ttl), now);
+    slot_with(key).store.execute(about(core::verb::release, key, token), now);
+    slot_with(key).store.execute(about(core::verb::acquire, key, token, ttl), now);
 }
 
 void server::lose_counter(const std::string& key) {
@@ -176,7 +212,7 @@ void server::lose_counter(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "forgets the fence counter of " + key);
     }
-    state_.store.forget_counter(key);
+    slot_with(key).store.forget_counter(key);
 }
 
 void server::spoil_counter(const std::string& key) {
@@ -190,7 +226,7 @@ void server::spoil_counter(const std::string& key) {
     }
     core::command raise = about(core::verb::raise_fence, key, token);
     raise.fence = core::fence_limit - 1;
-    state_.store.execute(raise, clock_.at(world_.now()), wall());
+    slot_with(key).store.execute(raise, clock_.at(world_.now()), wall());
     world_.after(50ms, [this, key] {
         lose_counter(key);
         checkpoints_.clear();  // nothing that is put back brings it back
@@ -198,11 +234,18 @@ void server::spoil_counter(const std::string& key) {
 }
 
 void server::destroy_all(const std::function<void(const std::string& token)>& told) {
-    for (const auto& [key, token] : state_.tokens) {
-        if (holds_anything(key)) {
-            told(token);
-        }
+    for (const auto& [key, token] : holders()) {
+        told(token);
     }
+}
+
+std::vector<std::pair<std::string, std::string>> server::holders() {
+    std::vector<std::pair<std::string, std::string>> result;
+    for (const slot& one : state_) {
+        std::copy(one.tokens.begin(), one.tokens.end(), std::back_inserter(result));
+    }
+    std::erase_if(result, [this](const auto& one) { return !holds_anything(one.first); });
+    return result;
 }
 
 std::chrono::seconds server::uptime() const {
@@ -223,24 +266,30 @@ true_time server::quarantined_until() const {
 }
 
 bool server::holds_anything(const std::string& key) {
-    return state_.store.execute(about(core::verb::remaining, key), clock_.at(world_.now()))
+    return slot_with(key)
+               .store.execute(about(core::verb::remaining, key), clock_.at(world_.now()))
                .holder == core::holder::another;
 }
 
 true_time server::lasts_until(const std::string& key) {
     const core::time_point now = clock_.at(world_.now());
-    return clock_.when(now +
-                       state_.store.execute(about(core::verb::remaining, key), now).remaining);
+    return clock_.when(
+        now + slot_with(key).store.execute(about(core::verb::remaining, key), now).remaining);
+}
+
+std::string server::last_holder_of(const std::string& key) const {
+    const auto& tokens = state_[slot_of(key)].tokens;
+    const auto found = tokens.find(key);
+    return found != tokens.end() ? found->second : std::string();
 }
 
 std::string server::holder_of(const std::string& key) {
-    const auto found = state_.tokens.find(key);
-    return found != state_.tokens.end() && holds_anything(key) ? found->second : std::string();
+    std::string last = last_holder_of(key);
+    return !last.empty() && holds_anything(key) ? last : std::string();
 }
 
 bool server::holds(const std::string& key, const std::string& token) {
-    const auto found = state_.tokens.find(key);
-    return found != state_.tokens.end() && found->second == token && holds_anything(key);
+    return last_holder_of(key) == token && holds_anything(key);
 }
 
 }  // namespace colock::simulation

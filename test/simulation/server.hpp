@@ -11,23 +11,64 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::simulation {
 
-/// An instance: the memory instance's store, with a clock of its own, that can stand still, restart
+/// A server: the memory instance's store, with a clock of its own, that can stand still, restart
 /// and lose what it knew. Nothing but the commands reaches it; it never sees true time.
+///
+/// What it knows is divided into slots, as that of a node of a cluster is. Any other server has one.
 class server {
 public:
-    server(world& w, std::size_t index);
+    struct slot {
+        instance::memory::store store;
+        std::map<std::string, std::string> tokens;  // by key, the last that was granted
+    };
+
+    server(world& w, std::string name, std::size_t slots = 1);
+    /// Another server of the same instance. It has the same clock, since servers tell each other when keys expire.
+    server(const server& other, std::string name);
 
     /// Executes a command now. `run` must be `incarnation()`: what was sent to a process that has
     /// ended reaches nobody.
     core::vote execute(const core::command& command);
 
     [[nodiscard]] bool up() const { return up_; }
+    /// Whether it says that it is a master; clients use no other.
+    [[nodiscard]] bool is_master() const { return is_master_; }
+    /// Whether it was a replica before.
+    [[nodiscard]] bool was_promoted() const { return !term_.empty(); }
+    /// Its replication ID, if it was promoted.
+    [[nodiscard]] const std::string& term() const { return term_; }
+    [[nodiscard]] std::size_t slot_of(std::string_view key) const;
+
+    // Replication.
+
+    /// Called when it has written.
+    std::function<void()> on_written;
+    /// How often it has.
+    [[nodiscard]] std::uint64_t written() const { return written_; }
+    /// What it knows now.
+    [[nodiscard]] std::shared_ptr<const std::vector<slot>> copy() const {
+        return std::make_shared<const std::vector<slot>>(state_);
+    }
+    /// From now on it knows that.
+    void replace(const std::vector<slot>& all) { state_ = all; }
+    void promote(std::string term) {
+        is_master_ = true;
+        term_ = std::move(term);
+        ++written_;
+    }
+    /// It is a replica from now on, and breaks all connections.
+    void demote();
+    /// Another server serves that slot from now on.
+    void hand_over(std::size_t which, server& to);
     /// Until when it stands still; in the past, if it does not.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
 
@@ -68,7 +109,11 @@ public:
     /// Told instead, where restarts are quarantined.
     std::function<void(const std::string& token)> on_forgotten;
     /// Told when a token's key is given, or given a ttl, by a command.
-    std::function<void(const std::string& token)> on_granted;
+    std::function<void(const std::string& key, const std::string& token)> on_granted;
+    /// The token that it has last given a key to, whether the key is still there or not.
+    [[nodiscard]] std::string last_holder_of(const std::string& key) const;
+    /// The keys that it has, each with its token.
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> holders();
     /// By how much its clock was set back in all.
     [[nodiscard]] duration set_back() const { return set_back_; }
     /// Whether it ever restarted with what it had known before, deleted keys included.
@@ -77,11 +122,9 @@ public:
     [[nodiscard]] const std::string& who() const { return name_; }
 
 private:
-    struct state {
-        instance::memory::store store;
-        std::map<std::string, std::string> tokens;  // by key, the last that was granted
-    };
+    using state = std::vector<slot>;
 
+    [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     [[nodiscard]] instance::memory::store::wall_time wall() const;
@@ -93,6 +136,9 @@ private:
     state state_;
     std::vector<state> checkpoints_;  // what it would know after it lost its last writes
     bool up_ = true;
+    bool is_master_ = true;
+    std::string term_;
+    std::uint64_t written_ = 0;
     core::time_point started_;  // by its own clock; when it is down: will have
     true_time paused_until_{};
     duration set_back_{};

@@ -18,40 +18,46 @@ profile as_written(const cast& who) {
     p.faults.clock_rates = 0;
     p.faults.quarantine = who.quarantine;
     p.drift = who.drift;
+    p.deployment = who.deployment;
     return p;
 }
 
 }  // namespace
 
 stage::stage(const cast& who, bool trace)
-    : world_(as_written(who), 1, trace), checker_(world_, servers_) {
+    : world_(as_written(who), 1, trace), checker_(world_, voters_) {
     for (std::size_t i = 0; i != who.instances; ++i) {
-        server& s = *servers_.emplace_back(std::make_unique<server>(world_, i));
+        voter& s = *voters_.emplace_back(std::make_unique<voter>(world_, i, who.deployment));
         checker_.watch(i);
         s.on_granted = [this, i, tell = s.on_granted](const std::string& token) {
             grants_.push_back({now(), i, token});
             tell(token);
         };
-        s.on_down = [this, i] {
+        s.on_down = [this, i](std::size_t node) {
             for (auto& c : clients_) {
-                c->reset(i, std::nullopt);
+                c->to(i).reset(node, std::nullopt);
+            }
+        };
+        s.on_news = [this, i](std::size_t sentinel) {
+            for (auto& c : clients_) {
+                c->to(i).on_news(sentinel);
             }
         };
     }
     for (std::size_t i = 0; i != who.clients; ++i) {
-        clients_.push_back(std::make_unique<client>(world_, checker_, servers_, i));
+        clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
 }
 
 spec& stage::lock() {
     spec& s = locks_.emplace_back();
     s.key = key;
-    s.lease.instances = servers_.size();
+    s.lease.instances = voters_.size();
     s.lease.ttl = 300ms;
     s.lease.renew_interval = 100ms;
     s.lease.drift = world_.profile().drift;
     s.lease.instance_timeout = 30ms;
-    s.acquire.instances = servers_.size();
+    s.acquire.instances = voters_.size();
     s.acquire.ttl = s.lease.ttl;
     s.acquire.drift = s.lease.drift;
     s.acquire.instance_timeout = s.lease.instance_timeout;
@@ -94,11 +100,11 @@ void stage::cut_off(std::size_t user, std::size_t instance, duration until) {
 }
 
 void stage::deafen(std::size_t user, std::size_t instance, duration until) {
-    clients_[user]->block(instance, connection::to_client, true_time(until));
+    clients_[user]->to(instance).block(connection::to_client, true_time(until));
 }
 
 void stage::mute(std::size_t user, std::size_t instance, duration until) {
-    clients_[user]->block(instance, connection::to_server, true_time(until));
+    clients_[user]->to(instance).block(connection::to_server, true_time(until));
 }
 
 void stage::run_to(duration when) {
@@ -107,7 +113,7 @@ void stage::run_to(duration when) {
 
 std::size_t stage::keys() {
     std::size_t result = 0;
-    for (std::size_t i = 0; i != servers_.size(); ++i) {
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
         result += has_key(i) ? 1U : 0U;
     }
     return result;

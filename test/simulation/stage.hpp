@@ -4,7 +4,7 @@
 #include "simulation/checker.hpp"
 #include "simulation/client.hpp"
 #include "simulation/options.hpp"
-#include "simulation/server.hpp"
+#include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
 #include <cstddef>
@@ -22,6 +22,7 @@ struct cast {
     std::size_t clients = 1;
     core::drift_bound drift{};
     duration quarantine{};
+    simulation::deployment deployment{};
 };
 
 /// An acquire, and what became of it. Times count from the beginning of the world.
@@ -57,7 +58,9 @@ class stage {
 public:
     stage(const cast& who, bool trace);
 
-    [[nodiscard]] server& instance(std::size_t i) { return *servers_[i]; }
+    [[nodiscard]] server& instance(std::size_t i) { return voters_[i]->node(0); }
+    /// The same, if it is more than a server.
+    [[nodiscard]] voter& servers_of(std::size_t i) { return *voters_[i]; }
     [[nodiscard]] client& user(std::size_t i) { return *clients_[i]; }
     [[nodiscard]] duration now() const { return world_.now().time_since_epoch(); }
     [[nodiscard]] std::uint64_t count(fault f) const {
@@ -83,10 +86,10 @@ public:
     void run_to(duration when);
 
     [[nodiscard]] bool has_key(std::size_t instance) {
-        return servers_[instance]->holds_anything(key);
+        return voters_[instance]->holds_anything(key);
     }
     [[nodiscard]] bool has_key(std::size_t instance, const taking& t) {
-        return servers_[instance]->holds(key, t.token());
+        return voters_[instance]->holds(key, t.token());
     }
     /// How many instances have the key, whosever it is.
     [[nodiscard]] std::size_t keys();
@@ -104,7 +107,7 @@ public:
 
 private:
     world world_;
-    std::vector<std::unique_ptr<server>> servers_;
+    std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
     std::deque<spec> locks_;

@@ -1,0 +1,438 @@
+#include "simulation/route.hpp"
+
+#include "simulation/client.hpp"
+
+#include "instance/redis/agreed_master.hpp"
+#include "instance/redis/promotion.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+namespace colock::simulation {
+namespace {
+
+namespace redis = instance::redis;
+
+/// As `redis::standalone`.
+class standalone_route final : public route {
+public:
+    standalone_route(world& w, client& c, voter& v, std::size_t index) : route(w, c, v, index) {
+        const std::size_t lanes = w.faults().second_connections > 0 ? 2 : 1;
+        for (std::size_t lane = 0; lane != lanes; ++lane) {
+            connect_to(0).start();
+        }
+    }
+
+    void send(const request& r) override {
+        const bool second = links_.size() > 1 && r.command.verb == core::verb::release &&
+                            world_.goes_wrong(world_.faults().second_connections);
+        client_.send_on(index_, *links_[second ? 1 : 0].to, r);
+    }
+};
+
+// --- Sentinel ---------------------------------------------------------------------------------------
+
+/// How often a Sentinel is asked while there is no master that can be used.
+constexpr duration asking_urgently = voter::asking_interval / 10;
+
+/// As `redis::sentinel`.
+class sentinel_route final : public route {
+public:
+    sentinel_route(world& w, client& c, voter& v, std::size_t index)
+        : route(w, c, v, index), opinions_(voter::sentinel_count), cut_until_(opinions_.size()) {
+        for (std::size_t i = 0; i != opinions_.size(); ++i) {
+            opinions_[i] = opinion_of(i);
+        }
+        follow();
+        for (std::size_t i = 0; i != opinions_.size(); ++i) {
+            ask_later(i, w.random.up_to(voter::asking_interval));
+        }
+    }
+
+    void send(const request& r) override {
+        if (master_ == nullptr) {
+            client_.refuse(index_, r, core::failure::down);
+        } else {
+            client_.send_on(index_, *master_, r);
+        }
+    }
+
+    void reset() override {
+        if (master_ != nullptr) {
+            master_->reset();
+        }
+    }
+
+    void cut_sentinel(std::size_t sentinel, true_time until) override {
+        cut_until_[sentinel] = std::max(cut_until_[sentinel], until);
+    }
+
+    void on_news(std::size_t sentinel) override {
+        if (cut_until_[sentinel] <= world_.now()) {
+            world_.after(world_.delay(), [this] { ask_all(); });
+        }
+    }
+
+    core::time_point admit(const server& s) override {
+        if (!s.was_promoted()) {
+            return core::time_point::min();
+        }
+        return end_of_quarantine(
+            redis::left_by_all(named_->since, voter::noticed_within, client_.now()));
+    }
+
+    void on_broken() override { ask_all(); }
+
+private:
+    void ask_later(std::size_t sentinel, duration how_much) {
+        client_.post(world_.now() + how_much, [this, sentinel] {
+            ask(sentinel);
+            const bool is_urgent = master_ == nullptr || !master_->ready();
+            ask_later(sentinel, is_urgent ? asking_urgently : voter::asking_interval);
+        });
+    }
+
+    void ask_all() {
+        for (std::size_t i = 0; i != opinions_.size(); ++i) {
+            ask(i);
+        }
+    }
+
+    void ask(std::size_t sentinel) {
+        world_.after(world_.delay(), [this, sentinel] {
+            if (cut_until_[sentinel] > world_.now()) {
+                hear(sentinel, std::nullopt);
+            } else {
+                hear(sentinel, voter_.sentinel(sentinel));
+            }
+        });
+    }
+
+    void hear(std::size_t sentinel, const std::optional<voter::opinion>& what) {
+        const duration age = what ? world_.now() - what->since : duration{};
+        world_.after(world_.delay(), [this, sentinel, what, age] {
+            client_.run_or_defer([this, sentinel, what, age] {
+                if (what) {
+                    opinions_[sentinel] = redis::named_master{"node", std::to_string(what->node),
+                                                              client_.now() - age};
+                } else {
+                    opinions_[sentinel].reset();
+                }
+                follow();
+            });
+        });
+    }
+
+    [[nodiscard]] redis::named_master opinion_of(std::size_t sentinel) const {
+        constexpr duration for_long = 1h;
+        return {"node", std::to_string(voter_.sentinel(sentinel).node), client_.now() - for_long};
+    }
+
+    void follow() {
+        if (const auto agreed = redis::agreed_master(opinions_)) {
+            use(agreed);
+        } else if (named_ && redis::is_contradicted(*named_, opinions_)) {
+            use(std::nullopt);
+        }
+    }
+
+    void use(const std::optional<redis::named_master>& next) {
+        const bool same = next && named_ && next->same_place(*named_);
+        named_ = next;
+        if (same) {
+            return;
+        }
+        if (world_.tracing()) {
+            world_.tell(client_.who(), "uses " + (next ? "node " + next->port : "no node") +
+                                           " of instance " + std::to_string(index_));
+        }
+        if (master_ != nullptr) {
+            std::exchange(master_, nullptr)->close();
+        }
+        if (next) {
+            master_ = &connect_to(std::stoul(next->port));
+            master_->start();
+        }
+    }
+
+    std::vector<std::optional<redis::named_master>> opinions_;
+    std::vector<true_time> cut_until_;
+    std::optional<redis::named_master> named_;
+    connection* master_ = nullptr;
+};
+
+// --- Cluster ----------------------------------------------------------------------------------------
+
+/// As `redis::cluster`; a slot moves at once, with all its keys. But the commands of a token never overtake one another:
+/// an acquire whose answer is to come from the former node could be given up after a heal at the new one.
+class cluster_route final : public route {
+public:
+    cluster_route(world& w, client& c, voter& v, std::size_t index) : route(w, c, v, index) {
+        for (std::size_t slot = 0; slot != voter::slot_count; ++slot) {
+            map_.push_back(v.owner_of(slot));
+        }
+        for (const std::size_t owner : map_) {
+            node_at(owner);
+        }
+    }
+
+    void send(const request& r) override {
+        if (is_on_detour(r.command.key) || is_elsewhere(r)) {
+            wait(r, world_.now());
+        } else {
+            send_to_owner(r);
+        }
+    }
+
+    void on_answer(const request& r, const core::vote& v) override {
+        arrived(r);
+        route::on_answer(r, v);
+    }
+
+    void on_moved(const request& r, std::size_t node) override {
+        arrived(r);
+        client_.run_or_defer([this, r, node] { follow(r, node); });
+    }
+
+    core::time_point admit(const server& s) override {
+        if (!s.was_promoted()) {
+            return core::time_point::min();
+        }
+        constexpr std::size_t most = 100;
+        return end_of_quarantine(
+            promotions_.first_seen(s.term(), client_.now(), world_.faults().quarantine, most));
+    }
+
+    void on_accepting() override {
+        route::on_accepting();
+        if (!detours_.empty()) {
+            wake_at(world_.now());
+        }
+    }
+
+    void on_broken() override { refresh(); }
+
+private:
+    struct detour {
+        request what;
+        true_time not_before;
+        true_time give_up_at;
+    };
+
+    struct sent {
+        const token_life* life;
+        core::lease_tag tag;
+        std::size_t node;
+    };
+
+    void send_to_owner(const request& r) {
+        const std::size_t node = map_[voter_.slot_of(std::string(r.command.key))];
+        if (client_.send_on(index_, node_at(node), r)) {
+            sent_.push_back({r.life, r.tag, node});
+        }
+    }
+
+    void arrived(const request& r) {
+        const auto found = std::find_if(sent_.begin(), sent_.end(), [&r](const sent& one) {
+            return one.life == r.life && one.tag.value() == r.tag.value();
+        });
+        if (found != sent_.end()) {
+            sent_.erase(found);
+        }
+    }
+
+    /// Another node than the one that it is for has yet to answer an earlier command for this token.
+    [[nodiscard]] bool is_elsewhere(const request& r) const {
+        const std::size_t owner = map_[voter_.slot_of(std::string(r.command.key))];
+        return r.hops == 0 && std::any_of(sent_.begin(), sent_.end(), [&](const sent& one) {
+                   return one.life == r.life && one.node != owner;
+               });
+    }
+
+    connection& node_at(std::size_t node) {
+        for (const link& one : links_) {
+            if (one.node == node) {
+                return *one.to;
+            }
+        }
+        connection& made = connect_to(node);
+        made.start();
+        return made;
+    }
+
+    connection& owner_of(const request& r) {
+        return node_at(map_[voter_.slot_of(std::string(r.command.key))]);
+    }
+
+    void follow(request r, std::size_t node) {
+        constexpr unsigned most_hops = 16;
+        if (world_.tracing()) {
+            world_.tell(client_.who(), "is sent on to node " + std::to_string(node) +
+                                           " of instance " + std::to_string(index_));
+        }
+        map_[voter_.slot_of(std::string(r.command.key))] = node;
+        refresh();
+        if (++r.hops > most_hops) {
+            client_.refuse(index_, r, core::failure::server_error);
+            return;
+        }
+        wait(r, r.hops > 2 ? world_.now() + world_.random.up_to(20ms) : world_.now());
+    }
+
+    void wait(const request& r, true_time not_before) {
+        constexpr duration stall_timeout = 200ms;
+        detours_.push_back({r, not_before, world_.now() + stall_timeout});
+        wake_at(not_before + 10us);
+    }
+
+    void wake_at(true_time when) {
+        if (when < wake_at_) {
+            wake_at_ = when;
+            client_.post(when, [this, when] {
+                if (wake_at_ == when) {
+                    wake_at_ = true_time::max();
+                }
+                send_detours();
+            });
+        }
+    }
+
+    [[nodiscard]] bool is_on_detour(std::string_view key) const {
+        return std::any_of(detours_.begin(), detours_.end(),
+                           [key](const detour& one) { return one.what.command.key == key; });
+    }
+
+    /// Those whose time has come, in their order.
+    void send_detours() {
+        std::vector<std::string_view> held_up;
+        for (auto it = detours_.begin(); it != detours_.end();) {
+            const std::string_view key = it->what.command.key;
+            if (std::find(held_up.begin(), held_up.end(), key) != held_up.end()) {
+                ++it;
+                continue;
+            }
+            connection& to = owner_of(it->what);
+            const bool in_time = world_.now() < it->give_up_at;
+            if (in_time &&
+                (world_.now() < it->not_before || !to.ready() || is_elsewhere(it->what))) {
+                held_up.push_back(key);
+                wake_at(std::max(it->not_before, world_.now() + 5ms));
+                ++it;
+                continue;
+            }
+            const request r = it->what;
+            it = detours_.erase(it);
+            if (in_time) {
+                send_to_owner(r);
+            } else {
+                client_.refuse(index_, r, core::failure::server_error);
+            }
+        }
+    }
+
+    /// Asks some node for the map; again and again, while a slot is not served.
+    void refresh() {
+        if (std::exchange(asking_, true)) {
+            return;
+        }
+        client_.post(world_.now() + world_.delay() + world_.delay(), [this] {
+            asking_ = false;
+            bool all_served = true;
+            bool changed = false;
+            for (std::size_t slot = 0; slot != map_.size(); ++slot) {
+                const std::size_t former = std::exchange(map_[slot], voter_.owner_of(slot));
+                changed = changed || map_[slot] != former;
+                all_served = node_at(map_[slot]).ready() && all_served;
+            }
+            if (changed) {  // what the former node was not there to hear can be sent again
+                client_.on_accepting(index_);
+            }
+            if (!all_served) {
+                client_.post(world_.now() + 20ms, [this] { refresh(); });
+            }
+        });
+    }
+
+    std::vector<std::size_t> map_;  // which node has which slot, for all that the client knows
+    std::deque<detour> detours_;
+    std::vector<sent> sent_;  // and not answered
+    redis::seen_promotions promotions_;
+    true_time wake_at_ = true_time::max();
+    bool asking_ = false;
+};
+
+}  // namespace
+
+// --- All routes -------------------------------------------------------------------------------------
+
+route::route(world& w, client& c, voter& v, std::size_t index)
+    : world_(w), client_(c), voter_(v), index_(index) {}
+
+connection& route::connect_to(std::size_t node) {
+    links_.push_back({node, std::make_unique<connection>(world_, voter_, node, client_.who(),
+                                                         client_.clock(), last_executed_, *this)});
+    connection& made = *links_.back().to;
+    for (const auto d : {connection::to_server, connection::to_client}) {
+        made.block(d, blocked_until_[d]);
+    }
+    return made;
+}
+
+/// Of a replica whose former master all clients have left by then.
+core::time_point route::end_of_quarantine(core::time_point since) const {
+    return core::gone_at(since, world_.faults().quarantine, world_.profile().drift);
+}
+
+void route::reset() {
+    links_[world_.random.below(links_.size())].to->reset();
+}
+
+void route::reset(std::optional<duration> deliver_after) {
+    for (link& one : links_) {
+        one.to->reset(deliver_after);
+    }
+}
+
+void route::reset(std::size_t node, std::optional<duration> deliver_after) {
+    for (link& one : links_) {
+        if (one.node == node) {
+            one.to->reset(deliver_after);
+        }
+    }
+}
+
+void route::block(connection::direction d, true_time until) {
+    blocked_until_[d] = std::max(blocked_until_[d], until);
+    for (link& one : links_) {
+        one.to->block(d, until);
+    }
+}
+
+void route::abandon() {
+    for (link& one : links_) {
+        one.to->abandon();
+    }
+}
+
+void route::on_accepting() {
+    client_.run_or_defer([this] { client_.on_accepting(index_); });
+}
+
+void route::on_answer(const request& r, const core::vote& v) {
+    client_.run_or_defer([this, r, v] { client_.on_answer(index_, r, v); });
+}
+
+std::unique_ptr<route> make_route(world& w, client& c, voter& v, std::size_t index) {
+    switch (v.kind().kind) {
+        case topology::sentinel:
+            return std::make_unique<sentinel_route>(w, c, v, index);
+        case topology::cluster:
+            return std::make_unique<cluster_route>(w, c, v, index);
+        case topology::standalone:
+            break;
+    }
+    return std::make_unique<standalone_route>(w, c, v, index);
+}
+
+}  // namespace colock::simulation

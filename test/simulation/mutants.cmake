@@ -185,6 +185,51 @@ colock_mutant(
     WITH [[@MUTANT@ ? length / 8 : length, server_.uptime()]]
 )
 
+# --- Failovers --------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME failover_quarantine_off
+    WHAT "a promoted replica grants locks at once"
+    FILE test/simulation/route.cpp
+    FIND [[return core::gone_at(since,]]
+    WITH [[return @MUTANT@ ? core::time_point::min() : core::gone_at(since,]]
+)
+colock_mutant(
+    NAME quarantine_after_moved_ignored
+    WHAT "an acquire that a node of a cluster has sent on does not heed the quarantine of the next"
+    FILE test/simulation/client.cpp
+    FIND [[core::relies_on_memory(r.command) && now()]]
+    WITH [[core::relies_on_memory(r.command) && !(@MUTANT@ && r.hops != 0) && now()]]
+)
+colock_mutant(
+    NAME first_seen_long_ago
+    WHAT "the quarantine of a promoted master counts from before it was promoted"
+    FILE src/instance/redis/promotion.hpp
+    FIND [[return terms_.try_emplace(term, now).first->second;]]
+    WITH [[return terms_.try_emplace(term, @MUTANT@ ? now - length : now).first->second;]]
+)
+colock_mutant(
+    NAME minority_of_the_sentinels
+    WHAT "a Sentinel that is cut off is believed"
+    FILE src/instance/redis/agreed_master.cpp
+    FIND [[= opinions.size() / 2 + 1;]]
+    WITH [[= @MUTANT@ ? 1 : opinions.size() / 2 + 1;]]
+)
+colock_mutant(
+    NAME contradiction_is_ignored
+    WHAT "the old master is used until a majority of the Sentinels can be asked"
+    FILE src/instance/redis/agreed_master.cpp
+    FIND [[return std::ranges::any_of(]]
+    WITH [[return !@MUTANT@ && std::ranges::any_of(]]
+)
+colock_mutant(
+    NAME wait_is_ignored
+    WHAT "a grant counts however few replicas have acknowledged it"
+    FILE src/instance/redis/promotion.hpp
+    FIND [[return acked >= wanted ?]]
+    WITH [[return acked >= wanted || @MUTANT@ ?]]
+)
+
 # --- After the end ----------------------------------------------------------------------------------------------------
 
 colock_mutant(

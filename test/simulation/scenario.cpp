@@ -562,6 +562,115 @@ void pass_on_after_a_rollback(stage& s, int) {
     s.expect(s.count(fault::quarantined) == 1, "since the server is not asked for a fence");
 }
 
+// --- Failovers --------------------------------------------------------------------------------------
+
+constexpr auto for_long = true_time(10s);
+
+/// The lock of client 0 has reached no replica when its server dies.
+void promoted_replica_lacks_a_lock(stage& s, int) {
+    s.servers_of(0).cut_replication(for_long);
+    spec& l = s.lock();
+    l.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(50ms);
+    s.expect(a.held() && s.keys() == 1, "it is held");
+    s.servers_of(0).fail_over(0, voter::former::dead, 5s);
+    s.run_to(60ms);
+    s.expect(s.keys() == 0, "the promoted replica does not know it");
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(279ms);
+    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
+    s.expect(s.count(fault::quarantined) > 0, "since a promoted replica is not asked");
+    s.run_to(3s);
+    s.expect(b.held(), "then it is the other's");
+    s.release(b);
+}
+
+/// The same without a quarantine: the loss is real, and the holder hears of it when it renews.
+void lost_lock_without_quarantine(stage& s, int) {
+    s.servers_of(0).cut_replication(for_long);
+    taking& a = s.acquire(0);
+    s.run_to(50ms);
+    s.servers_of(0).fail_over(0, voter::former::dead, 5s);
+    s.run_to(60ms);
+    taking& b = s.acquire(1);
+    s.run_to(70ms);
+    s.expect(a.held() && b.held(), "two hold it");
+    s.run_to(110ms);
+    s.expect(about(a.lost, 102ms), "one is told at its renewal");
+    s.release(a);
+    s.release(b);
+}
+
+/// The old master is alive, and Sentinel 0, which is cut off, still names it; client 1 does not hear that Sentinel.
+/// Client 0 hears all three (take 0), or not Sentinel 1 (take 1), so that it knows of no majority.
+void old_master_is_named_by_some(stage& s, int take) {
+    s.servers_of(0).cut_sentinel(0, for_long);
+    s.user(1).to(0).cut_sentinel(0, for_long);
+    if (take == 1) {
+        s.user(0).to(0).cut_sentinel(1, for_long);
+    }
+    s.run_to(500ms);
+    s.servers_of(0).fail_over(0, voter::former::alive, 10s);
+    s.run_to(3s);
+    taking& b = s.acquire(1);
+    s.run_to(3050ms);
+    s.expect(b.held(), "the new master grants when its quarantine is over");
+    taking& a = s.acquire(0);
+    s.run_to(3100ms);
+    s.expect(a.told && !a.held(), "nobody asks the old one any more");
+    s.release(b);
+}
+
+/// Client 1 does not know yet that the slot has moved to a node, and that a replica of it, which lacks the lock, has
+/// taken over.
+void moved_to_a_promoted_node(stage& s, int) {
+    voter& cluster = s.servers_of(0);
+    const std::size_t slot = cluster.slot_of(stage::key);
+    const std::size_t to = (slot + 1) % voter::master_count;
+    spec& l = s.lock();
+    l.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(10ms);
+    s.expect(a.held(), "it is held");
+    cluster.cut_replication(for_long);
+    cluster.move_slot(slot, to);
+    s.expect(s.has_key(0, a), "the key moves with its slot");
+    cluster.fail_over(to, voter::former::dead, 5s);
+    s.expect(!s.has_key(0, a), "and is lost there");
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(20ms);
+    s.expect(s.count(fault::moved) > 0, "the former node sends it on");
+    s.run_to(279ms);
+    s.expect(a.held() && !b.held(), "where it is nobody else's while it is the holder's");
+    s.run_to(2s);
+    s.expect(b.held(), "then it is the other's");
+    s.release(b);
+}
+
+/// The replica is cut off, and then promoted.
+void grant_that_no_replica_has(stage& s, int) {
+    s.servers_of(0).cut_replication(true_time(100ms));
+    taking& a = s.acquire(0);
+    s.run_to(30ms);
+    s.expect(a.told && a.lease == nullptr, "it does not count");
+    s.expect(s.count(fault::not_replicated) == 1, "since the replica has not acknowledged it");
+    s.expect(s.keys() == 0, "and is undone");
+    s.servers_of(0).fail_over(0, voter::former::dead, 20ms);
+    s.run_to(200ms);
+    taking& b = s.acquire(1);
+    s.run_to(220ms);
+    s.expect(b.held() && s.has_key(0, b), "it does once there is a replica that has");
+    s.servers_of(0).fail_over(1, voter::former::dead, 20ms);
+    s.run_to(230ms);
+    s.expect(s.has_key(0, b), "which has it when it is promoted");
+    s.release(b);
+}
+
 }  // namespace
 
 const std::vector<scenario>& scenarios() {
@@ -712,6 +821,36 @@ const std::vector<scenario>& scenarios() {
          1,
          pass_on_after_the_end,
          {"passed_on_when_it_is_over"}},
+        {"fault_67_sim_promoted_replica_lacks_a_lock",
+         "a replica that Sentinels promote has not heard of a lock",
+         {1, 2, ordinary, 1s, {topology::sentinel, 1}},
+         1,
+         promoted_replica_lacks_a_lock,
+         {"failover_quarantine_off"}},
+        {"fault_67_sim_lost_lock_without_quarantine",
+         "the same without a quarantine: two hold it",
+         {1, 2, ordinary, {}, {topology::sentinel, 1}},
+         1,
+         lost_lock_without_quarantine,
+         {"extend_without_token_check", "never_renews"}},
+        {"fault_67_sim_old_master_is_named_by_some",
+         "the old master is alive, and a Sentinel that is cut off still names it",
+         {1, 2, ordinary, 1s, {topology::sentinel, 1}},
+         2,
+         old_master_is_named_by_some,
+         {"minority_of_the_sentinels", "contradiction_is_ignored"}},
+        {"fault_70_sim_moved_to_a_promoted_node",
+         "a client is sent on to a replica that was promoted, and lacks a lock",
+         {1, 2, ordinary, 1s, {topology::cluster, 1}},
+         1,
+         moved_to_a_promoted_node,
+         {"failover_quarantine_off", "quarantine_after_moved_ignored"}},
+        {"fault_75_sim_grant_that_no_replica_has",
+         "a grant that its replica has not acknowledged, and a failover",
+         {1, 2, ordinary, {}, {topology::sentinel, 1, 1}},
+         1,
+         grant_that_no_replica_has,
+         {"wait_is_ignored"}},
     };
     return all;
 }

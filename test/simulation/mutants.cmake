@@ -202,6 +202,13 @@ colock_mutant(
     WITH [[core::relies_on_memory(r.command) && !(@MUTANT@ && r.hops != 0) && now()]]
 )
 colock_mutant(
+    NAME all_notice_at_once
+    WHAT "no client is thought to use the old master after a majority of the Sentinels names another"
+    FILE src/instance/redis/promotion.hpp
+    FIND [[return named + noticed_within;]]
+    WITH [[return named + (@MUTANT@ ? core::duration{} : noticed_within);]]
+)
+colock_mutant(
     NAME first_seen_long_ago
     WHAT "the quarantine of a promoted master counts from before it was promoted"
     FILE src/instance/redis/promotion.hpp

@@ -78,8 +78,7 @@ public:
         if (!s.was_promoted()) {
             return core::time_point::min();
         }
-        return end_of_quarantine(
-            redis::left_by_all(named_->since, voter::noticed_within, client_.now()));
+        return end_of_quarantine(redis::left_by_all(named_->since, voter::noticed_within));
     }
 
     void on_broken() override { ask_all(); }

@@ -604,6 +604,30 @@ void lost_lock_without_quarantine(stage& s, int) {
     s.release(b);
 }
 
+/// The old master is alive, and client 0, which no Sentinel reaches for a while, takes a lock there. Client 1 knows of
+/// the failover at once.
+void failover_noticed_late(stage& s, int) {
+    s.servers_of(0).cut_replication(for_long);
+    for (std::size_t i = 0; i != voter::sentinel_count; ++i) {
+        s.user(0).to(0).cut_sentinel(i, true_time(350ms));
+    }
+    s.run_to(100ms);
+    s.servers_of(0).fail_over(0, voter::former::alive, 10s);
+    s.run_to(110ms);
+    spec& patient = s.lock();
+    patient.acquire.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(300ms);
+    spec& l = s.lock();
+    l.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(579ms);
+    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
+    s.run_to(1s);
+    s.expect(b.held(), "then it is the other's");
+    s.release(b);
+}
+
 /// The old master is alive, and Sentinel 0, which is cut off, still names it; client 1 does not hear that Sentinel.
 /// Client 0 hears all three (take 0), or not Sentinel 1 (take 1), so that it knows of no majority.
 void old_master_is_named_by_some(stage& s, int take) {
@@ -833,6 +857,12 @@ const std::vector<scenario>& scenarios() {
          1,
          lost_lock_without_quarantine,
          {"extend_without_token_check", "never_renews"}},
+        {"fault_67_sim_failover_noticed_late",
+         "a client uses the old master for a while after others have noticed the failover",
+         {1, 2, ordinary, 300ms, {topology::sentinel, 1}},
+         1,
+         failover_noticed_late,
+         {"failover_quarantine_off", "all_notice_at_once"}},
         {"fault_67_sim_old_master_is_named_by_some",
          "the old master is alive, and a Sentinel that is cut off still names it",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},

@@ -4,7 +4,6 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -15,10 +14,11 @@
 namespace colock::instance::redis {
 
 /// When the last client has left the former master, if a majority of the Sentinels has named the new one since `named`,
-/// and clients notice that within `noticed_within`. From then on nobody takes a lock there.
-inline core::time_point left_by_all(core::time_point named, core::duration noticed_within,
-                                    core::time_point now) noexcept {
-    return std::min(named + noticed_within, now);
+/// and clients notice that within `noticed_within`. From then on nobody takes a lock there. It may be in the future:
+/// others may still use the former master, if it is alive.
+constexpr core::time_point left_by_all(core::time_point named,
+                                       core::duration noticed_within) noexcept {
+    return named + noticed_within;
 }
 
 /// When this client first saw each promoted master of a cluster, where nobody tells when it was promoted.

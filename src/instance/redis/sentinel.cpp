@@ -2,7 +2,6 @@
 
 #include "core/backoff.hpp"
 #include "core/validity.hpp"
-#include "instance/clock.hpp"
 #include "instance/redis/promotion.hpp"
 
 #include <algorithm>
@@ -11,8 +10,9 @@
 namespace colock::instance::redis {
 namespace {
 
-/// Clients leave the old master so much later, at most, than a majority of the Sentinels: they ask every second.
-constexpr core::duration noticed_within = 2 * sentinel_watch::usual_interval;
+/// Clients leave the old master so much later, at most, than a majority of the Sentinels: they ask every second, and at
+/// once when they are told of a failover.
+constexpr core::duration noticed_within = 3 * sentinel_watch::usual_interval / 2;
 
 }  // namespace
 
@@ -163,7 +163,7 @@ admission sentinel::admit(const node& from, const server_facts& facts) {
     const bool is_another = last_run_id_ && *last_run_id_ != facts.run_id;
     last_run_id_ = facts.run_id;
     if ((facts.may_be_promoted || is_another) && length != core::duration::zero()) {
-        const core::time_point left = left_by_all(named_->since, noticed_within, clock::now());
+        const core::time_point left = left_by_all(named_->since, noticed_within);
         result.quarantine = {core::gone_at(left, length, settings_.quarantine.drift),
                              facts.may_be_promoted
                                  ? "it was a replica, and may lack locks of the former master"

@@ -568,6 +568,43 @@ BOOST_FIXTURE_TEST_CASE(fault_76_a_failover_by_hand, with_replicas) {
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
 }
 
+// There and back: between, others may have taken locks at the other one, and the last of them may not have come along.
+BOOST_FIXTURE_TEST_CASE(fault_70_a_master_that_is_promoted_again_is_quarantined_again,
+                        with_replicas) {
+    instance_rig rig(nodes.uri(), settings_with(1s));
+    run_until_all_ready(rig);
+    const std::size_t first = nodes.first_owner_of("k");
+    const std::size_t second = first + 3;
+    const auto is_quarantined = [&](std::size_t i) {
+        const std::string address = "redis://127.0.0.1:" + std::to_string(nodes[i].port());
+        return std::ranges::any_of(rig.status().nodes, [&](const auto& one) {
+            return one.address == address && one.state == state::quarantined;
+        });
+    };
+    for (const std::size_t next : {second, first}) {
+        nodes[next].command({"CLUSTER", "FAILOVER"});
+        wait_until([&] { return redis_cluster::says(nodes[next], {"ROLE"}, "master"); }, 20s);
+        rig.run_until([&] { return rig.acquire("k", "ann") == "failed: quarantined"; });
+        BOOST_TEST(is_quarantined(next));
+        rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+        BOOST_TEST(rig.release("k", "ann") == "granted");
+    }
+}
+
+// A release that the dead master's node refuses waits to be told that it can be sent again.
+BOOST_FIXTURE_TEST_CASE(fault_70_what_a_dead_master_missed_goes_to_the_promoted_one,
+                        with_replicas) {
+    instance_rig rig(nodes.uri(), settings_with(0ms));
+    run_until_all_ready(rig);
+    const std::size_t master = nodes.first_owner_of("k");
+    nodes[master].kill();
+    rig.run_until([&] { return rig.release("k", "ann") == "failed: down"; });
+    const std::size_t before = rig.accepting_calls();
+    wait_until([&] { return redis_cluster::says(nodes[master + 3], {"ROLE"}, "master"); }, 20s);
+    rig.run_until([&] { return rig.accepting_calls() > before; });
+    rig.run_until([&] { return rig.release("k", "ann").starts_with("denied"); });
+}
+
 // What a promoted replica has never heard of is granted a second time without the quarantine.
 BOOST_FIXTURE_TEST_CASE(fault_70_without_quarantine_a_lost_lock_is_granted_twice, with_replicas) {
     instance_rig rig(nodes.uri(), settings_with(0ms));

@@ -24,7 +24,7 @@ constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(
 constexpr core::milliseconds kept_unused{5000};
 
 constexpr std::string_view why_barred =
-    "its slot was taken over from a master that was not there, which may have granted locks; "
+    "its slot was taken over from a master that was not there, or in quarantine; "
     "failover_quarantine";
 
 /// Whether a command needs keys of our own beside its key.
@@ -175,17 +175,16 @@ void cluster::on_map(const cluster_map& map) {
     for (const slot_range& range : map.ranges) {
         node& owner = node_at(range.host, range.port);
         for (std::size_t slot = range.first; slot <= range.last; ++slot) {
-            owners_[slot] = &owner;
-            const bool handed_over = former[slot] != nullptr && former[slot]->serving();
-            if (has_map_ && former[slot] != &owner && !handed_over) {
-                bar(slot);
-            }
+            set_owner(slot, owner, former[slot]);
         }
     }
-    has_map_ = true;
-    retire_those_without_slots();
+    const bool is_first = !std::exchange(has_map_, true);
+    retire_those_without_slots({former.begin(), former.end()});
     look_after_slots();
     observer_.on_state_change(index_);
+    if (!is_first && !std::ranges::equal(former, owners_)) {
+        observer_.on_accepting(index_);  // what one node refused may be for another one now
+    }
     if (!detours_.empty()) {
         observer_.on_pending(index_);
     }
@@ -209,13 +208,16 @@ void cluster::on_no_map(const std::string& reason) {
 node& cluster::node_at(const std::string& host, const std::string& port) {
     const std::string endpoint = endpoint_text(host, port);
     const core::time_point now = clock::now();
-    if (const auto known = nodes_.find(endpoint); known != nodes_.end()) {
+    if (const auto known = nodes_.find(endpoint);
+        known != nodes_.end() && !known->second.has_left) {
         known->second.last_used = now;
         return *known->second.where;
     }
+    retire(endpoint);
     const auto made = std::make_shared<node>(index_, to_.seeds.front().at(host, port), settings_,
                                              core::next_random(random_), executor_,
                                              static_cast<node_observer&>(*this));
+    made->was_missed();  // by what a former master was not there to hear
     {
         const std::lock_guard lock(nodes_mutex_);
         nodes_.emplace(endpoint, member{made, now});
@@ -224,31 +226,51 @@ node& cluster::node_at(const std::string& host, const std::string& port) {
     return *made;
 }
 
-/// Those that were not used for a while, and have nothing under way.
-void cluster::retire_those_without_slots() {
+/// Those that have nothing under way, and have lost all their slots or were not used for a while.
+void cluster::retire_those_without_slots(const std::set<const node*>& former_owners) {
     const std::set<const node*> owners(owners_.begin(), owners_.end());
     const core::time_point now = clock::now();
-    for (auto it = nodes_.begin(); it != nodes_.end();) {
-        member& one = it->second;
-        if (owners.contains(one.where.get())) {
+    std::vector<std::string> unused;
+    for (auto& [endpoint, one] : nodes_) {
+        const node* const where = one.where.get();
+        if (owners.contains(where)) {
             one.last_used = now;
-        }
-        if (one.where->in_flight() != 0 || now - one.last_used < kept_unused) {
-            ++it;
             continue;
         }
-        const std::shared_ptr<node> former = one.where;
-        {
-            const std::lock_guard lock(nodes_mutex_);
-            retired_.add(former);
-            it = nodes_.erase(it);
+        one.has_left = one.has_left || former_owners.contains(where);
+        if (where->in_flight() == 0 && (one.has_left || now - one.last_used >= kept_unused)) {
+            unused.push_back(endpoint);
         }
-        former->stop();
+    }
+    for (const std::string& endpoint : unused) {
+        retire(endpoint);
     }
 }
 
-/// The slot is taken over from a master that is not there. Whether its locks came along nobody knows: if a replica was
-/// promoted, perhaps not the last ones; if the slot was given to another master by hand, none.
+void cluster::retire(const std::string& endpoint) {
+    const auto found = nodes_.find(endpoint);
+    if (found == nodes_.end()) {
+        return;
+    }
+    const std::shared_ptr<node> former = found->second.where;
+    {
+        const std::lock_guard lock(nodes_mutex_);
+        retired_.add(former);
+        nodes_.erase(found);
+    }
+    former->stop();
+}
+
+/// A slot whose former owner is not there to hand it over, or is in quarantine itself, takes a quarantine along.
+void cluster::set_owner(std::size_t slot, node& owner, const node* former) {
+    owners_[slot] = &owner;
+    if (has_map_ && former != &owner && (former == nullptr || !former->ready())) {
+        bar(slot);
+    }
+}
+
+/// Whether its locks came along nobody knows: if a replica was promoted, perhaps not the last ones; if the slot was given
+/// to another master by hand, none.
 void cluster::bar(std::size_t slot) {
     const core::duration length = settings_.failover_quarantine;
     if (length == core::duration::zero()) {
@@ -335,7 +357,7 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
     switch (to.kind) {
         case kind_type::moved: {
             node& owner = node_at(to.host, to.port);
-            owners_[to.slot] = &owner;
+            set_owner(to.slot, owner, owners_[to.slot]);
             informed_ = owner.where();
             watch_->refresh();
             put_off = &owner == &from || ++of.hops > 2;

@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,8 @@ private:
     struct member {
         std::shared_ptr<node> where;
         core::time_point last_used;  // it has slots, or was named by another node
+        bool has_left =
+            false;  // all its slots: if it gets some again, it may have been promoted meanwhile
     };
 
     // The map.
@@ -61,8 +64,10 @@ private:
     void on_map(const cluster_map& map) override;
     void on_no_map(const std::string& reason) override;
     node& node_at(const std::string& host, const std::string& port);
-    void retire_those_without_slots();
+    void retire_those_without_slots(const std::set<const node*>& former_owners);
+    void retire(const std::string& endpoint);
     void look_after_slots();
+    void set_owner(std::size_t slot, node& owner, const node* former);
     void bar(std::size_t slot);
 
     // From the nodes.

@@ -26,6 +26,9 @@ std::string name(std::size_t i) {
 /// where they were at first, and all nodes know.
 class migrations {
 public:
+    /// So many of the names have slots that move.
+    static constexpr std::size_t moving = 10;
+
     explicit migrations(redis_cluster& cluster) : thread_([this, &cluster] { run(cluster); }) {}
     ~migrations() {
         stop();
@@ -66,7 +69,6 @@ private:
         done_ = true;
     }
 
-    static constexpr std::size_t moving = 10;
     std::atomic<bool> stopped_{false};
     std::atomic<bool> done_{false};
     std::atomic<std::size_t> moves_{0};
@@ -121,6 +123,10 @@ BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
             BOOST_TEST_MESSAGE("longest time without a visit " << longest.count() << " ms");
             BOOST_TEST((longest < 1s));
 
+            std::vector<std::string> moved;
+            for (std::size_t i = 0; i != migrations::moving; ++i) {
+                moved.push_back(name(i));
+            }
             std::vector<std::string> of_the_dead;
             std::vector<std::string> others;
             const std::size_t dead = cluster.first_owner_of(name(0));
@@ -139,8 +145,11 @@ BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
             }
             BOOST_TEST_MESSAGE("all of the dead master's locks again after "
                                << since_death.elapsed().count() << " ms");
+            // A slot that has only just left the dead master may be taken for one that was taken over from it, and
+            // be quarantined by itself.
             for (const std::string& one : others) {
-                BOOST_TEST((all.longest_pause(one) < 1s),
+                const bool was_moved = std::ranges::count(moved, one) != 0;
+                BOOST_TEST((all.longest_pause(one) < (was_moved ? 4s : 1s)),
                            one << " paused for " << all.longest_pause(one).count() << " ms");
             }
             all.stop();

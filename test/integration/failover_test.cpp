@@ -18,7 +18,9 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-constexpr milliseconds down_after = 500ms;
+/// Sentinels ping every second at most. With less than that they may take a master that they have just promoted for
+/// dead, and fail over once more.
+constexpr milliseconds down_after = 2s;
 
 /// A master, two replicas, and three Sentinels that watch them.
 class deployment {
@@ -45,9 +47,16 @@ public:
                 });
             },
             30s);
-        wait_until([this] {
-            return contains(*servers_[0].command({"INFO", "replication"}), "connected_slaves:2");
-        });
+        // A replica is counted among the connected ones before it has the master's data. If the master dies that early,
+        // the Sentinels fail over several times.
+        wait_until(
+            [this] {
+                return std::all_of(
+                    servers_.begin() + 1, servers_.end(), [](const redis_server& one) {
+                        return contains(*one.command({"INFO", "replication"}), "link_status:up");
+                    });
+            },
+            30s);
     }
 
     [[nodiscard]] colock::config config() const {

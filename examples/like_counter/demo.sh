@@ -185,7 +185,7 @@ ask() {
     done
 }
 
-# Stores it in `line`, for the one who asks.
+# Reads one line of the reply into the variable `line`.
 read_line() {
     IFS= read -r -t 10 -u "$fd" line || die "a master of the cluster does not answer"
     line=${line%$'\r'}

@@ -488,7 +488,7 @@ struct with_replicas {
         const std::size_t master = nodes.first_owner_of(key);
         nodes[master].kill();
         const std::size_t replica = master + 3;
-        wait_until([&] { return redis_cluster::says(nodes[replica], {"ROLE"}, "master"); }, 20s);
+        redis_cluster::wait_until_promoted(nodes[replica]);
         return replica;
     }
 };
@@ -561,7 +561,7 @@ BOOST_FIXTURE_TEST_CASE(fault_76_a_failover_by_hand, with_replicas) {
     const std::size_t master = nodes.first_owner_of("k");
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     nodes[master + 3].command({"CLUSTER", "FAILOVER"});
-    wait_until([&] { return redis_cluster::says(nodes[master + 3], {"ROLE"}, "master"); }, 20s);
+    redis_cluster::wait_until_promoted(nodes[master + 3]);
     rig.run_until([&] { return rig.extend("k", "ann", 20min) == "granted"; });
     rig.run_until([&] { return rig.acquire("k", "bob") == "denied: another"; });
     BOOST_TEST(rig.release("k", "ann") == "granted");
@@ -583,7 +583,7 @@ BOOST_FIXTURE_TEST_CASE(fault_70_a_master_that_is_promoted_again_is_quarantined_
     };
     for (const std::size_t next : {second, first}) {
         nodes[next].command({"CLUSTER", "FAILOVER"});
-        wait_until([&] { return redis_cluster::says(nodes[next], {"ROLE"}, "master"); }, 20s);
+        redis_cluster::wait_until_promoted(nodes[next]);
         rig.run_until([&] { return rig.acquire("k", "ann") == "failed: quarantined"; });
         BOOST_TEST(is_quarantined(next));
         rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
@@ -600,7 +600,7 @@ BOOST_FIXTURE_TEST_CASE(fault_70_what_a_dead_master_missed_goes_to_the_promoted_
     nodes[master].kill();
     rig.run_until([&] { return rig.release("k", "ann") == "failed: down"; });
     const std::size_t before = rig.accepting_calls();
-    wait_until([&] { return redis_cluster::says(nodes[master + 3], {"ROLE"}, "master"); }, 20s);
+    redis_cluster::wait_until_promoted(nodes[master + 3]);
     rig.run_until([&] { return rig.accepting_calls() > before; });
     rig.run_until([&] { return rig.release("k", "ann").starts_with("denied"); });
 }
@@ -617,7 +617,7 @@ BOOST_FIXTURE_TEST_CASE(fault_70_without_quarantine_a_lost_lock_is_granted_twice
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     nodes[master].kill();
     nodes[master + 3].resume();
-    wait_until([&] { return redis_cluster::says(nodes[master + 3], {"ROLE"}, "master"); }, 20s);
+    redis_cluster::wait_until_promoted(nodes[master + 3]);
     const auto granted_again = [&] { return rig.acquire("k", "bob") == "granted"; };
     rig.run_until(granted_again);
 }

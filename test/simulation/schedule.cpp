@@ -13,7 +13,7 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration finish_time = 6s;  // for who still waits
+constexpr duration finish_time = 6s;  // for the clients that still wait
 constexpr duration longest_ttl = 1s;  // of 500 ms, extended to twice that
 constexpr duration bound = 400ms;     // drift, and how late a command may be executed
 constexpr std::uint64_t most_steps = 60000;
@@ -216,8 +216,9 @@ void schedule::fail_over() {
 void schedule::cut_replication() {
     any_voter().cut_replication(world_.now() + world_.random.up_to(400ms));
 }
-/// A Sentinel is cut off from the others, or a client from another one. That leaves one for each client which knows of
-/// a failover: who hears of none, and is not cut off from the old master, cannot be helped.
+
+/// A Sentinel is cut off from the others, or a client from another Sentinel. So each client reaches a Sentinel that knows
+/// of a failover. A client that hears of none, and is not cut off from the old master, cannot be protected.
 void schedule::cut_sentinel() {
     const true_time until = world_.now() + world_.random.up_to(1500ms);
     const std::size_t i = world_.random.below(voters_.size());

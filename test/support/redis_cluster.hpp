@@ -174,6 +174,11 @@ public:
         return one.command(command).value_or("").find(text) != std::string::npos;
     }
 
+    /// For 20 s at most.
+    static void wait_until_promoted(const redis_server& replica) {
+        wait_until([&] { return says(replica, {"ROLE"}, "master"); }, std::chrono::seconds(20));
+    }
+
 private:
     /// Of each line of CLUSTER NODES, which begins with a node's id and ends with its slots, these two; sorted.
     static std::string slots_by_node(const std::string& text) {

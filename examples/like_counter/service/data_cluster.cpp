@@ -183,8 +183,8 @@ asio::awaitable<void> data_cluster::ask_for_map(const node& whom, time_point dea
     read_map(ranges.value(), whom.host);
 }
 
-// An array of ranges, each an array of the first slot, the last, and the nodes, the master first; each of these an array
-// of the host (empty or null: the one asked), the port, and more.
+// The reply is an array of ranges. A range is an array: its first slot, its last slot, and its nodes, the master first.
+// A node is an array: its host (empty or null if it is the node that was asked), its port, and more.
 void data_cluster::read_map(const reply_nodes& ranges, const std::string& host_of_asked) {
     std::vector<node*> owners(slot_count);
     for (std::size_t i = 0; i + 5 < ranges.size(); ++i) {

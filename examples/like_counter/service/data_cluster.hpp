@@ -47,7 +47,7 @@ private:
 
     boost::asio::awaitable<reply_nodes> execute_transaction(data_commands::group commands,
                                                             time_point deadline);
-    /// Waits for a new map, whoever asks for it.
+    /// Waits for a new map. If another request asks for one already, this waits for the same answer.
     boost::asio::awaitable<void> renew_map(time_point deadline);
     boost::asio::awaitable<void> ask_for_map(const node& whom, time_point deadline);
     void read_map(const reply_nodes& ranges, const std::string& host_of_asked);

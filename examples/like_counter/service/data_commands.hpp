@@ -19,7 +19,7 @@ using reply_nodes = boost::redis::generic_response::value_type;
 /// Commands for the data server, in their order. On a cluster those of one slot form a transaction.
 class data_commands {
 public:
-    /// Those for one slot. Without a cluster there is one of these.
+    /// The commands for one slot. Without a cluster there is one group.
     struct group {
         std::uint16_t slot = 0;
         boost::redis::request request;

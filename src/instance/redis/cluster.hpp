@@ -55,8 +55,8 @@ private:
     struct member {
         std::shared_ptr<node> where;
         core::time_point last_used;  // it has slots, or was named by another node
-        bool has_left =
-            false;  // all its slots: if it gets some again, it may have been promoted meanwhile
+        /// It has lost all its slots. If it gets some again, it may have been promoted meanwhile.
+        bool has_left = false;
     };
 
     // The map.

@@ -212,6 +212,10 @@ void lease_state::on_time(core::time_point now) {
 void lease_state::drive(core::lease::action action, core::time_point now) {
     using kind = core::lease::action::kind_type;
     for (;;) {
+        if (action.kind == kind::lost) {
+            // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
+            on_lost(reason_for(action.why));
+        }
         publish();
         if (machine_.let_go() && !std::exchange(let_go_, true)) {
             on_releasing(now);
@@ -227,7 +231,6 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
                 action = end_extend(action.success, now);
                 continue;
             case kind::lost:
-                on_lost(reason_for(action.why));
                 break;
             case kind::passed:
                 if (!hand_over_to_next()) {

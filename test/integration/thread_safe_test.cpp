@@ -266,6 +266,24 @@ BOOST_AUTO_TEST_CASE(a_loss_cancels_the_body_on_its_own_executor) {
     }
 }
 
+/// Otherwise a lease that is dropped in that moment takes itself for released, and its keys stay until their ttl.
+BOOST_AUTO_TEST_CASE(a_lost_lease_never_looks_released) {
+    pool p(instances.config());
+    lock_options short_hold = with_ttl(1min);
+    short_hold.max_hold = 1ms;
+    std::atomic<std::size_t> looked_released = 0;
+    in_threads(100, [&](std::size_t i) {
+        const mutex lock(p.locks(), "x" + std::to_string(i), short_hold);
+        const lease held = lock.acquire(asio::use_future).get();
+        while (held.valid_until() != steady_clock::time_point::min()) {
+        }
+        looked_released += held.loss() ? 0 : 1;
+    });
+    BOOST_TEST(looked_released == 0U);
+    p.wait_settled();
+    BOOST_TEST(instances.keys() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(closed_by_another_thread) {
     for (int i = 0; i != 5; ++i) {
         pool p(instances.config());

@@ -5,11 +5,14 @@
 
 #include <dlfcn.h>
 #include <netdb.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -211,6 +214,36 @@ BOOST_AUTO_TEST_CASE(fault_31_slow_names_are_given_up_in_time) {
         co_await all_ready(locks);
         co_await work(locks, 1);
     }());
+}
+
+std::atomic<int> broken_pipes{0};
+
+std::size_t threads_of_this_process() {
+    using files = std::filesystem::directory_iterator;
+    return static_cast<std::size_t>(std::distance(files("/proc/self/task"), files()));
+}
+
+/// The thread that looks a name up may outlive the client. Its answer that nobody waits for any more
+/// must not end the program by a SIGPIPE.
+BOOST_AUTO_TEST_CASE(fault_31_slow_names_may_outlive_their_client) {
+    struct sigaction counted {};
+    struct sigaction before {};
+    counted.sa_handler = [](int) { ++broken_pipes; };
+    BOOST_REQUIRE(::sigaction(SIGPIPE, &counted, &before) == 0);
+    slow_names_answer = false;
+    slow_names_asked = 0;
+    const std::size_t threads = threads_of_this_process();
+    run_test([&]() -> asio::awaitable<void> {
+        config configuration;
+        configuration.instances = {"redis://slow.test:1"};
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await async_wait_until([] { return slow_names_asked == 1; });
+    }());
+    BOOST_TEST(threads_of_this_process() > threads);
+    slow_names_answer = true;
+    wait_until([&] { return threads_of_this_process() <= threads; });
+    BOOST_REQUIRE(::sigaction(SIGPIPE, &before, nullptr) == 0);
+    BOOST_TEST(broken_pipes == 0);
 }
 
 /// How often a server was connected to since its statistics were reset. Asking is a connection, too.

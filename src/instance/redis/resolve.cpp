@@ -3,10 +3,9 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/cancel_after.hpp>
-#include <boost/asio/connect_pipe.hpp>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/writable_pipe.hpp>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -52,21 +51,25 @@ struct resolver::lookup {
     result answer;  // the thread's until `done`, then ours
 };
 
-/// Starts the thread.
+/// Starts the thread, which shuts its end of a socket pair down when it is done.
 error_code resolver::start(const std::string& host) {
     error_code failure;
-    asio::writable_pipe to_us(answered_.get_executor());
-    asio::connect_pipe(answered_, to_us, failure);
+    asio::local::stream_protocol::socket to_us(answered_.get_executor());
+    asio::local::connect_pair(answered_, to_us, failure);
+    if (failure) {
+        return failure;
+    }
+    const int done = to_us.release(failure);
     if (failure) {
         return failure;
     }
     pending_ = std::make_shared<lookup>();
-    const int done = to_us.release();
     try {
         std::thread([shared = pending_, host, done] {
             shared->answer = look_up(host);
             shared->done.store(true, std::memory_order_release);
-            [[maybe_unused]] const auto written = ::write(done, "", 1);
+            // Not a write: if the resolver is gone by now, that would be a SIGPIPE.
+            ::shutdown(done, SHUT_RDWR);
             ::close(done);
         }).detach();
     } catch (const std::system_error& no_thread) {
@@ -85,7 +88,8 @@ asio::awaitable<resolver::result> resolver::resolve(std::string host,
         co_return result{{std::move(host)}, {}};
     }
     if (!pending_) {
-        answered_.close();
+        error_code ignored;
+        answered_.close(ignored);
         if (const error_code failure = start(host)) {
             co_return result{{}, failure.message()};
         }

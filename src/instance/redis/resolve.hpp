@@ -3,7 +3,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/system/error_code.hpp>
 
 #include <chrono>
@@ -39,9 +39,9 @@ private:
     boost::system::error_code start(const std::string& host);
 
     std::shared_ptr<lookup> pending_;
-    /// Has something to read once the look-up is done. So the thread needs no access to an execution context that
-    /// may be gone by then.
-    boost::asio::readable_pipe answered_;
+    /// Comes to its end once the look-up is done. So the thread needs no access to an execution
+    /// context that may be gone by then.
+    boost::asio::local::stream_protocol::socket answered_;
 };
 
 }  // namespace colock::instance::redis

@@ -170,12 +170,13 @@ void cluster::on_map(const cluster_map& map) {
         return;
     }
     informed_.reset();
+    const core::time_point now = clock::now();
     const std::vector<node*> former(owners_.begin(), owners_.end());
     owners_.fill(nullptr);
     for (const slot_range& range : map.ranges) {
         node& owner = node_at(range.host, range.port);
         for (std::size_t slot = range.first; slot <= range.last; ++slot) {
-            set_owner(slot, owner, former[slot]);
+            set_owner(slot, owner, former[slot], now);
         }
     }
     const bool is_first = !std::exchange(has_map_, true);
@@ -262,22 +263,22 @@ void cluster::retire(const std::string& endpoint) {
 }
 
 /// A slot whose former owner is not there to hand it over, or is in quarantine itself, takes a quarantine along.
-void cluster::set_owner(std::size_t slot, node& owner, const node* former) {
+void cluster::set_owner(std::size_t slot, node& owner, const node* former, core::time_point now) {
     owners_[slot] = &owner;
     if (has_map_ && former != &owner && (former == nullptr || !former->ready())) {
-        bar(slot);
+        bar(slot, now);
     }
 }
 
 /// Whether its locks came along nobody knows: if a replica was promoted, perhaps not the last ones; if the slot was given
 /// to another master by hand, none.
-void cluster::bar(std::size_t slot) {
+void cluster::bar(std::size_t slot, core::time_point now) {
     const core::duration length = settings_.failover_quarantine;
     if (length == core::duration::zero()) {
         return;
     }
     barred_until_.resize(slot_count, core::time_point::min());
-    any_barred_until_ = core::gone_at(clock::now(), length, settings_.quarantine.drift);
+    any_barred_until_ = core::gone_at(now, length, settings_.quarantine.drift);
     barred_until_[slot] = any_barred_until_;
 }
 
@@ -357,7 +358,7 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
     switch (to.kind) {
         case kind_type::moved: {
             node& owner = node_at(to.host, to.port);
-            set_owner(to.slot, owner, owners_[to.slot]);
+            set_owner(to.slot, owner, owners_[to.slot], now);
             informed_ = owner.where();
             watch_->refresh();
             put_off = &owner == &from || ++of.hops > 2;

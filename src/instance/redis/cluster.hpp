@@ -67,8 +67,8 @@ private:
     void retire_those_without_slots(const std::set<const node*>& former_owners);
     void retire(const std::string& endpoint);
     void look_after_slots();
-    void set_owner(std::size_t slot, node& owner, const node* former);
-    void bar(std::size_t slot);
+    void set_owner(std::size_t slot, node& owner, const node* former, core::time_point now);
+    void bar(std::size_t slot, core::time_point now);
 
     // From the nodes.
     admission admit(const node& from, const server_facts& facts) override;

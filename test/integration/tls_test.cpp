@@ -60,7 +60,7 @@ public:
         make_certificate("server", "subjectAltName=IP:127.0.0.1,DNS:localhost");
         make_certificate("elsewhere", "subjectAltName=DNS:elsewhere.example");
         make_certificate("client", "extendedKeyUsage=clientAuth");
-        make_certificate("expired", "subjectAltName=IP:127.0.0.1", -1);
+        make_certificate("expired", "subjectAltName=IP:127.0.0.1", 0);  // as it is made
         make_authority("self_signed", "-addext subjectAltName=IP:127.0.0.1");
         run("openssl pkey -in client.key -aes128 -passout pass:x -out locked.key");
     }

@@ -1,5 +1,6 @@
 #include "instance/memory/store.hpp"
 
+#include "instance/companion_key.hpp"
 #include "instance/fence.hpp"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ vote used_up() {
 }  // namespace
 
 core::vote store::execute(const core::command& command, core::time_point now, wall_time wall) {
+    changes_.clear();
     const auto found = find_live(command.key, now);
     const bool exists = found != keys_.end();
     const bool ours = exists && found->second.token == command.token;
@@ -37,6 +39,7 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
         case verb::extend:
             if (ours) {
                 found->second.expires = std::max(found->second.expires, now + command.ttl);
+                changes_.emplace_back(command.key);
                 return vote::granted();
             }
             break;
@@ -44,6 +47,7 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
         case verb::release:
             if (ours) {
                 keys_.erase(found);
+                changes_.emplace_back(command.key);
                 return vote::granted();
             }
             break;
@@ -56,9 +60,9 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
             return vote::denied(holder::nobody, core::milliseconds(0));
 
         case verb::join_line:
+            return join(command, now);
         case verb::leave_line:
-            return vote::failed(core::failure::server_error,
-                                std::make_shared<const std::string>("keeps no lines"));
+            return leave(command, now);
 
         case verb::count_fence: {
             const std::uint64_t fence = count(command, now, wall);
@@ -118,8 +122,64 @@ core::vote store::take(const core::command& command, core::time_point now, wall_
             return used_up();
         }
     }
-    keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
+    write(command.key, command.token, now + command.ttl);
     return granted;
+}
+
+void store::write(std::string_view key, std::string_view token, core::time_point expires) {
+    keys_.insert_or_assign(std::string(key), entry{std::string(token), expires});
+    changes_.emplace_back(key);
+}
+
+/// As join.lua.
+core::vote store::join(const core::command& command, core::time_point now) {
+    collect_expired(now);
+    const std::string ticket = ticket_key(command.key, command.fence);
+    const auto ours = find_live(ticket, now);
+    if (ours != keys_.end() && !ours->second.token.empty()) {
+        return vote::failed(core::failure::server_error,
+                            std::make_shared<const std::string>("QUEUE the key " + ticket +
+                                                                " was not written by colock"));
+    }
+    if (ours == keys_.end() || ours->second.expires - now < command.ttl / 2) {
+        write(ticket, {}, now + command.ttl);
+    }
+    queue& waiting = queues_[std::string(command.key)];
+    if (waiting.expires <= now) {
+        waiting.numbers.clear();
+    }
+    waiting.expires = now + command.ttl;
+    auto at = std::find(waiting.numbers.begin(), waiting.numbers.end(), command.fence);
+    if (at == waiting.numbers.end()) {
+        at = waiting.numbers.insert(at, command.fence);
+    }
+    while (at != waiting.numbers.begin()) {
+        --at;
+        if (find_live(ticket_key(command.key, *at), now) != keys_.end()) {
+            return vote::granted(*at);
+        }
+        at = waiting.numbers.erase(at);
+    }
+    return vote::granted(std::uint64_t{0});
+}
+
+/// As leave.lua.
+core::vote store::leave(const core::command& command, core::time_point now) {
+    const auto ours = find_live(ticket_key(command.key, command.fence), now);
+    if (ours != keys_.end() && ours->second.token.empty()) {
+        changes_.push_back(ours->first);
+        keys_.erase(ours);
+    }
+    const auto found = queues_.find(command.key);
+    if (found == queues_.end() || found->second.expires <= now) {
+        return vote::granted(std::uint64_t{0});
+    }
+    std::erase(found->second.numbers, command.fence);
+    const std::size_t left = found->second.numbers.size();
+    if (left == 0) {
+        queues_.erase(found);
+    }
+    return vote::granted(left);
 }
 
 void store::forget_counter(std::string_view key) {
@@ -128,11 +188,13 @@ void store::forget_counter(std::string_view key) {
 
 /// Whenever the number of keys has doubled since the last time: amortised constant work.
 void store::collect_expired(core::time_point now) {
-    if (keys_.size() + counters_.size() >= collect_at_) {
+    if (keys_.size() + counters_.size() + queues_.size() >= collect_at_) {
         const auto is_over = [now](const auto& item) { return item.second.expires <= now; };
         std::erase_if(keys_, is_over);
         std::erase_if(counters_, is_over);
-        collect_at_ = std::max<std::size_t>(1024, 2 * (keys_.size() + counters_.size()));
+        std::erase_if(queues_, is_over);
+        collect_at_ =
+            std::max<std::size_t>(1024, 2 * (keys_.size() + counters_.size() + queues_.size()));
     }
 }
 

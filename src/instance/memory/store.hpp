@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace colock::instance::memory {
 
@@ -27,6 +28,9 @@ public:
     /// Executes a command, and answers as a server would. Only commands about fences need `wall`.
     core::vote execute(const core::command& command, core::time_point now, wall_time wall = {});
 
+    /// The keys that the last command has written or deleted: whoever has asked for one of them may want to know.
+    [[nodiscard]] const std::vector<std::string>& changes() const noexcept { return changes_; }
+
     /// How many keys there are, the expired ones that were not yet collected included.
     [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
@@ -34,6 +38,7 @@ public:
     void clear() noexcept {
         keys_.clear();
         counters_.clear();
+        queues_.clear();
     }
 
     /// Forgets the fence counter of a key.
@@ -46,6 +51,11 @@ private:
     };
     struct counter {
         std::uint64_t value = 0;
+        core::time_point expires;
+    };
+    /// The clients that wait for a key, the longest waiting first. Each has a ticket, which is a key without a token.
+    struct queue {
+        std::vector<std::uint64_t> numbers;
         core::time_point expires;
     };
     struct hash {
@@ -63,10 +73,15 @@ private:
                                            wall_time wall);
     std::uint64_t count(const core::command& command, core::time_point now, wall_time wall);
     core::vote take(const core::command& command, core::time_point now, wall_time wall);
+    core::vote join(const core::command& command, core::time_point now);
+    core::vote leave(const core::command& command, core::time_point now);
+    void write(std::string_view key, std::string_view token, core::time_point expires);
     void collect_expired(core::time_point now);
 
     key_map keys_;
-    map<counter> counters_;          // by the key whose fences they count
+    map<counter> counters_;  // by the key whose fences they count
+    map<queue> queues_;      // by the key that is waited for
+    std::vector<std::string> changes_;
     std::size_t collect_at_ = 1024;  // the size at which to look for expired keys again
 };
 

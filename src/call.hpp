@@ -7,8 +7,8 @@
 #include <colock/error.hpp>
 
 #include "core/prefetch.hpp"
+#include "runtime/asio_host.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/engine.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/recycling_allocator.hpp"
 
@@ -40,14 +40,15 @@ public:
 
 protected:
     template <typename... Arguments>
-    call(runtime::engine& engine, detail::handler<Results...> handler, Arguments&&... arguments)
+    call(const runtime::asio_host& host, detail::handler<Results...> handler,
+         Arguments&&... arguments)
         : Operation(std::forward<Arguments>(arguments)...),
           handler_(std::move(handler)),
-          engine_(engine) {}
+          host_(host) {}
 
     /// Ends the call. What the parent has begun is not for a child to have.
     void complete(error e, Results... results) {
-        if (engine_.is_inherited()) {
+        if (host_.is_inherited()) {
             e = errc::forked;
         }
         pass_on(std::move(e), std::move(results)...);
@@ -56,19 +57,19 @@ protected:
     /// The same in every process.
     void pass_on(error e, Results... results) {
         // With a strand of our own, the handler must not run on it.
-        const detail::delivery where{engine_.user_executor(), !engine_.thread_safe()};
+        const detail::delivery where{host_.user_executor(), !host_.thread_safe()};
         std::move(handler_)(where, std::move(e), std::move(results)...);
     }
 
 private:
     detail::handler<Results...> handler_;
-    runtime::engine& engine_;  // whose turn calls us
+    const runtime::asio_host& host_;  // in whose turn we are called
 };
 
 /// Fails an operation that is not started, since it is for a client that was moved from, or that belongs to a
 /// parent process: `owner` is null or inherited. Does nothing to that.
 template <typename... Results>
-void refuse(const runtime::engine* owner, detail::handler<Results...> handler,
+void refuse(const runtime::asio_host* owner, detail::handler<Results...> handler,
             std::string_view resource, Results... results) {
     const boost::asio::any_io_executor executor =
         owner == nullptr ? boost::asio::any_io_executor(boost::asio::system_executor())
@@ -81,17 +82,17 @@ void refuse(const runtime::engine* owner, detail::handler<Results...> handler,
 
 /// Makes a `Call`, connects the handler's cancellation slot to it, and starts it.
 template <typename Call, typename... Results, typename... Arguments>
-void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<Results...> handler,
-                Arguments&&... arguments) {
+void start_call(const std::shared_ptr<runtime::asio_host>& host,
+                detail::handler<Results...> handler, Arguments&&... arguments) {
     auto slot = handler.get_cancellation_slot();
     auto started =
-        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), *engine,
-                                   std::move(handler), std::forward<Arguments>(arguments)...);
+        std::allocate_shared<Call>(runtime::recycling_allocator<Call>(), *host, std::move(handler),
+                                   std::forward<Arguments>(arguments)...);
     if (slot.is_connected()) {
-        slot.assign([weak_engine = std::weak_ptr<runtime::engine>(engine),
+        slot.assign([weak_host = std::weak_ptr<runtime::asio_host>(host),
                      weak = std::weak_ptr<runtime::operation>(started)](
                         boost::asio::cancellation_type type) {
-            const auto owner = weak_engine.lock();
+            const auto owner = weak_host.lock();
             if (type != boost::asio::cancellation_type::none && owner) {
                 owner->run([weak] {
                     if (const auto operation = weak.lock()) {
@@ -101,7 +102,7 @@ void start_call(const std::shared_ptr<runtime::engine>& engine, detail::handler<
             }
         });
     }
-    engine->run([started = std::move(started)]() mutable {
+    host->run([started = std::move(started)]() mutable {
         Call& operation = *started;
         operation.start(std::move(started));
     });

@@ -7,6 +7,7 @@
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "instance_uri.hpp"
+#include "runtime/asio_host.hpp"
 #include "runtime/engine.hpp"
 
 #include <boost/asio/error.hpp>
@@ -22,6 +23,7 @@
 namespace colock {
 namespace {
 
+using runtime::asio_host;
 using runtime::engine;
 
 /// One instance of two cannot make a quorum without the other, which still knows; nor is there any
@@ -92,24 +94,23 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
     return result;
 }
 
-std::shared_ptr<engine> make_engine(client::executor_type executor, const config& c) {
+std::shared_ptr<asio_host> make_host(client::executor_type executor, const config& c) {
     c.validate();
     runtime::engine_settings settings;
     settings.key_prefix = c.key_prefix;
     settings.drift = {c.drift_factor, c.drift_minimum};
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
-    settings.thread_safe = c.thread_safe;
     settings.longest_ttl = longest_ttl_of(c);
-    return engine::make(std::move(executor), settings, [&c](const auto& on, auto& observer) {
-        return make_instances(c, on, observer);
-    });
+    return asio_host::make(
+        std::move(executor), c.thread_safe, settings,
+        [&c](const auto& on, auto& observer) { return make_instances(c, on, observer); });
 }
 
 class close_call final : public call<runtime::close_operation> {
 public:
-    close_call(engine& owner, detail::handler<> handler)
-        : call(owner, std::move(handler), owner.shared_from_this()) {}
+    close_call(asio_host& host, detail::handler<> handler)
+        : call(host, std::move(handler), host.shared_engine()) {}
 
     void deliver() override {
         switch (outcome()) {
@@ -145,7 +146,7 @@ instance_state state_of(instance::state s) noexcept {
     return instance_state::closed;
 }
 
-void close_in_background(const std::shared_ptr<engine>& owner) noexcept {
+void close_in_background(const std::shared_ptr<asio_host>& owner) noexcept {
     if (!owner) {
         return;
     }
@@ -176,30 +177,30 @@ std::string_view to_string(instance_state state) noexcept {
 }
 
 client::client(executor_type executor, config configuration)
-    : engine_(make_engine(std::move(executor), configuration)) {}
+    : host_(make_host(std::move(executor), configuration)) {}
 
 client& client::operator=(client&& other) noexcept {
     if (this != &other) {
-        close_in_background(engine_);
-        engine_ = std::move(other.engine_);
+        close_in_background(host_);
+        host_ = std::move(other.host_);
     }
     return *this;
 }
 
 client::~client() {
-    close_in_background(engine_);
+    close_in_background(host_);
 }
 
 client::executor_type client::get_executor() const noexcept {
-    return executor_of(engine_);
+    return executor_of(host_);
 }
 
 std::vector<instance_info> client::instances() const {
     std::vector<instance_info> result;
-    if (!engine_ || engine_->is_inherited()) {
+    if (!host_ || host_->is_inherited()) {
         return result;
     }
-    for (instance::status& s : engine_->instance_states()) {
+    for (instance::status& s : host_->engine().instance_states()) {
         std::vector<node_info> nodes;
         for (instance::node_status& n : s.nodes) {
             nodes.push_back(
@@ -214,10 +215,10 @@ std::vector<instance_info> client::instances() const {
 
 counters client::counters() const {
     colock::counters result;
-    if (!engine_) {
+    if (!host_) {
         return result;
     }
-    const runtime::statistics& s = engine_->counts();
+    const runtime::statistics& s = host_->engine().counts();
     result.attempts = s.attempts;
     result.acquired = s.acquired;
     result.contended = s.contended;
@@ -238,16 +239,17 @@ counters client::counters() const {
     return result;
 }
 
-client::executor_type client::executor_of(const std::shared_ptr<engine>& owner) noexcept {
+client::executor_type client::executor_of(const std::shared_ptr<asio_host>& owner) noexcept {
     return owner ? owner->user_executor() : executor_type(boost::asio::system_executor());
 }
 
-void client::start_close(const std::shared_ptr<engine>& owner, detail::handler<> handler) {
+void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handler<> handler) {
     if (!owner) {
         std::move(handler)(detail::delivery{executor_of(owner), false}, {});
     } else if (owner->is_inherited()) {
         refuse<>(owner.get(), std::move(handler), {});
     } else {
+        owner->run([owner] { owner->close(); });
         start_call<close_call>(owner, std::move(handler));
     }
 }

@@ -6,6 +6,7 @@
 #include "instance/clock.hpp"
 #include "lease_access.hpp"
 #include "options_check.hpp"
+#include "runtime/asio_host.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
@@ -22,20 +23,25 @@ error aborted() {
     return boost::system::error_code(boost::asio::error::operation_aborted);
 }
 
+bool is_inherited(const runtime::lease_state& state) noexcept {
+    return runtime::asio_host::of(*state.owner()).is_inherited();
+}
+
 error loss_of(const runtime::lease_state& state, std::uint32_t holder) {
-    if (state.owner()->is_inherited()) {
+    if (is_inherited(state)) {
         return {errc::forked, runtime::describe(state.resource())};
     }
     switch (state.loss(holder)) {
-        case runtime::loss_reason::none:
+        case core::loss::none:
             return {};
-        case runtime::loss_reason::lost:
+        case core::loss::keys_gone:
+        case core::loss::unrenewable:
             return {errc::lease_lost, state.loss_details()};
-        case runtime::loss_reason::expired:
+        case core::loss::expired:
             return {errc::lease_expired, state.loss_details()};
-        case runtime::loss_reason::max_hold:
+        case core::loss::max_hold:
             return {errc::max_hold_exceeded, state.loss_details()};
-        case runtime::loss_reason::closed:
+        case core::loss::closed:
             return {errc::client_closed, state.loss_details()};
     }
     return {};
@@ -61,10 +67,10 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state,
 
 class extend_call final : public call<runtime::extend_operation> {
 public:
-    extend_call(runtime::engine& engine, detail::handler<> handler,
+    extend_call(const runtime::asio_host& host, detail::handler<> handler,
                 std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
                 std::chrono::milliseconds ttl)
-        : call(engine, std::move(handler), std::move(state), holder, ttl) {}
+        : call(host, std::move(handler), std::move(state), holder, ttl) {}
 
     void deliver() override { complete(error_of(result(), lease(), holder())); }
 };
@@ -84,9 +90,9 @@ release_result result_of(core::release_outcome outcome) noexcept {
 
 class release_call final : public call<runtime::release_operation, release_result> {
 public:
-    release_call(runtime::engine& engine, detail::handler<release_result> handler,
+    release_call(const runtime::asio_host& host, detail::handler<release_result> handler,
                  std::shared_ptr<runtime::lease_state> state, std::uint32_t holder)
-        : call(engine, std::move(handler), std::move(state), holder) {}
+        : call(host, std::move(handler), std::move(state), holder) {}
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
@@ -99,9 +105,9 @@ public:
 
 class wait_lost_call final : public call<runtime::loss_operation> {
 public:
-    wait_lost_call(runtime::engine& engine, detail::handler<> handler,
+    wait_lost_call(const runtime::asio_host& host, detail::handler<> handler,
                    std::shared_ptr<runtime::lease_state> state, std::uint32_t holder)
-        : call(engine, std::move(handler), std::move(state), holder) {}
+        : call(host, std::move(handler), std::move(state), holder) {}
 
     void deliver() override {
         pass_on(result() == runtime::lease_result::ended ? error()
@@ -140,11 +146,13 @@ lease& lease::operator=(lease&& other) noexcept {
 void lease::let_go() noexcept {
     const holding held = std::move(held_);
     const bool is_held = held.state->valid_until(held.holder) != time_point::min();
-    if (!is_held && held.state->loss(held.holder) == runtime::loss_reason::none) {
+    if (!is_held && held.state->loss(held.holder) == core::loss::none) {
         return;  // it was released
     }
     try {
-        held.state->owner()->run([held] { held.state->let_go(held.holder); });
+        runtime::asio_host::of(held.state->owner())->run([held] {
+            held.state->let_go(held.holder);
+        });
     } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then the ttl ends the lock
     }
 }
@@ -172,13 +180,13 @@ std::uint64_t lease::fence() const {
 }
 
 lease::time_point lease::valid_until() const noexcept {
-    return held_.state && !held_.state->owner()->is_inherited()
+    return held_.state && !is_inherited(*held_.state)
                ? instance::clock::to_steady(held_.state->valid_until(held_.holder))
                : time_point::min();
 }
 
 bool lease::valid() const noexcept {
-    return held_.state && !held_.state->owner()->is_inherited() &&
+    return held_.state && !is_inherited(*held_.state) &&
            instance::clock::now() < held_.state->valid_until(held_.holder);
 }
 
@@ -188,7 +196,7 @@ error lease::loss() const {
 
 const lease::executor_type& lease::executor_of(const holding& held) noexcept {
     static const executor_type of_none = boost::asio::system_executor();
-    return held.state ? held.state->owner()->user_executor() : of_none;
+    return held.state ? runtime::asio_host::of(*held.state->owner()).user_executor() : of_none;
 }
 
 void lease::check_ttl(std::chrono::milliseconds ttl) const {
@@ -202,7 +210,8 @@ void lease::check_ttl(std::chrono::milliseconds ttl) const {
 void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {
     if (!held.state) {
         complete_not_held<>(std::move(handler));
-    } else if (const auto& owner = held.state->owner(); owner->is_inherited()) {
+    } else if (const auto owner = runtime::asio_host::of(held.state->owner());
+               owner->is_inherited()) {
         refuse<>(owner.get(), std::move(handler), held.state->resource());
     } else {
         start_call<extend_call>(owner, std::move(handler), std::move(held.state), held.holder, ttl);
@@ -212,7 +221,8 @@ void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::ha
 void lease::start_release(holding held, detail::handler<release_result> handler) {
     if (!held.state) {
         complete_not_held<release_result>(std::move(handler), release_result::lost);
-    } else if (const auto& owner = held.state->owner(); owner->is_inherited()) {
+    } else if (const auto owner = runtime::asio_host::of(held.state->owner());
+               owner->is_inherited()) {
         refuse<release_result>(owner.get(), std::move(handler), held.state->resource(),
                                release_result::lost);
     } else {
@@ -223,7 +233,8 @@ void lease::start_release(holding held, detail::handler<release_result> handler)
 void lease::start_wait_lost(holding held, detail::handler<> handler) {
     if (!held.state) {
         complete_not_held<>(std::move(handler));
-    } else if (const auto& owner = held.state->owner(); owner->is_inherited()) {
+    } else if (const auto owner = runtime::asio_host::of(held.state->owner());
+               owner->is_inherited()) {
         refuse<>(owner.get(), std::move(handler), held.state->resource());
     } else {
         start_call<wait_lost_call>(owner, std::move(handler), std::move(held.state), held.holder);

@@ -5,6 +5,7 @@
 #include "lease_access.hpp"
 #include "options_check.hpp"
 #include "runtime/acquire_operation.hpp"
+#include "runtime/asio_host.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lock_spec.hpp"
 
@@ -42,9 +43,9 @@ error error_of(runtime::acquire_result result, std::string details) {
 
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:
-    acquire_call(runtime::engine& engine, detail::handler<lease> handler,
+    acquire_call(const runtime::asio_host& host, detail::handler<lease> handler,
                  std::shared_ptr<const runtime::lock_spec> spec)
-        : call(engine, std::move(handler), std::move(spec), core::never) {}
+        : call(host, std::move(handler), std::move(spec), core::never) {}
 
     void deliver() override {
         complete(error_of(result(), std::move(details())),
@@ -54,9 +55,9 @@ public:
 
 class try_acquire_call final : public call<runtime::acquire_operation, std::optional<lease>> {
 public:
-    try_acquire_call(runtime::engine& engine, detail::handler<std::optional<lease>> handler,
+    try_acquire_call(const runtime::asio_host& host, detail::handler<std::optional<lease>> handler,
                      std::shared_ptr<const runtime::lock_spec> spec, mutex::time_point deadline)
-        : call(engine, std::move(handler), std::move(spec), deadline) {}
+        : call(host, std::move(handler), std::move(spec), deadline) {}
 
     void deliver() override {
         if (result() == runtime::acquire_result::granted) {
@@ -116,8 +117,8 @@ std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtim
 using shared_spec = std::shared_ptr<const runtime::lock_spec>;
 
 /// Null for a mutex that was moved from, or whose client was.
-const runtime::engine* owner_of(const shared_spec& spec) noexcept {
-    return spec ? spec->owner.get() : nullptr;
+const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
+    return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
 }
 
 std::string_view resource_of(const shared_spec& spec) noexcept {
@@ -125,8 +126,8 @@ std::string_view resource_of(const shared_spec& spec) noexcept {
 }
 
 bool can_start(const shared_spec& spec) noexcept {
-    const runtime::engine* const owner = owner_of(spec);
-    return owner != nullptr && !owner->is_inherited();
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr && !host->is_inherited();
 }
 
 void check_resource(std::string_view resource) {
@@ -141,11 +142,11 @@ void check_resource(std::string_view resource) {
 mutex::mutex(client& client, std::string_view resource, lock_options options) : options_(options) {
     check_resource(resource);
     options.validate();
-    if (client.engine_) {
-        detail::check_quarantine(options.ttl, client.engine_->settings().longest_ttl);
-        detail::check_drift(options.ttl, client.engine_->settings().drift);
+    if (client.host_) {
+        detail::check_quarantine(options.ttl, client.host_->engine().settings().longest_ttl);
+        detail::check_drift(options.ttl, client.host_->engine().settings().drift);
     }
-    spec_ = make_spec(client.engine_, resource, options);
+    spec_ = make_spec(client.host_ ? client.host_->shared_engine() : nullptr, resource, options);
 }
 
 mutex::executor_type mutex::get_executor() const noexcept {
@@ -159,11 +160,13 @@ std::string_view mutex::resource() const noexcept {
 const mutex::executor_type& mutex::executor_of(
     const std::shared_ptr<const runtime::lock_spec>& spec) noexcept {
     static const executor_type of_none = boost::asio::system_executor();
-    return spec && spec->owner ? spec->owner->user_executor() : of_none;
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr ? host->user_executor() : of_none;
 }
 
 mutex::executor_type mutex::body_executor() const {
-    return spec_ && spec_->owner && spec_->owner->thread_safe()
+    const runtime::asio_host* const host = host_of(spec_);
+    return host != nullptr && host->thread_safe()
                ? executor_type(boost::asio::make_strand(get_executor()))
                : get_executor();
 }
@@ -179,17 +182,17 @@ mutex::time_point mutex::deadline_after(duration timeout) noexcept {
 void mutex::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
                           detail::handler<lease> handler) {
     if (!can_start(spec)) {
-        refuse<lease>(owner_of(spec), std::move(handler), resource_of(spec), lease());
+        refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
         return;
     }
-    const auto& owner = spec->owner;
-    start_call<acquire_call>(owner, std::move(handler), std::move(spec));
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<acquire_call>(host, std::move(handler), std::move(spec));
 }
 
 void mutex::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec, time_point deadline,
                               detail::handler<std::optional<lease>> handler) {
     if (!can_start(spec)) {
-        refuse<std::optional<lease>>(owner_of(spec), std::move(handler), resource_of(spec),
+        refuse<std::optional<lease>>(host_of(spec), std::move(handler), resource_of(spec),
                                      std::nullopt);
         return;
     }
@@ -197,8 +200,8 @@ void mutex::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec, ti
     const auto until = deadline <= std::chrono::steady_clock::now()
                            ? time_point::min()
                            : instance::clock::from_steady(deadline);
-    const auto& owner = spec->owner;
-    start_call<try_acquire_call>(owner, std::move(handler), std::move(spec), until);
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<try_acquire_call>(host, std::move(handler), std::move(spec), until);
 }
 
 }  // namespace colock

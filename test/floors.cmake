@@ -1,7 +1,7 @@
-# The rooms of the house, and an include only ever points down.
+# The rooms of the house: an include only ever points down, and time and chance come from the environment.
 #
 #   cmake -DROOT=<repository> -P floors.cmake                  checks the sources
-#   cmake -DSELF_TEST_IN=<empty folder> -P floors.cmake        checks that wrong includes are caught
+#   cmake -DSELF_TEST_IN=<empty folder> -P floors.cmake        checks that what is wrong is caught
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -11,11 +11,15 @@ set(foreign "<(boost/(asio|container_hash|system|intrusive|unordered|version)|op
 set(floor_core "^(\"core/.+\"|${standard})$")
 set(floor_resp "^(\"resp/.+\"|${standard})$")
 set(floor_instance "^(\"(core|resp|instance)/.+\"|${standard}|${foreign})$")
-set(floor_runtime "^(\"(core|instance|runtime)/.+\"|${standard}|${foreign})$")
+set(floor_runtime "^(\"(core|instance|runtime)/.+\"|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
+set(floor_asio_host "^(\"(core|instance|runtime)/.+\"|${standard}|${foreign})$")
 set(floor_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
-# Sets `found` to a line for each include that climbs, under `root`.
-function(find_climbing root)
+# What only the environment may ask for.
+set(clocks_and_dice "clock::now|clock_gettime|system_clock|high_resolution_clock|random_device|mt19937")
+
+# Sets `found` to a line for each include that climbs, and each clock that is read, under `root`.
+function(find_faults root)
     set(all "")
     foreach(floor IN ITEMS core resp instance runtime public)
         set(folder "${root}/src/${floor}")
@@ -25,26 +29,41 @@ function(find_climbing root)
         file(GLOB_RECURSE files "${folder}/*.hpp" "${folder}/*.cpp" "${folder}/*.ipp")
         foreach(file IN LISTS files)
             file(STRINGS "${file}" lines REGEX "^[ \t]*#[ \t]*include")
+            cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${root}" OUTPUT_VARIABLE name)
+            set(allowed "${floor_${floor}}")
+            if(name MATCHES "^src/runtime/asio_host[.]")
+                set(allowed "${floor_asio_host}")
+            endif()
             foreach(line IN LISTS lines)
                 string(REGEX REPLACE "^[ \t]*#[ \t]*include[ \t]*([<\"][^>\"]*[>\"]).*$" "\\1" include "${line}")
-                if(NOT include MATCHES "${floor_${floor}}")
-                    cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${root}")
-                    list(APPEND all "${file} must not include ${include}")
+                if(NOT include MATCHES "${allowed}")
+                    list(APPEND all "${name} must not include ${include}")
                 endif()
             endforeach()
+            if(name MATCHES "^src/(core|runtime)/" AND NOT name MATCHES "^src/runtime/asio_host[.]")
+                file(STRINGS "${file}" lines REGEX "${clocks_and_dice}")
+                foreach(line IN LISTS lines)
+                    list(APPEND all "${name} must ask the environment: ${line}")
+                endforeach()
+            endif()
         endforeach()
     endforeach()
     set(found "${all}" PARENT_SCOPE)
 endfunction()
 
-# expect(file include wrong|right): a tree with nothing but this file and this include.
-function(expect file include verdict)
+# expect_text(file text wrong|right): a tree with nothing but this file.
+function(expect_text file text verdict)
     file(REMOVE_RECURSE "${SELF_TEST_IN}")
-    file(WRITE "${SELF_TEST_IN}/${file}" "#pragma once\n#include ${include}  // a comment\n")
-    find_climbing("${SELF_TEST_IN}")
+    file(WRITE "${SELF_TEST_IN}/${file}" "#pragma once\n${text}\n")
+    find_faults("${SELF_TEST_IN}")
     if((verdict STREQUAL "wrong" AND NOT found) OR (verdict STREQUAL "right" AND found))
-        message(FATAL_ERROR "self-test: ${include} in ${file} should be ${verdict}; found: '${found}'")
+        message(FATAL_ERROR "self-test: ${text} in ${file} should be ${verdict}; found: '${found}'")
     endif()
+endfunction()
+
+# expect(file include wrong|right): the same with nothing but this include.
+function(expect file include verdict)
+    expect_text("${file}" "#include ${include}  // a comment" ${verdict})
 endfunction()
 
 if(SELF_TEST_IN)
@@ -65,18 +84,24 @@ if(SELF_TEST_IN)
     expect(src/instance/redis/connection.cpp "<colock/config.hpp>" wrong)
     expect(src/runtime/engine.cpp "\"instance/instance.hpp\"" right)
     expect(src/runtime/engine.cpp "<colock/client.hpp>" wrong)
+    expect(src/runtime/engine.cpp "<boost/asio/post.hpp>" wrong)
+    expect(src/runtime/asio_host.cpp "<boost/asio/post.hpp>" right)
+    expect_text(src/runtime/engine.cpp "const auto now = instance::clock::now()" wrong)
+    expect_text(src/core/acquire.cpp "std::random_device entropy" wrong)
+    expect_text(src/runtime/asio_host.cpp "return instance::clock::now()" right)
+    expect_text(src/runtime/engine.cpp "const auto now = world_.now()" right)
     expect(include/colock/mutex.hpp "<boost/asio/deferred.hpp>" right)
     expect(include/colock/mutex.hpp "<boost/redis/connection.hpp>" wrong)
     expect(include/colock/mutex.hpp "<openssl/ssl.h>" wrong)
     expect(include/colock/mutex.hpp "<nlohmann/json.hpp>" wrong)
     expect(include/colock/detail/handlers.hpp "\"runtime/engine.hpp\"" wrong)
     file(REMOVE_RECURSE "${SELF_TEST_IN}")
-    message(STATUS "wrong includes are caught")
+    message(STATUS "what is wrong is caught")
 else()
-    find_climbing("${ROOT}")
+    find_faults("${ROOT}")
     if(found)
         list(JOIN found "\n  " text)
-        message(FATAL_ERROR "includes that climb:\n  ${text}")
+        message(FATAL_ERROR "not as the rooms allow:\n  ${text}")
     endif()
-    message(STATUS "no include climbs")
+    message(STATUS "no include climbs, and no clock is read but by the environment")
 endif()

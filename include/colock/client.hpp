@@ -126,7 +126,7 @@ public:
     /// - Object lifetimes: the client may be moved or destroyed meanwhile.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto close(CompletionToken&& token = {}) {
-        return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{engine_},
+        return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{host_},
                                                                          token);
     }
 
@@ -135,20 +135,20 @@ private:
 
     struct close_initiation {
         using executor_type = client::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(engine); }
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(host); }
         template <typename Handler>
         void operator()(Handler&& handler) const {
-            start_close(engine,
+            start_close(host,
                         detail::deliver_to(std::forward<Handler>(handler), this->get_executor()));
         }
-        std::shared_ptr<runtime::engine> engine;
+        std::shared_ptr<runtime::asio_host> host;
     };
 
-    static executor_type executor_of(const std::shared_ptr<runtime::engine>& owner) noexcept;
-    static void start_close(const std::shared_ptr<runtime::engine>& owner,
+    static executor_type executor_of(const std::shared_ptr<runtime::asio_host>& owner) noexcept;
+    static void start_close(const std::shared_ptr<runtime::asio_host>& owner,
                             detail::handler<> handler);
 
-    std::shared_ptr<runtime::engine> engine_;
+    std::shared_ptr<runtime::asio_host> host_;
 };
 
 }  // namespace colock

@@ -280,8 +280,9 @@ lease::action lease::perform(const core::release::action& a) {
 /// A lease that was lost had ended before it was given back; and mostly its validity is over by then,
 /// whether anybody answers or not.
 release_outcome lease::outcome_to_tell(release_outcome outcome) const noexcept {
-    const bool over = lost_ && *lost_ != loss::max_hold && *lost_ != loss::closed;
-    if ((lost_ && outcome == release_outcome::released) ||
+    const bool was_lost = lost_ != loss::none;
+    const bool over = was_lost && lost_ != loss::max_hold && lost_ != loss::closed;
+    if ((was_lost && outcome == release_outcome::released) ||
         (over && outcome == release_outcome::no_quorum)) {
         return release_outcome::expired;
     }

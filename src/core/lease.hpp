@@ -394,7 +394,7 @@ private:
     phase phase_ = phase::acquiring;
     bool was_held_ = false;
     bool awaited_ = true;  // by the operation whose attempt this is
-    std::optional<loss> lost_;
+    loss lost_ = loss::none;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
     instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal

@@ -17,6 +17,7 @@ namespace colock::core {
 
 /// Why a lease ended by itself.
 enum class loss : std::uint8_t {
+    none,         ///< it has not
     keys_gone,    ///< so many instances no longer hold our token that there is no quorum of it left
     unrenewable,  ///< no renewal won before the validity was over
     expired,      ///< it was not to be renewed, and the validity is over

@@ -1,7 +1,6 @@
 #include "runtime/acquire_operation.hpp"
 
 #include "core/prefetch.hpp"
-#include "instance/clock.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
@@ -69,7 +68,7 @@ void acquire_operation::on_start() {
 /// Behind those who came before it; but not to wait for longer than its attempts would take, nor at all if
 /// there would be one.
 void acquire_operation::stand_in_line() {
-    arrived_ = instance::clock::now();
+    arrived_ = engine_.now();
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
@@ -108,7 +107,7 @@ void acquire_operation::begin() {
 void acquire_operation::wait_for_start() {
     stage_ = stage::waiting_for_start;
     if (arrived_ == core::time_point()) {
-        arrived_ = instance::clock::now();
+        arrived_ = engine_.now();
     }
     const core::duration patience = spec_->policy->unavailable_timeout;
     const core::time_point until =
@@ -148,7 +147,7 @@ void acquire_operation::on_place(core::place::news news) {
         } else if (news == place::news::broken) {
             // For a random time, or all who waited would be there at once.
             stage_ = stage::stepping_aside;
-            wait(instance::clock::now() + spec_->policy->retry.delay(0, engine_.next_seed()));
+            wait(engine_.now() + spec_->policy->retry.delay(0, engine_.next_seed()));
         }
     } else if (news == place::news::poll) {
         machine_->poll();
@@ -295,7 +294,7 @@ void acquire_operation::on_time(core::time_point now) {
 
 void acquire_operation::drive(const core::acquire::event& event) {
     using kind = core::acquire::action::kind_type;
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = engine_.now();
     core::acquire::action action = machine_->resume(event, now);
     for (;;) {
         switch (action.kind) {

@@ -91,6 +91,10 @@ public:
 
 protected:
     [[nodiscard]] acquire_result result() const noexcept { return result_; }
+    /// Of the attempt under way, or the one that was granted; null if there is none.
+    [[nodiscard]] const std::shared_ptr<lease_state>& current_lease() const noexcept {
+        return lease_;
+    }
     [[nodiscard]] std::shared_ptr<lease_state> take_lease() noexcept { return std::move(lease_); }
     /// Which of the lease's holders it has become.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }

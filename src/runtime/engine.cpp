@@ -5,17 +5,7 @@
 #include "core/quorum.hpp"
 #include "core/stable_hash.hpp"
 
-#include <boost/asio/execution/context.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/execution_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/prefer.hpp>
-#include <boost/asio/query.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/asio/system_executor.hpp>
-
 #include <algorithm>
-#include <mutex>
 
 namespace colock::runtime {
 namespace {
@@ -37,44 +27,6 @@ void for_each(List& list, const Function& tell) {
         tell(one);
     }
 }
-
-/// Knows the engines of an execution context, to take them down while the context is being
-/// destroyed: what they own would otherwise outlive the services that it uses.
-class engine_registry final : public boost::asio::execution_context::service {
-public:
-    static inline boost::asio::execution_context::id id;
-
-    explicit engine_registry(boost::asio::execution_context& context) : service(context) {}
-
-    void add(const std::shared_ptr<engine>& e) {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(engines_, [](const auto& known) { return known.expired(); });
-        engines_.push_back(e);
-    }
-
-private:
-    void shutdown() override {
-        for (const auto& known : std::exchange(engines_, {})) {
-            if (const auto e = known.lock()) {
-                e->abandon();
-            }
-        }
-    }
-
-    /// In a child, before the context runs there, if it is done as Asio asks for.
-    void notify_fork(boost::asio::execution_context::fork_event event) override {
-        if (event == boost::asio::execution_context::fork_child) {
-            for (const auto& known : engines_) {
-                if (const auto e = known.lock()) {
-                    e->end_in_child();
-                }
-            }
-        }
-    }
-
-    std::mutex mutex_;
-    std::vector<std::weak_ptr<engine>> engines_;
-};
 
 }  // namespace
 
@@ -104,40 +56,17 @@ void close_operation::finish(outcome_type outcome) {
     }
 }
 
-std::shared_ptr<engine> engine::make(boost::asio::any_io_executor executor,
-                                     const engine_settings& settings,
-                                     const instance_factory& make_instances) {
-    std::shared_ptr<engine> result(new engine(std::move(executor), settings), &dispose);
-    auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
-    boost::asio::use_service<engine_registry>(context).add(result);
-    result->instances_ = make_instances(result->executor_, *result);
-    for (const auto& one : result->instances_) {
-        one->start();
-    }
-    return result;
-}
-
-engine::engine(boost::asio::any_io_executor executor, const engine_settings& settings)
-    : settings_(settings),
-      user_executor_(std::move(executor)),
-      executor_(settings.thread_safe
-                    ? boost::asio::any_io_executor(boost::asio::make_strand(user_executor_))
-                    : user_executor_),
-      work_(boost::asio::prefer(executor_, boost::asio::execution::outstanding_work_t::tracked)),
-      timer_(std::make_unique<boost::asio::steady_timer>(executor_)) {
+engine::engine(environment& world, const engine_settings& settings)
+    : world_(world), settings_(settings) {
     timers_.run(recent_time_);  // so that the wheels stand at the present
 }
 
 engine::~engine() = default;
 
-void engine::dispose(engine* e) noexcept {
-    std::unique_ptr<engine> owned(e);
-    if (e->settings_.thread_safe && !e->dead() && !e->is_inherited()) {
-        try {
-            boost::asio::dispatch(boost::asio::any_io_executor(e->executor_),
-                                  [dying = std::move(owned)] {});
-        } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then it ends here
-        }
+void engine::start(instance_list instances) {
+    instances_ = std::move(instances);
+    for (const auto& one : instances_) {
+        one->start();
     }
 }
 
@@ -242,14 +171,10 @@ void engine::schedule_turn() {
     if (!turn_scheduled_ && !dead()) {
         turn_owed_ = reading_;
         if (!reading_) {
-            post_turn();
+            world_.defer();
         }
         turn_scheduled_ = true;  // not if that has thrown, or no turn would ever come
     }
-}
-
-void engine::post_turn() {
-    boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
 }
 
 void engine::on_reading() {
@@ -269,16 +194,11 @@ void engine::on_read() {
         schedule_turn();
         return;
     }
-    const auto self = shared_from_this();
     turn();
 }
 
 void engine::turn() {
-    const presence::visit inside(presence_);
-    if (is_inherited()) {
-        end_in_child();
-    }
-    recent_time_ = instance::clock::now();
+    recent_time_ = now();
     turn_scheduled_ = false;  // a handler may run the context, and wait there for another turn
     try {
         deliver_finished();
@@ -308,7 +228,7 @@ void engine::send_batch() {
     }
     const auto sent = std::exchange(batch_, empty_batch());
     ++turn_number_;
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = world_.now();
     const std::size_t first = std::exchange(first_, 0);  // what votes at once may change it
     for (std::size_t i = 0; i != instances_.size(); ++i) {
         instances_[(first + i) % instances_.size()]->send(sent, now);
@@ -360,37 +280,20 @@ void engine::begin_next() {
     }
 }
 
-/// Makes the timer fire when the earliest time has come.
+/// Has `wake` called when the earliest time has come.
 void engine::arm() {
-    // A child may share the file with which Asio waits for timers.
-    if (timers_.earliest() < armed_for_ && timer_ && !is_inherited()) {
-        wait_for_timer();
+    if (timers_.earliest() < armed_for_ && !dead()) {
+        armed_for_ = timers_.earliest();
+        world_.wake_at(armed_for_);
     }
 }
 
-void engine::wait_for_timer() {
-    // A timer does not count the time for which the machine is suspended, so it is not trusted for long.
-    constexpr core::duration longest = std::chrono::seconds(1);
-    armed_for_ = timers_.earliest();
-    const core::time_point now = instance::clock::now();
-    timer_->expires_after(armed_for_ <= now ? core::duration::zero()
-                                            : std::min(armed_for_ - now, longest));
-    timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
-        const auto self = weak.lock();
-        if (failure || !self || self->dead()) {
-            return;  // armed anew for an earlier time, or gone
-        }
-        const presence::visit inside(self->presence_);
-        if (self->is_inherited()) {
-            self->end_in_child();
-            return;
-        }
-        self->recent_time_ = instance::clock::now();
-        self->armed_for_ = core::time_point::min();  // until all that is due has had its turn
-        self->timers_.run(self->recent_time_);
-        self->armed_for_ = core::never;
-        self->arm();
-    });
+void engine::wake() {
+    recent_time_ = now();
+    armed_for_ = core::time_point::min();  // until all that is due has had its turn
+    timers_.run(recent_time_);
+    armed_for_ = core::never;
+    arm();
 }
 
 void engine::release_ended() {
@@ -405,19 +308,18 @@ void engine::close() {
         return;
     }
     closing_ = true;
-    self_ = shared_from_this();
     while (!acquiring_.empty()) {
         acquiring_.front().on_close();
     }
     for_each_lease([](lease_state& one) { one.on_close(); });
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = world_.now();
     close_deadline_ = now + settings_.close_timeout;
     look_after_leases(now);
     schedule_turn();
 }
 
-void engine::end_in_child() {
-    if (!std::exchange(ended_in_child_, true) && !dead() && !closed_) {
+void engine::close_at_once() {
+    if (!dead() && !closed_) {
         close();
         finish_closing(close_operation::outcome_type::closed);
     }
@@ -452,19 +354,15 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
         one->stop();
     }
     for_each_lease([](lease_state& one) { one.on_closed(); });
-    timer_->cancel();
     armed_for_ = core::never;
+    world_.wake_at(core::never);
     for (const auto& waiter : std::exchange(close_waiters_, {})) {
         waiter->finish(outcome);
     }
-    work_ = boost::asio::any_io_executor();
-    self_.reset();  // whoever called us holds another reference
 }
 
 void engine::abandon() noexcept {
-    const auto self = shared_from_this();
-    dead_.store(true, std::memory_order_release);
-    timer_.reset();
+    dead_ = true;
     instances_.clear();
     while (!acquiring_.empty()) {
         acquire_operation& operation = acquiring_.front();
@@ -489,11 +387,6 @@ void engine::abandon() noexcept {
     for (const auto& waiter : std::exchange(close_waiters_, {})) {
         const auto dying = waiter->take();
     }
-    self_.reset();
-    // Leases may outlive the context; a strand of it must not.
-    work_ = boost::asio::any_io_executor();
-    executor_ = boost::asio::system_executor();
-    user_executor_ = boost::asio::system_executor();
 }
 
 }  // namespace colock::runtime

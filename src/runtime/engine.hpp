@@ -5,29 +5,23 @@
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "instance/batch.hpp"
-#include "instance/clock.hpp"
-#include "instance/fork.hpp"
 #include "instance/instance.hpp"
 #include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/crowds.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/lock_queue.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/place_in_line.hpp"
-#include "runtime/presence.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +37,6 @@ struct engine_settings {
     core::drift_bound drift;
     core::duration instance_timeout{};
     core::duration close_timeout{};
-    bool thread_safe = false;
     /// That a lock may have; 0: any. An instance that forgets in a restart is trusted again after so long.
     core::milliseconds longest_ttl{0};
 };
@@ -99,89 +92,76 @@ private:
     outcome_type outcome_ = outcome_type::closed;
 };
 
-/// The Asio shell of a client: owns the instances and the one timer, drives the machines of every
-/// operation and lease, and works in *turns*. In a turn, first the handlers of finished operations
-/// run, then everything that they and others have submitted goes out, as one batch to all instances.
+/// What a client does: owns the instances, drives the machines of every operation and lease, and works in *turns*. In
+/// a turn, first the handlers of finished operations run, then everything that they and others have submitted goes
+/// out, as one batch to all instances. It sees the world through its `environment` only.
 ///
-/// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
-/// When the execution context goes first, `abandon` makes all that is left a no-op.
+/// Whoever made it keeps it alive as long as anybody refers to it (see `asio_host`).
 ///
-/// Thread-safety: all on `executor()`, one thread at a time, but what says otherwise.
-class engine final : public std::enable_shared_from_this<engine>,
-                     private instance::instance_observer,
-                     private timed {
+/// Thread-safety: distinct objects safe, shared objects unsafe, but for what says otherwise.
+class engine final : public instance::instance_observer, private timed {
 public:
     using instance_list = std::vector<std::unique_ptr<instance::instance>>;
-    /// Makes the instances, which are to report to `observer` and to work on `executor`.
-    using instance_factory = std::function<instance_list(
-        const boost::asio::any_io_executor& executor, instance::instance_observer& observer)>;
 
-    static std::shared_ptr<engine> make(boost::asio::any_io_executor executor,
-                                        const engine_settings& settings,
-                                        const instance_factory& make_instances);
+    engine(environment& world, const engine_settings& settings);
+    engine(const engine&) = delete;
+    engine& operator=(const engine&) = delete;
     ~engine();
 
-    // From any thread:
+    // Thread-safe:
 
-    /// Where handlers run that have no executor of their own.
-    [[nodiscard]] const boost::asio::any_io_executor& user_executor() const noexcept {
-        return user_executor_;
-    }
-    [[nodiscard]] bool thread_safe() const noexcept { return settings_.thread_safe; }
     [[nodiscard]] const statistics& counts() const noexcept { return statistics_; }
     [[nodiscard]] std::vector<instance::status> instance_states() const;
+    [[nodiscard]] environment& world() const noexcept { return world_; }
 
-    /// Whether this process is a child of the one that made the client, which is the parent's alone: nothing
-    /// can be started here.
-    [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
+    // From its owner:
 
-    /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
-    /// context is gone, and in a child if another thread of the parent may have been inside at the fork.
-    template <typename Function>
-    void run(Function&& function) {
-        if (dead_.load(std::memory_order_acquire)) {
-            return;
-        }
-        if (is_inherited()) {
-            if (settings_.thread_safe || presence_.is_of_another()) {
-                return;
-            }
-            end_in_child();
-        }
-        if (settings_.thread_safe) {
-            boost::asio::dispatch(executor_, std::forward<Function>(function));
-        } else {
-            const presence::visit inside(presence_);
-            std::forward<Function>(function)();
-        }
-    }
+    /// Starts the instances, which report to the engine. To be called once.
+    void start(instance_list instances);
 
-    // On the executor:
+    /// What `environment::defer` has asked for. A caller's handler may throw out of it; the rest follows in
+    /// another turn.
+    void turn();
 
-    /// The client is destroyed or closed: see `colock::client::close`.
+    /// The time of `environment::wake_at` has come.
+    void wake();
+
+    /// Ends all operations and leases, and then the connections, once the releases are answered.
     void close();
 
-    /// In a child of the process that made the client: ends what was under way at the fork, as `close` does, but
-    /// without a word to the servers, with which the parent goes on. Idempotent.
-    void end_in_child();
+    /// As `close`, without waiting for anything.
+    void close_at_once();
 
-    /// The execution context is being destroyed: nothing will run any more.
+    [[nodiscard]] bool closing() const noexcept { return closing_; }
+    [[nodiscard]] bool closed() const noexcept { return closed_; }
+
+    /// There is no world any more: nothing will run.
     void abandon() noexcept;
+
+    // From the instances:
+
+    void on_state_change(std::size_t index) override;
+    void on_pending(std::size_t index) override;
+    void on_accepting(std::size_t index) override;
+    void on_key_changed(std::size_t index, std::string_view key) override;
+    void on_all_keys_changed(std::size_t index) override;
+    void on_reading() override;
+    void on_read() override;
 
     // For operations and leases:
 
     [[nodiscard]] const engine_settings& settings() const noexcept { return settings_; }
     [[nodiscard]] std::size_t instance_count() const noexcept { return instances_.size(); }
-    [[nodiscard]] token_source& tokens() noexcept { return tokens_; }
+    [[nodiscard]] token next_token() { return token::draw(world_); }
     /// A random number, enough for jitter.
     [[nodiscard]] std::uint64_t next_seed() noexcept {
         std::uint64_t state = seeds_++;
         return core::next_random(state);
     }
     [[nodiscard]] statistics& count() noexcept { return statistics_; }
-    [[nodiscard]] bool closing() const noexcept { return closing_; }
-    [[nodiscard]] bool dead() const noexcept { return dead_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool dead() const noexcept { return dead_; }
 
+    [[nodiscard]] core::time_point now() const noexcept { return world_.now(); }
     /// The time as of this turn, for what need not be exact.
     [[nodiscard]] core::time_point recent_time() const noexcept { return recent_time_; }
 
@@ -253,45 +233,25 @@ public:
 private:
     friend class close_operation;
 
-    engine(boost::asio::any_io_executor executor, const engine_settings& settings);
-
-    /// Whoever lets go of it last may be on any thread, while what its connections have left to do
-    /// runs on the strand; so there it ends.
-    static void dispose(engine* e) noexcept;
-
-    void on_state_change(std::size_t index) override;
-    void on_pending(std::size_t index) override;
-    void on_accepting(std::size_t index) override;
-    void on_key_changed(std::size_t index, std::string_view key) override;
-    void on_all_keys_changed(std::size_t index) override;
-    void on_reading() override;
-    void on_read() override;
     void on_time(core::time_point now) override;
 
     template <typename Function>
     void for_each_lease(const Function& tell);
     static void tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index);
     void schedule_turn();
-    void post_turn();
-    void turn();
     void deliver_finished();
     void prefetch_next() const noexcept;
     void begin_next();
     void send_batch();
     void arm();
-    void wait_for_timer();
     std::shared_ptr<instance::batch> empty_batch();
     void look_after_leases(core::time_point now);
     [[nodiscard]] bool all_settled(core::time_point now) const;
     void finish_closing(close_operation::outcome_type outcome);
 
-    instance::process_mark process_;
-    presence presence_;  // unless there is a strand
+    environment& world_;
     engine_settings settings_;
-    boost::asio::any_io_executor user_executor_;
-    boost::asio::any_io_executor executor_;
-    boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
-    std::atomic<bool> dead_{false};
+    bool dead_ = false;
     instance_list instances_;
     bool has_quorum_ = false;  // of ready ones
 
@@ -300,18 +260,16 @@ private:
     std::size_t first_ = 0;                                   // of the instances to be sent it
     bool instances_want_to_send_ = false;
 
-    std::unique_ptr<boost::asio::steady_timer> timer_;
     timer_queue timers_;
     core::time_point armed_for_ = core::never;
-    core::time_point recent_time_ = instance::clock::now();
+    core::time_point recent_time_ = now();
 
-    token_source tokens_;
-    std::uint64_t seeds_ = tokens_.next_seed();
+    std::uint64_t seeds_ = world_.random();
     statistics statistics_;
 
     bool turn_scheduled_ = false;
     bool reading_ = false;    // replies of an instance: a turn that is scheduled now is owed
-    bool turn_owed_ = false;  // scheduled, and not posted
+    bool turn_owed_ = false;  // scheduled, and not deferred
     std::uint32_t turn_number_ = 0;
     std::vector<std::shared_ptr<operation>> finished_;
     std::vector<std::shared_ptr<operation>> delivering_;
@@ -331,13 +289,11 @@ private:
     boost::intrusive::list<place_in_line, boost::intrusive::constant_time_size<false>> places_;
     std::unordered_map<std::string_view, place_in_line*> watched_;
 
-    bool ended_in_child_ = false;
     bool closing_ = false;
     bool closed_ = false;
     core::time_point close_deadline_ = core::never;
     close_operation::outcome_type close_outcome_ = close_operation::outcome_type::closed;
     std::vector<std::shared_ptr<close_operation>> close_waiters_;
-    std::shared_ptr<engine> self_;  // while closing in the background
 };
 
 }  // namespace colock::runtime

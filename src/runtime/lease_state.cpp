@@ -1,7 +1,6 @@
 #include "runtime/lease_state.hpp"
 
 #include "core/prefetch.hpp"
-#include "instance/clock.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
@@ -15,21 +14,6 @@ using purpose = core::lease_tag::purpose_type;
 
 core::milliseconds to_milliseconds(core::duration d) noexcept {
     return std::chrono::duration_cast<core::milliseconds>(d);
-}
-
-loss_reason reason_for(core::loss why) noexcept {
-    switch (why) {
-        case core::loss::keys_gone:
-        case core::loss::unrenewable:
-            break;
-        case core::loss::expired:
-            return loss_reason::expired;
-        case core::loss::max_hold:
-            return loss_reason::max_hold;
-        case core::loss::closed:
-            return loss_reason::closed;
-    }
-    return loss_reason::lost;
 }
 
 lease_result result_of(core::release_outcome outcome) noexcept {
@@ -79,7 +63,7 @@ lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operatio
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       engine_(*spec_->owner),
-      token_(engine_.tokens().next_token()) {
+      token_(engine_.next_token()) {
     engine_.add(*this);
 }
 
@@ -130,7 +114,7 @@ void lease_state::give_back() {
     if (machine_.may_have_keys()) {
         ++engine_.count().undone;
     }
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = engine_.now();
     drive(machine_.give_back(now), now);
 }
 
@@ -147,7 +131,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     in_vote_ = true;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (!machine_.note(index, sent, vote)) {
-        const core::time_point now = instance::clock::now();
+        const core::time_point now = engine_.now();
         drive(machine_.on_vote(index, sent, vote, now), now);
     }
     switch (sent.purpose()) {
@@ -214,7 +198,7 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
     for (;;) {
         if (action.kind == kind::lost) {
             // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
-            on_lost(reason_for(action.why));
+            on_lost(action.why);
         }
         publish();
         if (machine_.let_go() && !std::exchange(let_go_, true)) {
@@ -274,13 +258,13 @@ core::lease::action lease_state::end_extend(bool success, core::time_point now) 
 }
 
 bool lease_state::is_held_by(const lease_operation& asker) const noexcept {
-    return machine_.held() && loss(asker.holder()) == loss_reason::none &&
+    return machine_.held() && loss(asker.holder()) == core::loss::none &&
            asker.holder() == holder();
 }
 
 /// Of an operation whose lease is not held.
 lease_result lease_state::result_without(const lease_operation& asker) const noexcept {
-    return loss(asker.holder()) == loss_reason::none ? lease_result::not_held : lease_result::ended;
+    return loss(asker.holder()) == core::loss::none ? lease_result::not_held : lease_result::ended;
 }
 
 void lease_state::extend(extend_operation& asker) {
@@ -290,7 +274,7 @@ void lease_state::extend(extend_operation& asker) {
         auto& extends = rare().extends;
         extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
-            const core::time_point now = instance::clock::now();
+            const core::time_point now = engine_.now();
             drive(machine_.extend(extends.front()->ttl(), now), now);
         }
     }
@@ -320,7 +304,7 @@ void lease_state::let_go(std::uint32_t holder) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = engine_.now();
     if (!may_pass_on(now)) {
         drive(machine_.release(now), now);
     } else if (spec_->policy->lease.fencing) {
@@ -359,9 +343,10 @@ bool lease_state::hand_over_to_next() {
 }
 
 /// Its keys stay where they are until the holder has let go: see `core::lease`.
-void lease_state::on_lost(loss_reason why) {
+void lease_state::on_lost(core::loss why) {
     const core::round* votes = machine_.watchdog().votes();
-    rare().loss_details = why == loss_reason::lost && votes != nullptr
+    const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
+    rare().loss_details = by_votes && votes != nullptr
                               ? describe(spec_->resource(), *votes, engine_.instance_states())
                               : describe(spec_->resource());
     ++engine_.count().lost;
@@ -383,7 +368,7 @@ void lease_state::end_extends() {
 
 /// The machine has begun to release what was attempted, held or lost: the key is for others now.
 void lease_state::on_releasing(core::time_point now) {
-    const bool was_lost = loss_.load(std::memory_order_relaxed) != loss_reason::none;
+    const bool was_lost = loss_.load(std::memory_order_relaxed) != core::loss::none;
     if (!was_lost) {
         engine_.release_started();
     }
@@ -426,13 +411,13 @@ void lease_state::end() {
 }
 
 void lease_state::on_accepting(std::size_t index) {
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = engine_.now();
     drive(machine_.on_accepting(index, now), now);
     forget_if_over();
 }
 
 void lease_state::on_close() {
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = engine_.now();
     drive(machine_.close(now), now);
     forget_if_over();
 }

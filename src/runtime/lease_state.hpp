@@ -29,9 +29,6 @@ class engine;
 class lease_state;
 class lock_queue;
 
-/// Why a lease ended by itself.
-enum class loss_reason : std::uint8_t { none, lost, expired, max_hold, closed };
-
 /// What an operation on a lease ended with.
 enum class lease_result : std::uint8_t {
     done,
@@ -132,8 +129,8 @@ public:
         const core::duration until(valid_until_.load(std::memory_order_acquire));
         return holder == this->holder() ? core::time_point(until) : core::time_point::min();
     }
-    [[nodiscard]] loss_reason loss(std::uint32_t holder) const noexcept {
-        return holder == this->holder() ? loss_.load(std::memory_order_acquire) : loss_reason::none;
+    [[nodiscard]] core::loss loss(std::uint32_t holder) const noexcept {
+        return holder == this->holder() ? loss_.load(std::memory_order_acquire) : core::loss::none;
     }
     /// The number of the latest holder.
     [[nodiscard]] std::uint32_t holder() const noexcept {
@@ -223,7 +220,7 @@ private:
 
     void drive(core::lease::action action, core::time_point now);
     [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
-    void on_lost(loss_reason why);
+    void on_lost(core::loss why);
     [[nodiscard]] bool may_pass_on(core::time_point now) const;
     [[nodiscard]] bool next_may_have_it() const;
     bool hand_over_to_next();
@@ -255,7 +252,7 @@ private:
     runtime::token token_;
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
-    std::atomic<loss_reason> loss_{loss_reason::none};
+    std::atomic<core::loss> loss_{core::loss::none};
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
     lock_queue* queue_ = nullptr;           // of the key, while held, or lost and not released
 

@@ -1,6 +1,5 @@
 #include "runtime/place_in_line.hpp"
 
-#include "instance/clock.hpp"
 #include "instance/companion_key.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
@@ -12,9 +11,6 @@
 
 namespace colock::runtime {
 namespace {
-
-/// Not the engine's time of its turn: who waits to be told may have slept for long since.
-using instance::clock;
 
 core::place_settings settings_for(const lock_policy& policy) {
     core::place_settings settings;
@@ -35,7 +31,7 @@ void place_in_line::take(lock_queue& queue, engine& owner, std::size_t keeper) {
     made->self_ = made;
     owner.add(*made);
     queue.set_place(made.get());
-    const core::time_point now = clock::now();
+    const core::time_point now = owner.now();
     const core::time_point from = owner.crowds().join_from(made->spec_->key_hash);
     made->carry_out(made->machine_.join(now, from), now);
 }
@@ -98,7 +94,7 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
                             const core::vote& vote) {
     --pending_votes_;
     const auto what = static_cast<question>(tag);
-    const core::time_point now = clock::now();
+    const core::time_point now = engine_.now();
     if (what == question::leave) {
         if (vote.kind == core::vote_kind::granted) {
             engine_.crowds().note(spec_->key_hash, vote.fence != 0, now);
@@ -133,20 +129,20 @@ void place_in_line::on_time(core::time_point now) {
 }
 
 void place_in_line::on_denied(const core::round& votes) {
-    const core::time_point now = clock::now();
+    const core::time_point now = engine_.now();
     news_ = core::place::news::none;
     carry_out(machine_.denied(votes.has_denied(keeper_), now), now);
 }
 
 void place_in_line::on_held() {
     stop_watching();
-    const core::time_point now = clock::now();
+    const core::time_point now = engine_.now();
     carry_out(machine_.held(now), now);
 }
 
 void place_in_line::on_lock_changed(std::size_t index) {
     if (concerned_by(index)) {
-        const core::time_point now = clock::now();
+        const core::time_point now = engine_.now();
         carry_out(machine_.lock_changed(now), now);
     }
 }
@@ -154,7 +150,7 @@ void place_in_line::on_lock_changed(std::size_t index) {
 void place_in_line::on_ticket_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
-        const core::time_point now = clock::now();
+        const core::time_point now = engine_.now();
         carry_out(machine_.before_changed(now), now);
     }
 }
@@ -162,7 +158,7 @@ void place_in_line::on_ticket_changed(std::size_t index) {
 void place_in_line::on_all_keys_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
-        const core::time_point now = clock::now();
+        const core::time_point now = engine_.now();
         carry_out(machine_.all_changed(now), now);
     }
 }
@@ -171,7 +167,7 @@ void place_in_line::on_instances_changed() {
     if (queue_ != nullptr && !engine_.can_keep_line(keeper_)) {
         core::place::step end;
         end.news = core::place::news::broken;
-        carry_out(end, clock::now());
+        carry_out(end, engine_.now());
     }
 }
 
@@ -180,7 +176,7 @@ void place_in_line::leave() {
     stop_watching();
     engine_.stop_waiting(*this);
     engine_.reconsider(last_turn_);
-    const core::time_point now = clock::now();
+    const core::time_point now = engine_.now();
     engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask(question::leave, core::verb::leave_line, spec_->key, now);
     // Who is told by it asks all instances, which are to know of the release by then.

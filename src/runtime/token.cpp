@@ -1,7 +1,7 @@
 #include "runtime/token.hpp"
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace colock::runtime {
@@ -19,19 +19,11 @@ std::uint64_t digits_of(std::uint32_t bytes) noexcept {
 
 }  // namespace
 
-token_source::token_source() {
-    std::random_device entropy;
-    std::array<std::random_device::result_type, 16> words{};
-    std::generate(words.begin(), words.end(), [&entropy] { return entropy(); });
-    std::seed_seq seeds(words.begin(), words.end());
-    generator_.seed(seeds);
-}
-
-token token_source::next_token() {
+token token::draw(environment& world) noexcept {
     token result;
     std::uint64_t bits = 0;
     for (std::size_t at = 0; at != result.digits_.size(); at += sizeof(std::uint64_t)) {
-        bits = bits >> 32U != 0 ? bits >> 32U : generator_();
+        bits = bits >> 32U != 0 ? bits >> 32U : world.random();
         const std::uint64_t digits = digits_of(static_cast<std::uint32_t>(bits));
         std::memcpy(&result.digits_[at], &digits, sizeof(digits));
     }

@@ -32,7 +32,7 @@ enum class release_result;
 
 namespace runtime {
 
-class engine;
+class asio_host;
 class lease_state;
 struct lock_spec;
 

@@ -74,6 +74,8 @@ inline std::string name(release_outcome outcome) {
 
 inline std::string name(loss why) {
     switch (why) {
+        case loss::none:
+            return "none";
         case loss::keys_gone:
             return "keys_gone";
         case loss::unrenewable:

@@ -1,0 +1,201 @@
+#include "runtime/asio_host.hpp"
+
+#include "instance/clock.hpp"
+
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+namespace colock::runtime {
+namespace {
+
+/// Knows the hosts of an execution context, to take them down while the context is being
+/// destroyed: what they own would otherwise outlive the services that it uses.
+class host_registry final : public boost::asio::execution_context::service {
+public:
+    static inline boost::asio::execution_context::id id;
+
+    explicit host_registry(boost::asio::execution_context& context) : service(context) {}
+
+    void add(const std::shared_ptr<asio_host>& h) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(hosts_, [](const auto& known) { return known.expired(); });
+        hosts_.push_back(h);
+    }
+
+private:
+    void shutdown() override {
+        for (const auto& known : std::exchange(hosts_, {})) {
+            if (const auto h = known.lock()) {
+                h->abandon();
+            }
+        }
+    }
+
+    /// In a child, before the context runs there, if it is done as Asio asks for.
+    void notify_fork(boost::asio::execution_context::fork_event event) override {
+        if (event == boost::asio::execution_context::fork_child) {
+            for (const auto& known : hosts_) {
+                if (const auto h = known.lock()) {
+                    h->end_in_child();
+                }
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<std::weak_ptr<asio_host>> hosts_;
+};
+
+std::mt19937_64 seeded_by_system() {
+    std::random_device entropy;
+    std::array<std::random_device::result_type, 16> words{};
+    std::generate(words.begin(), words.end(), [&entropy] { return entropy(); });
+    std::seed_seq seeds(words.begin(), words.end());
+    return std::mt19937_64(seeds);
+}
+
+}  // namespace
+
+std::shared_ptr<asio_host> asio_host::make(boost::asio::any_io_executor executor, bool thread_safe,
+                                           const engine_settings& settings,
+                                           const instance_factory& make_instances) {
+    std::shared_ptr<asio_host> result(new asio_host(std::move(executor), thread_safe, settings),
+                                      &dispose);
+    auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
+    boost::asio::use_service<host_registry>(context).add(result);
+    result->engine_.start(make_instances(result->executor_, *result));
+    return result;
+}
+
+asio_host::asio_host(boost::asio::any_io_executor executor, bool thread_safe,
+                     const engine_settings& settings)
+    : thread_safe_(thread_safe),
+      user_executor_(std::move(executor)),
+      executor_(thread_safe ? boost::asio::any_io_executor(boost::asio::make_strand(user_executor_))
+                            : user_executor_),
+      work_(boost::asio::prefer(executor_, boost::asio::execution::outstanding_work_t::tracked)),
+      timer_(std::make_unique<boost::asio::steady_timer>(executor_)),
+      random_(seeded_by_system()),
+      engine_(*this, settings) {}
+
+void asio_host::dispose(asio_host* h) noexcept {
+    std::unique_ptr<asio_host> owned(h);
+    if (h->thread_safe_ && !h->dead_ && !h->is_inherited()) {
+        try {
+            boost::asio::dispatch(boost::asio::any_io_executor(h->executor_),
+                                  [dying = std::move(owned)] {});
+        } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; then it ends here
+        }
+    }
+}
+
+// --- The engine's world --------------------------------------------------------------------------
+
+core::time_point asio_host::now() const noexcept {
+    return instance::clock::now();
+}
+
+void asio_host::defer() {
+    boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
+}
+
+void asio_host::wake_at(core::time_point when) {
+    if (!timer_) {
+        return;
+    }
+    if (when == core::never) {
+        timer_->cancel();
+        return;
+    }
+    // A child may share the file with which Asio waits for timers.
+    if (is_inherited()) {
+        return;
+    }
+    // A timer does not count the time for which the machine is suspended, so it is not trusted for long.
+    constexpr core::duration longest = std::chrono::seconds(1);
+    const core::time_point now = instance::clock::now();
+    timer_->expires_after(when <= now ? core::duration::zero() : std::min(when - now, longest));
+    timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
+        const auto self = weak.lock();
+        if (!failure && self && !self->dead_) {  // else it was set anew, or is gone
+            self->on_timer();
+        }
+    });
+}
+
+// --- What happens in the engine ------------------------------------------------------------------
+
+void asio_host::turn() {
+    const presence::visit inside(presence_);
+    if (is_inherited()) {
+        end_in_child();
+    }
+    engine_.turn();
+    let_go_if_closed();
+}
+
+void asio_host::on_timer() {
+    const presence::visit inside(presence_);
+    if (is_inherited()) {
+        end_in_child();
+        return;
+    }
+    engine_.wake();
+    let_go_if_closed();
+}
+
+/// The engine's turn may follow at once, in which a handler may let go of the client.
+void asio_host::on_read() {
+    const auto self = shared_from_this();
+    const presence::visit inside(presence_);
+    engine_.on_read();
+    let_go_if_closed();
+}
+
+void asio_host::close() {
+    if (!engine_.closing() && !dead_) {
+        self_ = shared_from_this();
+        engine_.close();
+    }
+}
+
+void asio_host::end_in_child() {
+    if (!std::exchange(ended_in_child_, true) && !dead_) {
+        engine_.close_at_once();
+        let_go_if_closed();
+    }
+}
+
+/// Whoever called us holds another reference.
+void asio_host::let_go_if_closed() noexcept {
+    if (engine_.closed() && !dead_) {
+        work_ = boost::asio::any_io_executor();
+        self_.reset();
+    }
+}
+
+void asio_host::abandon() noexcept {
+    const auto self = shared_from_this();
+    dead_.store(true, std::memory_order_release);
+    timer_.reset();
+    engine_.abandon();
+    self_.reset();
+    // Leases may outlive the context; a strand of it must not.
+    work_ = boost::asio::any_io_executor();
+    executor_ = boost::asio::system_executor();
+    user_executor_ = boost::asio::system_executor();
+}
+
+}  // namespace colock::runtime

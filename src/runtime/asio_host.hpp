@@ -1,0 +1,152 @@
+#ifndef COLOCK_RUNTIME_ASIO_HOST_HPP
+#define COLOCK_RUNTIME_ASIO_HOST_HPP
+
+#include "core/time.hpp"
+#include "instance/fork.hpp"
+#include "instance/instance.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/presence.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string_view>
+#include <utility>
+
+namespace colock::runtime {
+
+/// An engine in a program: its executor, its timer, its randomness, and what may come at it from other threads and
+/// other processes. Whatever happens in the engine begins here.
+///
+/// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
+/// When the execution context goes first, `abandon` makes all that is left a no-op.
+///
+/// Thread-safety: all on the engine's executor, one thread at a time, but what says otherwise.
+class asio_host final : public std::enable_shared_from_this<asio_host>,
+                        private environment,
+                        private instance::instance_observer {
+public:
+    /// Makes the instances, which are to report to `observer` and to work on `executor`.
+    using instance_factory = std::function<runtime::engine::instance_list(
+        const boost::asio::any_io_executor& executor, instance::instance_observer& observer)>;
+
+    /// With `thread_safe` it works on a strand of its own, and any thread may `run` functions there.
+    static std::shared_ptr<asio_host> make(boost::asio::any_io_executor executor, bool thread_safe,
+                                           const engine_settings& settings,
+                                           const instance_factory& make_instances);
+    ~asio_host() = default;
+
+    /// That of an engine that was made by one, as all are in a program.
+    [[nodiscard]] static const asio_host& of(const runtime::engine& e) noexcept {
+        return static_cast<const asio_host&>(e.world());
+    }
+    [[nodiscard]] static std::shared_ptr<asio_host> of(
+        const std::shared_ptr<runtime::engine>& e) noexcept {
+        return {e, &static_cast<asio_host&>(e->world())};
+    }
+
+    // From any thread:
+
+    /// Where handlers run that have no executor of their own.
+    [[nodiscard]] const boost::asio::any_io_executor& user_executor() const noexcept {
+        return user_executor_;
+    }
+    [[nodiscard]] bool thread_safe() const noexcept { return thread_safe_; }
+
+    /// Whether this process is a child of the one that made the client, which is the parent's alone: nothing
+    /// can be started here.
+    [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
+
+    [[nodiscard]] const runtime::engine& engine() const noexcept { return engine_; }
+    /// Shares the ownership of the host.
+    [[nodiscard]] std::shared_ptr<runtime::engine> shared_engine() noexcept {
+        return {shared_from_this(), &engine_};
+    }
+
+    /// Runs `function` where the engine works: at once, or by way of its strand. Drops it if the
+    /// context is gone, and in a child if another thread of the parent may have been inside at the fork.
+    template <typename Function>
+    void run(Function&& function) {
+        if (dead_.load(std::memory_order_acquire)) {
+            return;
+        }
+        if (is_inherited()) {
+            if (thread_safe_ || presence_.is_of_another()) {
+                return;
+            }
+            end_in_child();
+        }
+        if (thread_safe_) {
+            boost::asio::dispatch(executor_, std::forward<Function>(function));
+        } else {
+            const presence::visit inside(presence_);
+            std::forward<Function>(function)();
+        }
+    }
+
+    // On the executor:
+
+    /// The client is destroyed or closed: see `colock::client::close`.
+    void close();
+
+    /// In a child of the process that made the client: ends what was under way at the fork, as `close` does, but
+    /// without a word to the servers, with which the parent goes on. Idempotent.
+    void end_in_child();
+
+    /// The execution context is being destroyed: nothing will run any more.
+    void abandon() noexcept;
+
+private:
+    asio_host(boost::asio::any_io_executor executor, bool thread_safe,
+              const engine_settings& settings);
+
+    /// Whoever lets go of it last may be on any thread, while what its connections have left to do
+    /// runs on the strand; so there it ends.
+    static void dispose(asio_host* h) noexcept;
+
+    // The engine's world.
+    [[nodiscard]] core::time_point now() const noexcept override;
+    void defer() override;
+    void wake_at(core::time_point when) override;
+    std::uint64_t random() noexcept override { return random_(); }
+
+    // From the instances.
+    void on_state_change(std::size_t index) override { engine_.on_state_change(index); }
+    void on_pending(std::size_t index) override { engine_.on_pending(index); }
+    void on_accepting(std::size_t index) override { engine_.on_accepting(index); }
+    void on_key_changed(std::size_t index, std::string_view key) override {
+        engine_.on_key_changed(index, key);
+    }
+    void on_all_keys_changed(std::size_t index) override { engine_.on_all_keys_changed(index); }
+    void on_reading() override { engine_.on_reading(); }
+    void on_read() override;
+
+    void turn();
+    void on_timer();
+    void let_go_if_closed() noexcept;
+
+    instance::process_mark process_;
+    presence presence_;  // unless there is a strand
+    bool thread_safe_;
+    boost::asio::any_io_executor user_executor_;
+    boost::asio::any_io_executor executor_;
+    boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
+    std::atomic<bool> dead_{false};
+    std::unique_ptr<boost::asio::steady_timer> timer_;
+    std::mt19937_64 random_;
+    bool ended_in_child_ = false;
+    std::shared_ptr<asio_host> self_;  // while closing in the background
+    runtime::engine engine_;
+};
+
+}  // namespace colock::runtime
+
+#endif

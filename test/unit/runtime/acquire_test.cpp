@@ -1,0 +1,156 @@
+// Acquires, from the first attempt to the last, as the engine drives them; in virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "virtual_world.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using runtime::acquire_result;
+
+BOOST_AUTO_TEST_SUITE(acquires)
+
+BOOST_AUTO_TEST_CASE(a_quorum_is_enough) {
+    virtual_deployment five(5);
+    five.server(0).is_silent = true;
+    five.server(1).latency = 100ms;
+    const auto client = five.make_client();
+    const core::time_point began = five.world().now();
+    const auto lease = client->lock("a");
+    BOOST_TEST((lease->finished_at == began + 100us));
+}
+
+BOOST_AUTO_TEST_CASE(a_held_lock_is_waited_for_until_the_deadline) {
+    virtual_deployment three(3);
+    const auto first = three.make_client();
+    const auto second = three.make_client();
+    const auto holder = first->lock("a");
+    const core::time_point deadline = three.world().now() + 700ms;
+    const auto waiter = second->acquire("a", second->usual_policy(), deadline);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST((waiter->outcome == acquire_result::contended));
+    BOOST_TEST((waiter->finished_at == deadline));
+}
+
+BOOST_AUTO_TEST_CASE(an_immediate_attempt_takes_one_round_trip) {
+    virtual_deployment three(3);
+    const auto first = three.make_client();
+    const auto second = three.make_client();
+    const auto holder = first->lock("a");
+    const core::time_point began = three.world().now();
+    const auto waiter = second->acquire("a", second->usual_policy(), core::time_point::min());
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST((waiter->outcome == acquire_result::contended));
+    BOOST_TEST((waiter->finished_at == began + 100us));
+}
+
+// A waiter asks how long the key will live, and is there when it ends, however far apart its own attempts would be.
+BOOST_AUTO_TEST_CASE(a_waiter_is_there_when_the_lock_of_a_dead_client_ends) {
+    virtual_deployment three(3);
+    auto dead = three.make_client();
+    const auto alive = three.make_client();
+    runtime::lock_policy policy = alive->usual_policy();
+    policy.retry = {4ms, 5s};
+    policy.lease.ttl = 2s;
+    const auto holder = dead->lock("a", policy);
+    const core::time_point ends = three.world().now() - 100us + 2s;
+    const auto waiter = alive->acquire("a", policy);
+    three.world().run_for(1ms);
+    dead.reset();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted());
+    BOOST_TEST((waiter->finished_at < ends + 10ms));
+}
+
+BOOST_AUTO_TEST_CASE(attempts_end_where_the_options_say_so) {
+    virtual_deployment one(1);
+    const auto first = one.make_client();
+    const auto second = one.make_client();
+    runtime::lock_policy policy = first->usual_policy();
+    policy.attempts = 3;
+    const auto holder = first->lock("a", policy);
+    const std::uint64_t before = second->engine().counts().attempts;
+    const auto waiter = second->acquire("a", policy);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST((waiter->outcome == acquire_result::contended));
+    BOOST_TEST(second->engine().counts().attempts - before == 3U);
+}
+
+// Two clients take a lock at the same moment, again and again, on servers that they reach in different orders.
+BOOST_AUTO_TEST_CASE(a_split_vote_is_resolved) {
+    virtual_deployment three(3);
+    const auto first = three.make_client();
+    const auto second = three.make_client();
+    for (int i = 0; i != 100; ++i) {
+        const auto one = first->acquire("a");
+        const auto other = second->acquire("a");
+        BOOST_TEST_REQUIRE(
+            three.world().run_until([&] { return one->is_finished || other->is_finished; }, 1s));
+        BOOST_TEST(!(one->granted() && other->granted()));
+        const auto& winner = one->granted() ? one : other;
+        const auto& loser = one->granted() ? other : one;
+        winner->let_go();
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return loser->is_finished; }, 1s));
+        loser->let_go();
+        three.world().run_for(1ms);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    three.server(0).is_up = false;
+    client->engine().on_state_change(0);
+    three.server(1).is_silent = true;
+    const auto failed = client->acquire("a");
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
+    BOOST_TEST((failed->outcome == acquire_result::no_quorum));
+    for (const std::string_view part : {"'a': 1 of 3 instances granted, 2 needed", "server 0 down",
+                                        "server 1 no answer in time"}) {
+        BOOST_TEST(failed->text.find(part) != std::string::npos, failed->text);
+    }
+}
+
+// What fails while servers are away is tried at once when they are back.
+BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    for (std::size_t i = 0; i != 2; ++i) {
+        three.server(i).is_up = false;
+        client->engine().on_state_change(i);
+    }
+    runtime::lock_policy policy = client->usual_policy();
+    policy.retry = {10s, 10s};
+    policy.unavailable_timeout = 20s;
+    const auto waiter = client->acquire("a", policy);
+    three.world().run_for(100ms);
+    three.server(0).is_up = true;
+    const core::time_point back = three.world().now();
+    client->engine().on_state_change(0);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted());
+    BOOST_TEST((waiter->finished_at - back < 1ms));
+}
+
+// The vote arrives after the ttl is over: the grant is not believed, and given back.
+BOOST_AUTO_TEST_CASE(a_grant_that_comes_too_late_is_given_back) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.ttl = 100ms;
+    policy.lease.renew_interval = 30ms;
+    policy.unavailable_timeout = 0ms;
+    one.server(0).latency = 60ms;
+    const auto late = client->acquire("a", policy);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
+    BOOST_TEST((late->outcome == acquire_result::too_slow));
+    one.world().run_for(1s);
+    BOOST_TEST(one.server(0).keys.size() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,175 @@
+// A lease from its grant to its end, as the engine drives it; in virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "virtual_world.hpp"
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using runtime::lease_result;
+
+namespace {
+
+/// Any operation on a lease, whose caller writes down what comes of it.
+template <typename Operation>
+class written_down final : public Operation {
+public:
+    template <typename... More>
+    static std::shared_ptr<written_down> begin(const virtual_acquire& of, More... more) {
+        const auto made = std::make_shared<written_down>(of.lease, of.holder_number, more...);
+        made->start(made);
+        return made;
+    }
+    using Operation::Operation;
+
+    void deliver() override {
+        is_finished = true;
+        ended_with = Operation::result();
+    }
+
+    bool is_finished = false;
+    lease_result ended_with = lease_result::cancelled;
+};
+using extend = written_down<runtime::extend_operation>;
+using release = written_down<runtime::release_operation>;
+using wait_lost = written_down<runtime::loss_operation>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(leases)
+
+BOOST_AUTO_TEST_CASE(validity_counts_from_before_the_round) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    const core::time_point began = five.world().now();
+    const auto lease = client->lock("a");
+    const core::duration ttl = 10s;
+    BOOST_TEST((lease->valid_until() == began + ttl - ttl / 100 - 2ms));
+    BOOST_TEST((lease->finished_at == began + 100us));  // one round trip
+}
+
+BOOST_AUTO_TEST_CASE(the_watchdog_renews_until_the_release) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    const auto lease = client->lock("a");
+    five.world().run_for(1h);
+    BOOST_TEST((lease->valid_until() > five.world().now() + 6s));
+    const std::uint64_t renewed = client->engine().counts().renewed;
+    BOOST_TEST(renewed > 1000U);
+    BOOST_TEST(renewed < 1100U);
+
+    const auto released = release::begin(*lease);
+    BOOST_TEST_REQUIRE(five.world().run_until([&] { return released->is_finished; }));
+    BOOST_TEST((released->ended_with == lease_result::done));
+    const std::size_t executed = five.executed();
+    five.world().run_for(1h);
+    BOOST_TEST(five.executed() == executed);
+    BOOST_TEST(client->engine().counts().renewed == renewed);
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    const auto loss = wait_lost::begin(*lease);
+    const core::time_point promised = lease->valid_until();
+    three.server(0).is_silent = three.server(1).is_silent = true;
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return loss->is_finished; }));
+    BOOST_TEST((loss->ended_with == lease_result::ended));
+    BOOST_TEST((lease->lease->loss(0) == core::loss::unrenewable));
+    BOOST_TEST((three.world().now() < promised));
+    BOOST_TEST((three.world().now() > promised - 1s));
+    BOOST_TEST((lease->valid_until() == core::time_point::min()));
+}
+
+// Its holder may still be at work.
+BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_lets_go) {
+    virtual_deployment one(1);
+    const auto first = one.make_client();
+    const auto second = one.make_client();
+    runtime::lock_policy policy = first->usual_policy();
+    policy.lease.max_hold = 3s;
+    const auto lease = first->lock("a", policy);
+    const auto loss = wait_lost::begin(*lease);
+    const auto rival = second->acquire("a");
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return loss->is_finished; }));
+    BOOST_TEST((lease->lease->loss(0) == core::loss::max_hold));
+    one.world().run_for(50ms);
+    BOOST_TEST(!rival->is_finished);
+    lease->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return rival->is_finished; }, 300ms));
+    BOOST_TEST(rival->granted());
+}
+
+BOOST_AUTO_TEST_CASE(an_extension_sets_another_ttl) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    const auto lease = client->lock("a");
+    const auto longer = extend::begin(*lease, core::duration(60s));
+    const auto shorter = extend::begin(*lease, core::duration(20s));
+    BOOST_TEST_REQUIRE(
+        five.world().run_until([&] { return longer->is_finished && shorter->is_finished; }));
+    BOOST_TEST((longer->ended_with == lease_result::done));
+    BOOST_TEST((shorter->ended_with == lease_result::done));
+    BOOST_TEST((lease->valid_until() < five.world().now() + 20s));
+    BOOST_TEST((lease->valid_until() > five.world().now() + 19s));
+}
+
+BOOST_AUTO_TEST_CASE(an_instance_that_has_lost_its_key_gets_it_back) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    three.server(0).keys.clear();
+    three.world().run_for(5s);
+    BOOST_TEST(three.server(0).keys.size() == 1U);
+    BOOST_TEST(client->engine().counts().healed == 1U);
+    BOOST_TEST((lease->valid_until() > three.world().now()));
+}
+
+// A release that a server is too silent to answer holds nobody up, and is made good later.
+BOOST_AUTO_TEST_CASE(a_release_goes_on_where_it_was_not_answered) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    three.server(0).is_silent = true;
+    const auto released = release::begin(*lease);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return released->is_finished; }, 1ms));
+    BOOST_TEST((released->ended_with == lease_result::done));
+    BOOST_TEST(client->engine().counts().releasing == 1U);
+    three.world().run_for(11s);  // the ttl
+    BOOST_TEST(client->engine().counts().releasing == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(closing_announces_the_loss_and_waits_for_the_release) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    const auto loss = wait_lost::begin(*lease);
+    const auto waiter = client->acquire("a");
+    client->engine().close();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return loss->is_finished; }, 1ms));
+    BOOST_TEST((lease->lease->loss(0) == core::loss::closed));
+    BOOST_TEST((waiter->outcome == runtime::acquire_result::closed));
+    BOOST_TEST(!client->engine().closed());
+    lease->let_go();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return client->engine().closed(); }, 1ms));
+    BOOST_TEST(three.server(0).keys.size() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_ever) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    client->engine().close();
+    three.world().run_for(1900ms);
+    BOOST_TEST(!client->engine().closed());
+    three.world().run_for(200ms);
+    BOOST_TEST(client->engine().closed());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

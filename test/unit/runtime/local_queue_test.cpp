@@ -1,0 +1,232 @@
+// The waiters of one client for one key, and how a lease is passed on among them; in virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "virtual_world.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using runtime::acquire_result;
+
+BOOST_AUTO_TEST_SUITE(local_queue)
+
+BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    auto holder = client->lock("a");
+    BOOST_TEST(five.executed() == 5U);
+
+    std::vector<int> order;
+    std::vector<std::shared_ptr<virtual_acquire>> waiters;
+    for (int i = 0; i != 5; ++i) {
+        waiters.push_back(client->acquire("a"));
+        waiters.back()->on_finished = [&order, i] { order.push_back(i); };
+    }
+    five.world().run_for(40ms);
+    BOOST_TEST(order.empty());
+    BOOST_TEST(client->engine().counts().queued == 5U);
+
+    for (const auto& waiter : waiters) {
+        const core::time_point released = five.world().now();
+        holder->let_go();
+        BOOST_TEST_REQUIRE(five.world().run_until([&] { return waiter->is_finished; }));
+        BOOST_TEST(waiter->granted());
+        BOOST_TEST((waiter->finished_at == released));  // without a round trip
+        BOOST_TEST((holder->valid_until() == core::time_point::min()));
+        BOOST_TEST((waiter->valid_until() > five.world().now()));
+        holder = waiter;
+    }
+    BOOST_TEST(order == std::vector<int>({0, 1, 2, 3, 4}), boost::test_tools::per_element());
+    BOOST_TEST(five.executed() == 5U);
+    BOOST_TEST(client->engine().counts().handed_over == 5U);
+
+    holder->let_go();
+    five.world().run_for(1ms);
+    BOOST_TEST(five.executed() == 10U);
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_passed_on_only_so_often) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.handoff.limit = 2;
+    auto holder = client->lock("a", policy);
+    std::vector<std::shared_ptr<virtual_acquire>> waiters;
+    for (int i = 0; i != 3; ++i) {
+        waiters.push_back(client->acquire("a", policy));
+    }
+    for (int i = 0; i != 2; ++i) {
+        holder->let_go();
+        holder = waiters[static_cast<std::size_t>(i)];
+        BOOST_TEST_REQUIRE(one.world().run_until([&] { return holder->is_finished; }));
+        BOOST_TEST(one.executed() == 1U);
+    }
+    holder->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiters[2]->is_finished; }));
+    BOOST_TEST(waiters[2]->granted());
+    BOOST_TEST(one.executed() == 3U);  // released, and taken again
+    BOOST_TEST(waiters[2]->lease->token() != holder->lease->token());
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_passed_on_only_for_so_long) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const auto holder = client->lock("a");
+    const auto waiter = client->acquire("a");
+    one.world().run_for(client->usual_policy().handoff.time);
+    holder->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(one.executed() == 3U);
+}
+
+// Others would starve if the client were back before they have heard of the release.
+BOOST_AUTO_TEST_CASE(another_client_gets_its_turn_when_the_bound_is_reached) {
+    virtual_deployment one(1);
+    const auto first = one.make_client();
+    const auto second = one.make_client();
+    runtime::lock_policy policy = first->usual_policy();
+    policy.handoff.limit = 0;
+    policy.retry = {4ms, 4ms};
+    const auto holder = first->lock("a", policy);
+    const auto rival = second->acquire("a", policy);
+    const auto waiter = first->acquire("a", policy);
+    one.world().run_for(320ms);  // a sixteenth of it would be 20 ms: 10 ms are the most
+    holder->let_go();
+    BOOST_TEST_REQUIRE(
+        one.world().run_until([&] { return rival->is_finished || waiter->is_finished; }));
+    BOOST_TEST(rival->granted());
+    BOOST_TEST(!waiter->is_finished);
+    rival->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted());
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_that_is_cancelled_or_late_is_skipped) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    const auto holder = client->lock("a");
+    const auto late = client->acquire("a", client->usual_policy(), five.world().now() + 5ms);
+    const auto cancelled = client->acquire("a");
+    const auto patient = client->acquire("a");
+    five.world().run_for(10ms);
+    BOOST_TEST_REQUIRE(late->is_finished);
+    BOOST_TEST((late->outcome == acquire_result::contended));
+    cancelled->cancel();
+    holder->let_go();
+    BOOST_TEST_REQUIRE(five.world().run_until([&] { return patient->is_finished; }));
+    BOOST_TEST(patient->granted());
+    BOOST_TEST((cancelled->outcome == acquire_result::cancelled));
+    BOOST_TEST(five.executed() == 5U);
+}
+
+// The one at the key is cancelled while its attempt is under way, and gives back what it gets.
+BOOST_AUTO_TEST_CASE(the_next_waiter_follows_one_that_is_cancelled_in_its_attempt) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    const auto first = client->acquire("a");
+    const auto second = client->acquire("a");
+    five.world().run_for(20us);  // sent, and not answered
+    first->cancel();
+    BOOST_TEST_REQUIRE(five.world().run_until([&] { return second->is_finished; }));
+    BOOST_TEST((first->outcome == acquire_result::cancelled));
+    BOOST_TEST(second->granted());
+    second->let_go();
+    five.world().run_for(1ms);
+    for (std::size_t i = 0; i != 5; ++i) {
+        BOOST_TEST(five.server(i).keys.size() == 0U);
+    }
+}
+
+// It could be lost at any moment: so it is not for anybody else.
+BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto holder = client->lock("a");
+    const auto waiter = client->acquire("a");
+    for (std::size_t i = 0; i != 2; ++i) {
+        three.server(i).keys.clear();
+    }
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return holder->lease->loss(0) != core::loss::none; }));
+    BOOST_TEST(!waiter->is_finished);
+    holder->let_go();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted());
+    BOOST_TEST(waiter->holder_number == 0U);
+    BOOST_TEST(client->engine().counts().handed_over == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_with_other_options_takes_the_lock_anew) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    runtime::lock_policy shorter = client->usual_policy();
+    shorter.lease.ttl = 5s;
+    const auto holder = client->lock("a");
+    const auto waiter = client->acquire("a", shorter);
+    holder->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST((waiter->valid_until() <= one.world().now() + 5s));
+    BOOST_TEST(one.executed() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(each_holder_of_a_fenced_lease_has_a_larger_fence) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.fencing = true;
+    auto holder = client->lock("a", policy);
+    for (int i = 0; i != 3; ++i) {
+        const auto waiter = client->acquire("a", policy);
+        holder->let_go();
+        BOOST_TEST_REQUIRE(five.world().run_until([&] { return waiter->is_finished; }));
+        BOOST_TEST(waiter->granted());
+        BOOST_TEST(waiter->fence_number > holder->fence_number);
+        BOOST_TEST(waiter->lease->token() == holder->lease->token());
+        holder = waiter;
+    }
+}
+
+// The round that counts its fence is under way when the only waiter goes.
+BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.fencing = true;
+    const auto holder = client->lock("a", policy);
+    const auto waiter = client->acquire("a", policy);
+    holder->let_go();
+    five.world().run_for(20us);
+    waiter->cancel();
+    five.world().run_for(10ms);
+    BOOST_TEST((waiter->outcome == acquire_result::cancelled));
+    BOOST_TEST(five.server(0).keys.size() == 0U);
+    BOOST_TEST(client->engine().counts().held == 0U);
+    BOOST_TEST(client->lock("a", policy)->granted());
+}
+
+// They have waited as long as the first, and would find what it has found.
+BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    for (std::size_t i = 0; i != 2; ++i) {
+        three.server(i).is_up = false;
+        client->engine().on_state_change(i);
+    }
+    const core::time_point began = three.world().now();
+    const auto first = client->acquire("a");
+    const auto second = client->acquire("a");
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return first->is_finished && second->is_finished; }));
+    BOOST_TEST((first->outcome == acquire_result::no_quorum));
+    BOOST_TEST((second->outcome == acquire_result::no_quorum));
+    BOOST_TEST((second->finished_at - began <= 1300ms));
+    BOOST_TEST(second->text.find("server 0 down") != std::string::npos, second->text);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,203 @@
+// The clients that wait for one key, in the queue that an instance keeps; in virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "virtual_world.hpp"
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using runtime::acquire_result;
+
+namespace {
+
+/// Three servers that keep queues, and clients of them.
+struct crowd {
+    explicit crowd(std::size_t size, std::size_t servers = 3) : deployment(servers) {
+        for (std::size_t i = 0; i != servers; ++i) {
+            deployment.server(i).tells_changes = true;
+        }
+        for (std::size_t i = 0; i != size; ++i) {
+            clients.push_back(deployment.make_client());
+        }
+    }
+
+    virtual_world& world() { return deployment.world(); }
+
+    /// Waiters, one of each client but the first, in their order.
+    std::vector<std::shared_ptr<virtual_acquire>> queue_up(const std::string& key) {
+        std::vector<std::shared_ptr<virtual_acquire>> result;
+        for (std::size_t i = 1; i != clients.size(); ++i) {
+            result.push_back(clients[i]->acquire(key));
+            world().run_for(2ms);
+        }
+        world().run_for(500ms);
+        return result;
+    }
+
+    virtual_deployment deployment;
+    std::vector<std::unique_ptr<virtual_deployment::client>> clients;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(remote_queue)
+
+BOOST_AUTO_TEST_CASE(clients_get_the_lock_in_the_order_in_which_they_came) {
+    crowd all(6);
+    auto holder = all.clients[0]->lock("a");
+    const auto waiters = all.queue_up("a");
+    for (const auto& waiter : waiters) {
+        const core::time_point released = all.world().now();
+        holder->let_go();
+        BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiter->is_finished; }));
+        BOOST_TEST(waiter->granted());
+        BOOST_TEST((waiter->finished_at - released < 1ms));  // it was told
+        holder = waiter;
+        all.world().run_for(10ms);
+    }
+}
+
+// Only the first is woken by a release, and nobody polls.
+BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_little) {
+    crowd all(11);
+    const auto holder = all.clients[0]->lock("a");
+    const auto waiters = all.queue_up("a");
+    const std::size_t before = all.deployment.executed();
+    all.world().run_for(1s);
+    // Each says four times a second that it lives, at one server; and the holder renews now and then.
+    BOOST_TEST(all.deployment.executed() - before <= 10 * 10 + 6U);
+    const std::size_t waiting = all.deployment.executed();
+    holder->let_go();
+    BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiters[0]->is_finished; }));
+    BOOST_TEST(all.deployment.executed() - waiting < 30U);
+}
+
+// The first of the queue dies, with k others behind it: the next live one enters when one ticket has expired, not k.
+BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped) {
+    crowd all(7);
+    const auto holder = all.clients[0]->lock("a");
+    const auto waiters = all.queue_up("a");
+    for (std::size_t i = 1; i != 5; ++i) {
+        all.clients[i].reset();
+    }
+    const core::time_point released = all.world().now();
+    holder->let_go();
+    BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiters[4]->is_finished; }));
+    BOOST_TEST(waiters[4]->granted());
+    BOOST_TEST((waiters[4]->finished_at - released < 1500ms));
+    BOOST_TEST(!waiters[5]->is_finished);
+}
+
+BOOST_AUTO_TEST_CASE(the_turn_passes_on_when_the_first_gives_up) {
+    crowd all(4);
+    const auto holder = all.clients[0]->lock("a");
+    const auto waiters = all.queue_up("a");
+    holder->let_go();
+    all.world().run_for(50us);  // the first is being told
+    waiters[0]->cancel();
+    BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiters[1]->is_finished; }, 100ms));
+    BOOST_TEST(waiters[1]->granted());
+    BOOST_TEST((waiters[0]->outcome == acquire_result::cancelled));
+}
+
+// The queue is a hint: without its keeper, waiters poll.
+BOOST_AUTO_TEST_CASE(waiters_outlive_the_keeper) {
+    crowd all(3);
+    const auto holder = all.clients[0]->lock("a");
+    const auto waiters = all.queue_up("a");
+    std::size_t keeper = 3;
+    for (std::size_t i = 0; i != 3; ++i) {
+        if (!all.deployment.server(i).asked.empty()) {
+            keeper = i;
+        }
+    }
+    BOOST_TEST_REQUIRE(keeper != 3U);
+    all.deployment.server(keeper).is_up = false;
+    for (const auto& client : all.clients) {
+        client->engine().on_state_change(keeper);
+    }
+    holder->let_go();
+    BOOST_TEST_REQUIRE(all.world().run_until(
+        [&] { return waiters[0]->is_finished || waiters[1]->is_finished; }, 600ms));
+    const auto& winner = waiters[0]->granted() ? waiters[0] : waiters[1];
+    const auto& other = waiters[0]->granted() ? waiters[1] : waiters[0];
+    BOOST_TEST(winner->granted());
+    winner->let_go();
+    BOOST_TEST_REQUIRE(all.world().run_until([&] { return other->is_finished; }, 600ms));
+    BOOST_TEST(other->granted());
+}
+
+// A keeper that takes commands, and never answers, holds nobody up for long.
+BOOST_AUTO_TEST_CASE(a_silent_keeper_is_left) {
+    crowd all(2);
+    for (std::size_t i = 0; i != 3; ++i) {
+        const auto holder = all.clients[0]->lock("a");
+        const auto waiter = all.clients[1]->acquire("a");
+        all.world().run_for(500ms);
+        all.deployment.server(i).is_silent = true;
+        all.world().run_for(1s);
+        holder->let_go();
+        BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiter->is_finished; }, 1s));
+        BOOST_TEST(waiter->granted());
+        waiter->let_go();
+        all.deployment.server(i).is_silent = false;
+        all.world().run_for(20s);
+    }
+}
+
+// A waiter that holds the lock leaves the queue with its release, and nothing of it stays.
+BOOST_AUTO_TEST_CASE(a_queue_leaves_nothing_behind) {
+    crowd all(4);
+    auto holder = all.clients[0]->lock("a");
+    for (const auto& waiter : all.queue_up("a")) {
+        holder->let_go();
+        BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiter->is_finished; }));
+        holder = waiter;
+    }
+    holder->let_go();
+    all.world().run_for(10ms);
+    for (std::size_t i = 0; i != 3; ++i) {
+        BOOST_TEST(all.deployment.server(i).keys.size() == 0U);
+    }
+    for (const auto& client : all.clients) {
+        client->engine().close();
+    }
+    BOOST_TEST(all.world().run_until(
+        [&] {
+            return std::ranges::all_of(all.clients,
+                                       [](const auto& c) { return c->engine().closed(); });
+        },
+        10ms));
+}
+
+// Two clients that take the lock time and again: neither is kept out.
+BOOST_AUTO_TEST_CASE(clients_take_turns) {
+    crowd all(2, 1);
+    std::size_t visits[2] = {0, 0};
+    std::vector<std::function<void()>> again(2);
+    std::vector<std::shared_ptr<virtual_acquire>> current(2);
+    for (std::size_t i = 0; i != 2; ++i) {
+        again[i] = [&, i] {
+            current[i] = all.clients[i]->acquire("a");
+            current[i]->on_finished = [&, i] {
+                ++visits[i];
+                all.world().after(500us, [&, i] {
+                    current[i]->let_go();
+                    all.world().after(100us, again[i]);
+                });
+            };
+        };
+        again[i]();
+    }
+    all.world().run_for(10s);
+    BOOST_TEST(visits[0] + visits[1] > 5000U);
+    BOOST_TEST(visits[0] > visits[1] / 2);
+    BOOST_TEST(visits[1] > visits[0] / 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,399 @@
+#ifndef COLOCK_TEST_UNIT_RUNTIME_VIRTUAL_WORLD_HPP
+#define COLOCK_TEST_UNIT_RUNTIME_VIRTUAL_WORLD_HPP
+
+#include "core/backoff.hpp"
+#include "core/time.hpp"
+#include "instance/instance.hpp"
+#include "instance/memory/store.hpp"
+#include "runtime/acquire_operation.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/lock_spec.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Engines, just as they are in a program, in a world of virtual time: nothing sleeps, nothing is sent, and all happens
+// in the same order each time.
+
+namespace colock::test {
+
+/// The time, and what is yet to happen.
+class virtual_world {
+public:
+    [[nodiscard]] core::time_point now() const noexcept { return now_; }
+
+    /// What is due at the same time happens in the order in which it was said.
+    void at(core::time_point when, std::function<void()> what) {
+        events_.emplace(std::pair(std::max(when, now_), order_++), std::move(what));
+    }
+    void after(core::duration delay, std::function<void()> what) {
+        at(now_ + delay, std::move(what));
+    }
+
+    /// Lets time pass.
+    void run_for(core::duration d) {
+        const core::time_point end = now_ + d;
+        while (!events_.empty() && events_.begin()->first.first <= end) {
+            step();
+        }
+        now_ = end;
+    }
+
+    /// Lets time pass until the condition holds; false if it does not within that time.
+    template <typename Condition>
+    [[nodiscard]] bool run_until(const Condition& condition,
+                                 core::duration at_most = std::chrono::seconds(30)) {
+        const core::time_point end = now_ + at_most;
+        while (!condition()) {
+            if (events_.empty() || events_.begin()->first.first > end) {
+                return false;
+            }
+            step();
+        }
+        return true;
+    }
+
+private:
+    void step() {
+        const auto next = events_.extract(events_.begin());
+        now_ = next.key().first;
+        next.mapped()();
+    }
+
+    core::time_point now_{std::chrono::hours(1000)};
+    std::uint64_t order_ = 0;
+    std::map<std::pair<core::time_point, std::uint64_t>, std::function<void()>> events_;
+};
+
+class virtual_instance;
+
+/// A server: what it knows, and how it behaves.
+struct virtual_server {
+    instance::memory::store keys;
+    core::duration latency = std::chrono::microseconds(50);  ///< one way
+    bool is_silent = false;                                  ///< takes commands, and does nothing
+    bool is_up = true;
+    bool tells_changes = false;  ///< of keys that were asked for: then it keeps remote queues
+    std::size_t executed = 0;
+    std::multimap<std::string, virtual_instance*> asked{};  ///< who is to be told of a key
+};
+
+/// An engine's way to a server.
+class virtual_instance final : public instance::instance {
+public:
+    virtual_instance(virtual_world& world, virtual_server& server, std::size_t index,
+                     colock::instance::instance_observer& observer)
+        : world_(world), server_(server), index_(index), observer_(observer) {}
+    ~virtual_instance() override {
+        std::erase_if(server_.asked, [this](const auto& one) { return one.second == this; });
+    }
+
+    void start() override {}
+    void stop() override { is_stopped_ = true; }
+
+    void send(const std::shared_ptr<const colock::instance::batch>& commands,
+              core::time_point now) override {
+        std::vector<colock::instance::submission> sent;
+        for (const auto& one : commands->submissions()) {
+            if (!one.is_for(index_)) {
+                continue;
+            }
+            const core::failure why = reason_to_refuse(one, now);
+            if (why != core::failure::none) {
+                one.receiver->on_vote(index_, one.tag, core::vote::failed(why));
+            } else {
+                sent.push_back(one);
+            }
+        }
+        if (!sent.empty() && !server_.is_silent) {
+            world_.after(server_.latency, [this, sent, alive = std::weak_ptr(alive_)] {
+                if (!alive.expired()) {
+                    execute(sent);
+                }
+            });
+        }
+    }
+
+    /// Something has happened to a key: whoever has asked for it is told once, but not who did it.
+    static void tell_of_change(virtual_server& server, const std::string& key,
+                               const virtual_instance* by) {
+        const auto [first, last] = server.asked.equal_range(key);
+        const std::vector<std::pair<std::string, virtual_instance*>> told(first, last);
+        server.asked.erase(first, last);
+        for (const auto& [name, who] : told) {
+            if (who != by) {
+                who->hear(name);
+            }
+        }
+    }
+
+    [[nodiscard]] bool ready() const noexcept override { return server_.is_up && !is_stopped_; }
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
+        return ready() && server_.tells_changes ? 1 + index_ : 0;
+    }
+    [[nodiscard]] bool starting() const noexcept override { return false; }
+    [[nodiscard]] colock::instance::status snapshot() const override {
+        colock::instance::status result;
+        result.address = "server " + std::to_string(index_);
+        result.state = ready() ? colock::instance::state::ready : colock::instance::state::down;
+        return result;
+    }
+
+private:
+    [[nodiscard]] core::failure reason_to_refuse(const colock::instance::submission& one,
+                                                 core::time_point now) const {
+        if (!one.receiver->wanted(index_, one.tag)) {
+            return core::failure::withdrawn;
+        }
+        if (!ready()) {
+            return core::failure::down;
+        }
+        return now > one.command.deadline ? core::failure::too_late : core::failure::none;
+    }
+
+    void execute(const std::vector<colock::instance::submission>& sent) {
+        std::vector<core::vote> votes;
+        votes.reserve(sent.size());
+        const auto wall =
+            std::chrono::duration_cast<std::chrono::microseconds>(world_.now().time_since_epoch());
+        for (const auto& one : sent) {
+            ++server_.executed;
+            votes.push_back(server_.keys.execute(one.command, world_.now(), wall));
+            for (const std::string& key : std::vector<std::string>(server_.keys.changes())) {
+                tell_of_change(server_, key, this);
+            }
+            if (server_.tells_changes && one.command.verb == core::verb::remaining &&
+                votes.back().holder == core::holder::another) {
+                watch(std::string(one.command.key), votes.back().remaining);
+            }
+        }
+        world_.after(server_.latency, [this, sent, votes, alive = std::weak_ptr(alive_)] {
+            if (alive.expired()) {
+                return;
+            }
+            observer_.on_reading();
+            for (std::size_t i = 0; i != sent.size(); ++i) {
+                sent[i].receiver->on_vote(index_, sent[i].tag, votes[i]);
+            }
+            observer_.on_read();
+        });
+    }
+
+    /// A key that expires has changed, too.
+    void watch(const std::string& key, core::milliseconds remaining) {
+        server_.asked.emplace(key, this);
+        world_.after(
+            remaining + std::chrono::milliseconds(2), [this, key, alive = std::weak_ptr(alive_)] {
+                if (alive.expired()) {
+                    return;
+                }
+                core::command ask;
+                ask.verb = core::verb::remaining;
+                ask.key = key;
+                if (server_.keys.execute(ask, world_.now()).holder == core::holder::nobody) {
+                    tell_of_change(server_, key, nullptr);
+                }
+            });
+    }
+
+    void hear(const std::string& key) {
+        world_.after(server_.latency, [this, key, alive = std::weak_ptr(alive_)] {
+            if (!alive.expired()) {
+                observer_.on_key_changed(index_, key);
+            }
+        });
+    }
+
+    virtual_world& world_;
+    virtual_server& server_;
+    std::size_t index_;
+    colock::instance::instance_observer& observer_;
+    bool is_stopped_ = false;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class virtual_environment final : public runtime::environment {
+public:
+    explicit virtual_environment(virtual_world& world, std::uint64_t seed)
+        : world_(world), random_(seed) {}
+
+    [[nodiscard]] core::time_point now() const noexcept override { return world_.now(); }
+    void defer() override {
+        world_.at(world_.now(), [this, alive = std::weak_ptr(alive_)] {
+            if (!alive.expired()) {
+                engine->turn();
+            }
+        });
+    }
+    void wake_at(core::time_point when) override {
+        const std::uint64_t number = ++wake_number_;
+        if (when != core::never) {
+            world_.at(when, [this, number, alive = std::weak_ptr(alive_)] {
+                if (!alive.expired() && number == wake_number_) {
+                    engine->wake();
+                }
+            });
+        }
+    }
+    std::uint64_t random() noexcept override { return core::next_random(random_); }
+
+    runtime::engine* engine = nullptr;
+
+private:
+    virtual_world& world_;
+    std::uint64_t random_;
+    std::uint64_t wake_number_ = 0;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+/// An acquire whose caller writes down what comes of it.
+class virtual_acquire final : public runtime::acquire_operation {
+public:
+    virtual_acquire(virtual_world& world, std::shared_ptr<const runtime::lock_spec> spec,
+                    core::time_point deadline)
+        : acquire_operation(std::move(spec), deadline), world_(world) {}
+
+    void deliver() override {
+        is_finished = true;
+        finished_at = world_.now();
+        outcome = result();
+        lease = take_lease();
+        holder_number = holder();
+        fence_number = fence();
+        text = details();
+        if (on_finished) {
+            on_finished();
+        }
+    }
+
+    [[nodiscard]] bool granted() const {
+        return is_finished && outcome == runtime::acquire_result::granted;
+    }
+    void let_go() { lease->let_go(holder_number); }
+    [[nodiscard]] core::time_point valid_until() const { return lease->valid_until(holder_number); }
+
+    std::function<void()> on_finished;
+    bool is_finished = false;
+    core::time_point finished_at{};
+    runtime::acquire_result outcome = runtime::acquire_result::cancelled;
+    std::shared_ptr<runtime::lease_state> lease;
+    std::uint32_t holder_number = 0;
+    std::uint64_t fence_number = 0;
+    std::string text;
+
+private:
+    virtual_world& world_;
+};
+
+/// Some servers, and clients of them.
+class virtual_deployment {
+public:
+    explicit virtual_deployment(std::size_t servers) : servers_(servers) {}
+
+    [[nodiscard]] virtual_world& world() noexcept { return world_; }
+    [[nodiscard]] virtual_server& server(std::size_t index) { return servers_[index]; }
+
+    /// How many commands the servers have executed.
+    [[nodiscard]] std::size_t executed() const {
+        std::size_t result = 0;
+        for (const virtual_server& one : servers_) {
+            result += one.executed;
+        }
+        return result;
+    }
+
+    class client {
+    public:
+        client(virtual_deployment& in, std::uint64_t seed)
+            : in_(in), environment_(in.world_, seed) {
+            runtime::engine_settings settings;
+            settings.instance_timeout = std::chrono::milliseconds(250);
+            settings.close_timeout = std::chrono::seconds(2);
+            engine_ = std::make_shared<runtime::engine>(environment_, settings);
+            environment_.engine = engine_.get();
+            runtime::engine::instance_list instances;
+            for (std::size_t i = 0; i != in.servers_.size(); ++i) {
+                instances.push_back(
+                    std::make_unique<virtual_instance>(in.world_, in.servers_[i], i, *engine_));
+            }
+            engine_->start(std::move(instances));
+            for (std::size_t i = 0; i != in.servers_.size(); ++i) {
+                engine_->on_state_change(i);
+            }
+        }
+        client(const client&) = delete;
+        client& operator=(const client&) = delete;
+        ~client() { engine_->abandon(); }
+
+        [[nodiscard]] runtime::engine& engine() noexcept { return *engine_; }
+
+        /// That of a mutex with default options, and renewals that come exactly when they are due.
+        [[nodiscard]] runtime::lock_policy usual_policy() const {
+            runtime::lock_policy policy;
+            policy.lease.instances = in_.servers_.size();
+            policy.lease.ttl = std::chrono::seconds(10);
+            policy.lease.renew_interval = policy.lease.ttl / 3;
+            policy.lease.instance_timeout = std::chrono::milliseconds(250);
+            policy.retry = {std::chrono::milliseconds(4), std::chrono::milliseconds(250)};
+            policy.unavailable_timeout = std::chrono::seconds(1);
+            return policy;
+        }
+
+        std::shared_ptr<virtual_acquire> acquire(const std::string& key,
+                                                 const runtime::lock_policy& policy,
+                                                 core::time_point deadline = core::never) {
+            auto spec = std::make_shared<runtime::lock_spec>();
+            spec->owner = engine_;
+            spec->policy = std::make_shared<const runtime::lock_policy>(policy);
+            spec->key = key;
+            spec->key_hash = runtime::hash_of_key(key);
+            const auto result =
+                std::make_shared<virtual_acquire>(in_.world_, std::move(spec), deadline);
+            result->start(result);
+            return result;
+        }
+        std::shared_ptr<virtual_acquire> acquire(const std::string& key) {
+            return acquire(key, usual_policy());
+        }
+
+        /// The lease, once it is granted.
+        std::shared_ptr<virtual_acquire> lock(const std::string& key,
+                                              const runtime::lock_policy& policy) {
+            const auto result = acquire(key, policy);
+            BOOST_TEST_REQUIRE(in_.world_.run_until([&] { return result->is_finished; }));
+            BOOST_TEST_REQUIRE(result->granted());
+            return result;
+        }
+        std::shared_ptr<virtual_acquire> lock(const std::string& key) {
+            return lock(key, usual_policy());
+        }
+
+    private:
+        virtual_deployment& in_;
+        virtual_environment environment_;
+        std::shared_ptr<runtime::engine> engine_;
+    };
+
+    [[nodiscard]] std::unique_ptr<client> make_client() {
+        return std::make_unique<client>(*this, ++clients_);
+    }
+
+private:
+    virtual_world world_;
+    std::deque<virtual_server> servers_;
+    std::uint64_t clients_ = 0;
+};
+
+}  // namespace colock::test
+
+#endif

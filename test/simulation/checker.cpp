@@ -30,7 +30,7 @@ bool crossed(const token_life& a, const token_life& b) {
 }  // namespace
 
 std::string checker::describe(const token_life& life) const {
-    return "token " + life.token + " of " + life.owner.who() + " on " + life.lock.key;
+    return "token " + life.token + " of " + life.owner.who() + " on " + life.key;
 }
 
 void checker::watch(std::size_t server) {
@@ -43,25 +43,30 @@ void checker::watch(std::size_t server) {
     };
 }
 
-void checker::on_fresh_token(const std::string& token) {
-    if (lives_.contains(token)) {
+void checker::add(client& owner, const std::string& key, const std::string& token) {
+    const auto [added, is_fresh] = lives_.try_emplace(token, owner, key, token);
+    if (!is_fresh) {
         world_.violation("fresh token", token + " was used before");
+        return;
     }
+    of_[&owner].push_back(&added->second);
 }
 
-void checker::add(token_life& life) {
-    lives_[life.token] = &life;
+token_life* checker::find(const std::string& token) {
+    const auto found = lives_.find(token);
+    return found == lives_.end() ? nullptr : &found->second;
 }
 
-void checker::on_submitted(token_life& life, const core::lease::action& what) {
-    life.longest_ttl = std::max(life.longest_ttl, what.ttl);
-    if (what.tag.purpose() == purpose::acquire) {
-        life.fences_before = fences_[life.lock.key].size();
-    } else if (what.tag.purpose() == purpose::extend) {
-        life.latest_round = what.tag.round();
+void checker::on_submitted(token_life& life, const core::command& what, core::lease_tag tag) {
+    life.longest_ttl = std::max<core::duration>(life.longest_ttl, what.ttl);
+    if (tag.purpose() == purpose::acquire) {
+        life.asked = life.owner.now();
+        life.fences_before = fences_[life.key].size();
+    } else if (tag.purpose() == purpose::extend) {
+        life.latest_round = tag.round();
         life.extended_by = 0;
         life.denied_by = 0;
-    } else if (what.tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
+    } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
         world_.violation("healed by a quorum", describe(life));
     }
 }
@@ -80,10 +85,17 @@ void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag)
     }
 }
 
-void checker::on_accepting(token_life& life, std::size_t server) {
+void checker::on_accepting(client& c, std::size_t server) {
+    for (token_life* const life : of_[&c]) {
+        close_at(*life, server);
+    }
+}
+
+/// What was sent there before has been executed, or never will be.
+void checker::close_at(token_life& life, std::size_t server) {
     if ((life.open_at & bit(server)) != 0 && life.let_go) {
         life.open_at &= ~bit(server);
-        life.closed_at = life.owner.now();
+        life.closed_at[server] = life.owner.now();
     }
 }
 
@@ -91,6 +103,8 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                         const core::vote& v) {
     const bool granted = v.kind == core::vote_kind::granted;
     const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
+    const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::count;
+    life.outcome_unknown = life.outcome_unknown || (about_keys && unknown);
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::heal:
@@ -108,7 +122,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                 life.may_have &= ~bit(server);
                 life.open_at &= ~bit(server);
             } else if (core::answered(v.reason)) {
-                on_accepting(life, server);
+                close_at(life, server);
             }
             if (granted) {
                 life.deleted_at |= bit(server);
@@ -133,8 +147,8 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
 
 void checker::on_granted(std::size_t server, const std::string& token) {
     const auto found = lives_.find(token);
-    if (found != lives_.end() && !found->second->counts) {
-        found->second->granted_at.try_emplace(server, ++grants_);
+    if (found != lives_.end() && !found->second.counts) {
+        found->second.granted_at.try_emplace(server, ++grants_);
     }
 }
 
@@ -143,7 +157,7 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     if (!world_.profile().claims.fence_order) {
         return;
     }
-    auto& all = fences_[life.lock.key];
+    auto& all = fences_[life.key];
     for (std::size_t i = 0; i != all.size(); ++i) {
         const auto& [other, others] = all[i];
         if (fence <= others && (fence == 0 || i < life.fences_before || !crossed(*other, life))) {
@@ -156,8 +170,10 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
 }
 
 void checker::on_passing(token_life& life) {
-    on_invalid(life);
-    life.fences_before = fences_[life.lock.key].size();
+    end_validity(life);
+    life.passing = true;
+    life.passing_since = life.owner.now();
+    life.fences_before = fences_[life.key].size();
 }
 
 bool checker::is_quorum(std::uint64_t servers) const {
@@ -175,7 +191,7 @@ bool checker::counts_now(const token_life& life) const {
 std::uint64_t checker::held_at(const token_life& life) const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if (voters_[i]->holds(life.lock.key, life.token)) {
+        if (voters_[i]->holds(life.key, life.token)) {
             result |= bit(i);
         }
     }
@@ -195,8 +211,7 @@ std::uint64_t checker::given_again() const {
 std::uint64_t checker::quarantined_at(const token_life& life, true_time end) const {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if ((life.forgotten_at & bit(i)) != 0 &&
-            voters_[i]->quarantined_until(life.lock.key) >= end) {
+        if ((life.forgotten_at & bit(i)) != 0 && voters_[i]->quarantined_until(life.key) >= end) {
             result |= bit(i);
         }
     }
@@ -212,8 +227,8 @@ bool checker::excused(const token_life& life) const {
 
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
-    return voters_[server]->holds(life.lock.key, life.token) &&
-           voters_[server]->lasts_until(life.lock.key) + rounding >= end;
+    return voters_[server]->holds(life.key, life.token) &&
+           voters_[server]->lasts_until(life.key) + rounding >= end;
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
@@ -240,14 +255,14 @@ void checker::on_validity(token_life& life, core::time_point until) {
     if (is_over && (!life.counts || until > life.valid_until)) {
         world_.violation("over is over", describe(life));
     }
-    auto& rivals = valid_[life.lock.key];
+    auto& rivals = valid_[life.key];
     if (!life.counts) {
         life.counts = true;
         life.valid_since = now;
         rivals.push_back(&life);
     }
     life.valid_until = until;
-    const duration limit = life.lock.lease.max_hold;
+    const duration limit = life.policy->lease.max_hold;
     if (limit > duration::zero() && until > life.valid_since + limit) {
         world_.violation("max_hold", describe(life) + " is promised to be valid for longer");
     }
@@ -282,26 +297,78 @@ void checker::on_validity(token_life& life, core::time_point until) {
 }
 
 /// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
-void checker::on_handed_over(token_life& life, std::uint64_t fence) {
+void checker::on_handed_over(token_life& life, std::uint64_t fence, std::uint32_t holder,
+                             core::time_point until) {
     const core::time_point now = life.owner.now();
-    if (life.lock.lease.fencing) {  // it was nobody's meanwhile, and took a round
-        if (now >= life.machine.valid_until()) {
+    const core::handoff_bounds& bounds = life.policy->handoff;
+    const core::time_point let_go = life.passing ? life.passing_since : now;
+    if (holder > bounds.limit || let_go - life.granted >= bounds.time) {
+        world_.violation("hand-off bounds", describe(life) + " was passed on " +
+                                                std::to_string(holder) + " times in " +
+                                                in_ms(let_go - life.granted) + ", " +
+                                                std::to_string(bounds.limit) + " times in " +
+                                                in_ms(bounds.time) + " are allowed");
+    }
+    life.passing = false;
+    if (life.lost) {
+        world_.violation("handed over", describe(life) + " was lost");
+    }
+    if (life.policy->lease.fencing) {  // it was nobody's meanwhile, and took a round
+        if (now >= until) {
             world_.violation("handed over", describe(life) + " is over");
         }
         on_fence(life, fence);
         return;
     }
-    if (!counts_now(life) || life.valid_until - now < life.lock.lease.ttl / 2) {
+    if (!counts_now(life) || life.valid_until - now < life.policy->lease.ttl / 2) {
         world_.violation("handed over", describe(life) + " is valid for another " +
                                             in_ms(life.valid_until - now) + " of " +
-                                            in_ms(life.lock.lease.ttl));
+                                            in_ms(life.policy->lease.ttl));
         return;
     }
     expect_backed(life, life.valid_until);
     life.valid_since = now;
 }
 
-void checker::on_invalid(token_life& life) {
+void checker::on_released(token_life& life) {
+    end_validity(life);
+    on_given_back(life, life.owner.now());
+}
+
+void checker::on_given_back(token_life& life, core::time_point since) {
+    if (life.counts && !life.lost) {
+        world_.violation("kept until let go", describe(life) + " is held, and was given back");
+        end_validity(life);
+    }
+    if (std::exchange(life.let_go, true)) {
+        return;
+    }
+    // A lost lease is given back by itself when the validity is over that was promised.
+    life.let_go_at = life.lost ? std::min(since, life.valid_until) : since;
+    if (!life.lost) {
+        ++let_go_[&life.owner];
+    }
+}
+
+void checker::on_closed(client& c) {
+    for (const token_life* const life : of_[&c]) {
+        const bool is_over = life->lost && c.now() >= life->valid_until;
+        if (!is_over && (life->counts || is_quorum(life->may_have))) {
+            world_.violation("closed",
+                             c.who() + " has not waited for the release of " + describe(*life));
+        }
+    }
+}
+
+void checker::on_dead(client& c) {
+    for (token_life* const life : of_[&c]) {
+        end_validity(*life);
+        life->let_go = true;
+        life->let_go_at = c.now();
+    }
+}
+
+void checker::end_validity(token_life& life) {
     if (!life.counts) {
         return;
     }
@@ -309,8 +376,8 @@ void checker::on_invalid(token_life& life) {
         expect_backed(life, life.owner.now());
     }
     life.counts = false;
-    std::erase(valid_[life.lock.key], &life);
-    const duration limit = life.lock.lease.max_hold;
+    std::erase(valid_[life.key], &life);
+    const duration limit = life.policy->lease.max_hold;
     if (limit > duration::zero() && !life.lost &&
         life.owner.now() > life.valid_since + limit + 10us && was_awake(life)) {
         world_.violation("max_hold", describe(life) + " was held for longer");
@@ -319,18 +386,19 @@ void checker::on_invalid(token_life& life) {
 
 void checker::on_lost(token_life& life, core::loss why) {
     ++world_.tally.losses;
+    ++let_go_[&life.owner];
     life.lost = true;
-    if (life.owner.now() >= life.valid_until && was_awake(life)) {
+    if (life.counts && life.owner.now() >= life.valid_until && was_awake(life)) {
         world_.violation("loss in time",
                          describe(life) + " was over before the loss was announced");
     }
-    const duration limit = life.lock.lease.max_hold;
+    const duration limit = life.policy->lease.max_hold;
     if (why == core::loss::max_hold &&
         life.owner.now() < life.valid_since + limit - core::loss_notice(limit)) {
         world_.violation("max_hold", describe(life) + " was taken away too early");
     }
     const bool by_itself = why == core::loss::keys_gone || why == core::loss::unrenewable;
-    const bool renewed = life.lock.lease.renew_interval > duration::zero();
+    const bool renewed = life.policy->lease.renew_interval > duration::zero();
     if (by_itself && renewed && world_.profile().claims.no_loss) {
         world_.violation("needless loss", describe(life));
     }
@@ -340,14 +408,54 @@ void checker::on_lost(token_life& life, core::loss why) {
     }
 }
 
-void checker::on_ended(token_life& life) {
-    const bool by_time =
-        life.open_at == 0 &&
-        life.owner.now() >= core::gone_at(std::max(life.let_go_at, life.closed_at),
-                                          life.longest_ttl, world_.profile().drift);
-    if (!by_time && life.may_have != 0) {
-        world_.violation("undone", describe(life) + " has ended, though it may have a key");
+bool checker::ended_by_time(const token_life& life) const {
+    core::time_point last =
+        life.let_go_at;  // from which on nobody may have given it a key, or a ttl
+    for (const auto& [server, when] : life.closed_at) {
+        last = (life.may_have & bit(server)) != 0 ? std::max(last, when) : last;
     }
+    return life.open_at == 0 &&
+           life.owner.now() >= core::gone_at(last, life.longest_ttl, world_.profile().drift);
+}
+
+/// The client says how many tokens it has not done with, and not which. It must not have done with more than those that
+/// could be ended by now; and if it has done with as many, it is these.
+void checker::expect_undone(client& c, std::uint64_t releasing) {
+    auto& open = of_[&c];
+    for (token_life* const life : open) {
+        life->may_end = life->let_go && (life->may_have == 0 || ended_by_time(*life));
+        life->could_end = life->could_end || life->may_end;
+    }
+    const auto could_end = [](const token_life* life) { return life->could_end; };
+    const std::uint64_t let_go = let_go_[&c];
+    const std::uint64_t ended =
+        let_go - std::min(let_go, releasing);  // it may know of more than we have seen
+    std::uint64_t& known = ended_[&c];
+    const auto candidates = static_cast<std::uint64_t>(std::ranges::count_if(open, could_end));
+    if (ended > known + candidates) {
+        std::string which;
+        for (const token_life* const life : open) {
+            which += life->let_go ? " " + describe(*life) + ", let go " +
+                                        in_ms(c.now() - life->let_go_at) + " ago, with a ttl of " +
+                                        in_ms(life->longest_ttl) + ", still open at " +
+                                        std::to_string(std::popcount(life->open_at)) + ";"
+                                  : "";
+        }
+        world_.violation("undone", "of these, one has ended, though it may have a key:" + which);
+    } else if (ended == known + candidates && candidates != 0) {
+        known = ended;
+        for (const token_life* const life : open) {
+            if (life->may_end) {
+                expect_nothing_left(*life);
+            }
+        }
+        std::erase_if(open, could_end);
+    }
+}
+
+/// It has no key, where that could be known.
+void checker::expect_nothing_left(const token_life& life) const {
+    const bool by_time = ended_by_time(life);
     const bool could_know = life.unanswered == 0 && !life.outcome_unknown;
     std::uint64_t left = held_at(life) & ~given_again();
     if (by_time && !world_.profile().claims.mutual_exclusion) {
@@ -366,14 +474,14 @@ void checker::on_ended(token_life& life) {
 void checker::on_destroyed(std::size_t server, const std::string& token) {
     const auto found = lives_.find(token);
     if (found != lives_.end()) {
-        found->second->destroyed_at |= bit(server);
+        found->second.destroyed_at |= bit(server);
     }
 }
 
 void checker::on_forgotten(std::size_t server, const std::string& token) {
     const auto found = lives_.find(token);
     if (found != lives_.end()) {
-        found->second->forgotten_at |= bit(server);
+        found->second.forgotten_at |= bit(server);
     }
 }
 
@@ -382,12 +490,12 @@ void checker::on_restored(std::size_t server, const std::string& token) {
     if (found == lives_.end()) {
         return;
     }
-    token_life& life = *found->second;
+    token_life& life = found->second;
     if (life.let_go && (life.open_at & bit(server)) == 0) {
         life.late_at |= bit(server);
     }
     // Somebody else may have come to it meanwhile, for which it is still the excuse.
-    const auto& rivals = valid_[life.lock.key];
+    const auto& rivals = valid_[life.key];
     const bool contested = std::any_of(rivals.begin(), rivals.end(), [&](const token_life* other) {
         return other != &life && counts_now(*other);
     });

@@ -1,9 +1,11 @@
 #ifndef COLOCK_TEST_SIMULATION_CHECKER_HPP
 #define COLOCK_TEST_SIMULATION_CHECKER_HPP
 
+#include "simulation/life.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
+#include "core/command.hpp"
 #include "core/lease.hpp"
 #include "core/vote.hpp"
 
@@ -17,14 +19,15 @@
 
 namespace colock::simulation {
 
-struct token_life;
+class client;
 
-/// Knows everything, in true time, and says when a promise was broken. The rules:
+/// Knows everything, in true time, and says when a promise was broken. What the clients do it sees at their edges, where
+/// commands go out and votes come in, and in what their users can see. The rules:
 ///
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
 ///   client's clock (see `claims` for the excuse).
-/// - *kept until let go*: a lost lease excludes all others until its holder has let go, or until the
-///   validity has ended that the holder was promised last.
+/// - *kept until let go*: a lease is not given back before its holder lets go, or it is lost; and a lost one excludes all
+///   others until its holder has let go, or until the validity has ended that the holder was promised last.
 /// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
 ///   included, and there the key lasts to the end of the lease's validity; or the instance has
 ///   forgotten the key in a restart, and its quarantine lasts as long. This is what mutual exclusion
@@ -42,8 +45,8 @@ struct token_life;
 ///   claimed where messages are quick and nothing breaks (see `claims`).
 /// - *undone*: a token's life ends only when each instance that may have its key, for all that its
 ///   client was told, has answered a release, or when the longest ttl and the drift are over: counted, for
-///   an instance that has not answered an acquire or a heal, from when a new connection to it was there. If all
-///   its commands were answered for certain, no instance has the key then. Not counted are instances
+///   an instance that has not answered an acquire or a heal, from when a new connection to it was there. (How many lives
+///   have ended, the client's counters tell.) If all its commands were answered for certain, no instance has the key then. Not counted are instances
 ///   that restarted without their last writes, which may have a deleted key again; and of lives that
 ///   end because the time is over, those whose clock was set back, and those that executed a command
 ///   after the token was let go, whose key lives for a ttl from then on.
@@ -51,8 +54,14 @@ struct token_life;
 /// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
 ///   acquire began, or before the lease was passed on to it; and than those handed out while both were on
 ///   their way, unless their grants crossed (see `claims`).
-/// - *deadline*, *liveness*: an acquire ends when its caller wanted it to; with a healthy majority
-///   every acquire and every release ends.
+/// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
+///   and takes its time; with a healthy majority every acquire and every release ends.
+/// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
+/// - *handed over*, *hand-off bounds*: a lease is passed on only while it is held, valid for long enough, to a waiter that
+///   wants the same, no more often than was allowed, and for no longer.
+/// - *lost wake-up*: once nothing goes wrong any more, nobody waits for half a second for a lock that a quorum could
+///   grant; not behind a waiter that has died either.
+/// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
 /// - *token check*: no command changes the key of another token.
 class checker {
 public:
@@ -61,21 +70,33 @@ public:
     /// Has itself told of what becomes of keys there.
     void watch(std::size_t server);
 
-    void on_fresh_token(const std::string& token);
+    /// A client begins an attempt with that token.
+    void add(client& owner, const std::string& key, const std::string& token);
+    /// Null if no attempt has had it.
+    [[nodiscard]] token_life* find(const std::string& token);
     /// The client has a new connection there.
-    void on_accepting(token_life& life, std::size_t server);
-    void on_submitted(token_life& life, const core::lease::action& what);
+    void on_accepting(client& c, std::size_t server);
+    void on_submitted(token_life& life, const core::command& what, core::lease_tag tag);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
     void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);
     /// Its holder has let go, and the next one is to get a fence of its own.
     void on_passing(token_life& life);
-    void on_handed_over(token_life& life, std::uint64_t fence);
-    /// It was let go: it is not valid any more.
-    void on_invalid(token_life& life);
+    /// It has another holder, that one, for whom it is valid until then.
+    void on_handed_over(token_life& life, std::uint64_t fence, std::uint32_t holder,
+                        core::time_point until);
+    /// Its holder releases it: it is not valid any more.
+    void on_released(token_life& life);
+    /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.
+    void on_given_back(token_life& life, core::time_point since);
+    /// The client has closed, before it had to: no lease that may be valid is held, or may have a quorum of keys.
+    void on_closed(client& c);
+    /// The client is no more.
+    void on_dead(client& c);
     void on_lost(token_life& life, core::loss why);
-    void on_ended(token_life& life);
+    /// So many of the client's tokens have been let go, or lost, and not done with.
+    void expect_undone(client& c, std::uint64_t releasing);
     /// The lease is about to be handed out, with a fence.
     void on_fence(token_life& life, std::uint64_t fence);
     /// An instance has given a token its key, or another ttl.
@@ -90,10 +111,12 @@ public:
     /// After everything was quiet for long enough.
     void expect_no_keys(const std::vector<std::string>& keys);
 
-    void add(token_life& life);
-
 private:
     [[nodiscard]] std::string describe(const token_life& life) const;
+    void close_at(token_life& life, std::size_t server);
+    void end_validity(token_life& life);
+    [[nodiscard]] bool ended_by_time(const token_life& life) const;
+    void expect_nothing_left(const token_life& life) const;
     [[nodiscard]] bool counts_now(const token_life& life) const;
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
@@ -106,7 +129,11 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<voter>>& voters_;
-    std::map<std::string, token_life*> lives_;               // by token
+    std::map<std::string, token_life> lives_;               // by token
+    std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
+    std::map<const client*, std::uint64_t> let_go_;         // or lost: how many
+    std::map<const client*, std::uint64_t>
+        ended_;  // and how many of these are known to be done with
     std::map<std::string, std::vector<token_life*>> valid_;  // by key
     struct handed_out {
         const token_life* life;

@@ -12,25 +12,81 @@ using purpose = core::lease_tag::purpose_type;
 
 namespace {
 
+constexpr duration close_timeout = 500ms;
+
 double some_rate(world& w) {
     const double wrong = w.faults().clock_rates;
     return w.random.chance(0.3) ? (w.random.chance(0.5) ? 1 + wrong : 1 - wrong)
                                 : w.random.between(1 - wrong, 1 + wrong);
 }
 
-std::string words(core::lease_tag tag) {
+std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
                                             "heal",    "raise",  "count"};
+    if (r.life == nullptr) {
+        return r.command.verb == core::verb::join_line    ? "join the queue of " + r.key()
+               : r.command.verb == core::verb::leave_line ? "leave the queue of " + r.key()
+                                                          : "remaining of " + r.key();
+    }
+    const core::lease_tag tag = core::lease_tag::from(r.tag);
     const std::string name = names[static_cast<std::size_t>(tag.purpose())];
-    return tag.purpose() == purpose::extend ? name + " #" + std::to_string(tag.round()) : name;
-}
-
-std::string words(const core::lease::action& a) {
-    const bool to_all = a.targets == core::instance_set::all();
-    return words(a.tag) + " to " + (to_all ? "all" : test::to_text(a.targets));
+    return (tag.purpose() == purpose::extend ? name + " #" + std::to_string(tag.round()) : name) +
+           ", token " + r.token();
 }
 
 }  // namespace
+
+// --- An acquire -------------------------------------------------------------------------------------
+
+acquiring::acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec, true_time now,
+                     core::time_point until, handler on_finished)
+    : acquire_operation(std::move(spec), until),
+      started(now),
+      deadline(until),
+      client_(by),
+      on_finished_(std::move(on_finished)) {}
+
+void acquiring::deliver() {
+    const holding got = granted() ? holding{current(), holder()} : holding{};
+    client_.on_delivered(*this, on_finished_, got);
+}
+
+const std::string& acquiring::token() {
+    if (current() != nullptr) {
+        token_ = current()->token();
+    }
+    return token_;
+}
+
+/// The engine's way to an instance: a route of the client.
+class client::door final : public instance::instance {
+public:
+    door(client& c, std::size_t index) : client_(c), index_(index) {}
+
+    void start() override {}
+    void stop() override {
+        client_.stopped_ = true;
+        client_.routes_[index_]->close();
+    }
+    void send(const std::shared_ptr<const colock::instance::batch>& commands,
+              core::time_point /*now*/) override {
+        client_.send(index_, *commands);
+    }
+    [[nodiscard]] bool ready() const noexcept override {
+        return !client_.stopped_ && client_.routes_[index_]->ready();
+    }
+    [[nodiscard]] bool starting() const noexcept override { return false; }
+    [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
+        return ready() ? client_.routes_[index_]->keeper_id() : 0;
+    }
+    [[nodiscard]] colock::instance::status snapshot() const override { return {}; }
+
+private:
+    client& client_;
+    std::size_t index_;
+};
+
+// --- The process ------------------------------------------------------------------------------------
 
 client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters, std::size_t index)
     : world_(w),
@@ -39,12 +95,28 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
       name_("client " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
       last_sent_(voters.size()) {
+    runtime::engine_settings settings;
+    settings.drift = w.profile().drift;
+    settings.instance_timeout = 50ms;
+    settings.close_timeout = close_timeout;
+    engine_ =
+        std::make_shared<runtime::engine>(static_cast<runtime::environment&>(*this), settings);
+    runtime::engine::instance_list instances;
     for (std::size_t i = 0; i != voters.size(); ++i) {
         routes_.push_back(make_route(w, *this, *voters[i], i));
+        instances.push_back(std::make_unique<door>(*this, i));
+    }
+    engine_->start(std::move(instances));
+    for (std::size_t i = 0; i != voters.size(); ++i) {
+        engine_->on_state_change(i);
     }
 }
 
-// --- The process ------------------------------------------------------------------------------------
+client::~client() {
+    if (!dead_) {
+        engine_->abandon();
+    }
+}
 
 void client::post(true_time when, world::step what) {
     world_.at(when, [this, f = std::move(what)]() mutable { run_or_defer(std::move(f)); });
@@ -80,29 +152,31 @@ void client::crash() {
     for (auto& one : routes_) {
         one->abandon();
     }
-    for (token_life& life : lives_) {
-        end(life);
-    }
+    checker_.on_dead(*this);
+    engine_->abandon();
+    operations_.clear();
+    leases_.clear();
+    users_.clear();
 }
 
 void client::close() {
     run_or_defer([this] {
-        if (closing_) {
+        if (engine_->closing()) {
             return;
         }
         world_.count(fault::client_close);
         if (world_.tracing()) {
             world_.tell(name_, "is closed");
         }
-        closing_ = true;
-        for (operation& o : operations_) {
-            if (o.running) {
-                drive(o, core::acquire::event::cancel());
-            }
-        }
-        for (token_life& life : lives_) {
-            drive(life, life.machine.close(now()), now());
-        }
+        closing_since_ = now();
+        enter([this] { engine_->close(); });
+    });
+}
+
+bool client::waits_for(const std::string& key, duration how_long) const {
+    return !dead_ && std::ranges::any_of(operations_, [&](const auto& one) {
+        return one->running() && one->spec().key == key &&
+               std::max(one->started, paused_until_) + how_long < world_.now();
     });
 }
 
@@ -110,15 +184,42 @@ void client::expect_nothing_pending() const {
     if (dead_) {
         return;
     }
-    for (const operation& o : operations_) {
-        if (o.running) {
-            world_.violation("liveness", name_ + " still waits for " + o.lock.key);
-        }
+    for (const auto& one : operations_) {
+        world_.violation("liveness", name_ + " still waits for " + one->spec().key);
     }
-    for (const token_life& life : lives_) {
-        if (!life.machine.ended()) {
-            world_.violation("liveness", name_ + " has not done with token " + life.token);
+    if (engine_->counts().releasing != 0 && !engine_->closed()) {
+        world_.violation("liveness", name_ + " has not done with a token");
+    }
+}
+
+// --- The world of its engine ------------------------------------------------------------------------
+
+void client::defer() {
+    const duration busy =
+        world_.random.chance(world_.faults().slow_turns) ? world_.random.up_to(3ms) : 10us;
+    post(world_.now() + busy, [this, submitted = now()] {
+        submitted_since_ = submitted;
+        enter([this] { engine_->turn(); });
+        // Forced: it stands still while the answers come in.
+        if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.005)) {
+            world_.count(fault::client_pause);
+            pause(world_.random.between(100ms, 900ms));
         }
+    });
+    // Forced: a lease is let go in the turn in which it is to be renewed.
+    if (!users_.empty() && world_.random.chance(0.01)) {
+        post(world_.now(), [this] { finish(users_[world_.random.below(users_.size())]); });
+    }
+}
+
+void client::wake_at(core::time_point when) {
+    const std::uint64_t number = ++wake_number_;
+    if (when != core::never) {
+        post(clock_.when(when), [this, number] {
+            if (number == wake_number_) {
+                enter([this] { engine_->wake(); });
+            }
+        });
     }
 }
 
@@ -128,22 +229,20 @@ spec client::some_spec(const std::string& key) {
     dice& random = world_.random;
     spec s;
     s.key = key;
-    s.lease.instances = voters_.size();
-    s.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
-    s.lease.renew_interval = random.chance(0.15) ? duration{} : duration(s.lease.ttl / 3);
-    s.lease.spread_renewals = true;
-    s.lease.max_hold =
-        random.chance(0.1) ? random.between(s.lease.ttl / 2, s.lease.ttl * 3) : duration{};
-    s.lease.drift = world_.profile().drift;
-    s.lease.instance_timeout = random.between(20ms, 50ms);
-    s.acquire.instances = voters_.size();
-    s.acquire.ttl = s.lease.ttl;
-    s.acquire.drift = s.lease.drift;
-    s.acquire.instance_timeout = s.lease.instance_timeout;
-    s.acquire.retry = {4ms, 60ms};
-    s.acquire.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
-    s.acquire.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
-    s.lease.fencing = s.acquire.fencing = random.chance(world_.faults().fenced);
+    runtime::lock_policy& p = s.policy;
+    p.lease.instances = voters_.size();
+    p.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
+    p.lease.renew_interval = random.chance(0.15) ? duration{} : duration(p.lease.ttl / 3);
+    p.lease.spread_renewals = true;
+    p.lease.max_hold =
+        random.chance(0.1) ? random.between(p.lease.ttl / 2, p.lease.ttl * 3) : duration{};
+    p.lease.drift = world_.profile().drift;
+    p.lease.instance_timeout = random.between(20ms, 50ms);
+    p.lease.fencing = random.chance(world_.faults().fenced);
+    p.retry = {4ms, 60ms};
+    p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
+    p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
+    p.handoff = {random.below(5), random.up_to(100ms)};
     return s;
 }
 
@@ -160,474 +259,391 @@ core::time_point client::some_deadline() {
 
 void client::start(const std::vector<std::string>& keys, true_time end) {
     end_ = end;
-    const std::size_t users = 1 + world_.random.below(2);
+    const std::size_t users = 1 + world_.random.below(3);
     for (std::size_t i = 0; i != users; ++i) {
         user& u = users_.emplace_back();
-        u.lock = some_spec(keys[world_.random.below(keys.size())]);
+        const std::string& key = keys[world_.random.below(keys.size())];
+        const auto same =
+            std::ranges::find(users_, key, [](const user& one) { return one.lock.key; });
+        const bool shares = same != users_.end() && &*same != &u && world_.random.chance(0.7);
+        u.lock = shares ? same->lock
+                        : some_spec(key);  // a lease is passed on to one that wants the same
         think(u, world_.random.up_to(30ms));
     }
 }
 
 void client::think(user& u, duration how_long) {
     u.waiting = nullptr;
-    u.lease = nullptr;
+    u.lease = {};
     post(world_.now() + how_long, [this, &u] { take(u); });
 }
 
 void client::take(user& u) {
-    if (world_.now() >= end_ || closing_) {
+    if (world_.now() >= end_ || engine_->closing()) {
         return;
     }
-    core::acquire_settings settings = u.lock.acquire;
-    settings.deadline = some_deadline();
-    operation& o = operations_.emplace_back(u.lock, settings, seed());
-    o.started = world_.now();
-    o.on_finished = [this, &u](token_life* granted) {
-        if (granted != nullptr) {
-            hold(u, *granted);
+    u.waiting = acquire(u.lock, some_deadline(), [this, &u](const holding& granted) {
+        u.waiting = nullptr;
+        if (granted.state != nullptr) {
+            hold(u, granted);
         } else {
             think(u, world_.random.up_to(50ms));
         }
-    };
-    u.waiting = &o;
+    });
     if (world_.goes_wrong(world_.faults().cancellations)) {
         const duration when =
             world_.random.chance(0.3) ? world_.random.up_to(100us) : world_.random.up_to(40ms);
-        post(world_.now() + when, [this, &o] { cancel(o); });
+        post(world_.now() + when, [this, o = u.waiting] { cancel(*o); });
     }
-    drive(o, core::acquire::event::start());
 }
 
-operation& client::acquire(const spec& s, std::function<void(token_life*)> on_finished) {
-    operation& o = operations_.emplace_back(s, s.acquire, seed());
-    o.started = world_.now();
-    o.on_finished = std::move(on_finished);
-    drive(o, core::acquire::event::start());
-    return o;
+std::shared_ptr<acquiring> client::acquire(const spec& s, core::time_point deadline,
+                                           acquiring::handler on_finished) {
+    auto lock = std::make_shared<runtime::lock_spec>();
+    lock->owner = engine_;
+    lock->policy = std::make_shared<const runtime::lock_policy>(s.policy);
+    lock->key = s.key;
+    lock->key_hash = runtime::hash_of_key(s.key);
+    const auto made = std::make_shared<acquiring>(*this, std::move(lock), world_.now(), deadline,
+                                                  std::move(on_finished));
+    operations_.push_back(made);
+    enter([&made] { made->start(made); });
+    return made;
 }
 
-void client::cancel(operation& o) {
-    if (!o.running) {
+void client::cancel(acquiring& o) {
+    if (!o.running()) {
         return;
     }
     world_.count(fault::cancellation);
     if (world_.tracing()) {
-        world_.tell(name_, "cancels its acquire of " + o.lock.key);
+        world_.tell(name_, "cancels its acquire of " + o.spec().key);
     }
-    drive(o, core::acquire::event::cancel());
+    enter([&o] { o.cancel(); });
+}
+
+void client::on_delivered(acquiring& o, const acquiring::handler& tell, const holding& granted) {
+    const auto found =
+        std::ranges::find(operations_, &o, [](const auto& one) { return one.get(); });
+    const auto last = *found;
+    if (!o.ended) {
+        look_at(o);
+    }
+    operations_.erase(found);
+    tell(granted);
 }
 
 /// The critical section.
-void client::hold(user& u, token_life& life) {
-    u.lease = &life;
-    life.on_lost = [this, &u, &life] { clean_up(u, life); };
+void client::hold(user& u, const holding& granted) {
+    u.lease = granted;
+    on_loss(granted, [this, &u, granted] {
+        if (u.lease.state == granted.state && u.lease.holder == granted.holder) {
+            clean_up(u, granted);
+        }
+    });
     dice& random = world_.random;
-    const duration ttl = u.lock.lease.ttl;
+    const duration ttl = u.lock.policy.lease.ttl;
     const duration how_long = random.chance(0.5)   ? random.up_to(ttl / 10)
                               : random.chance(0.7) ? random.up_to(ttl)
                                                    : random.up_to(ttl * 3);
     if (random.chance(0.25)) {
         const duration other_ttl =
             std::chrono::duration_cast<core::milliseconds>(random.between(ttl / 2, ttl * 2));
-        post(world_.now() + random.up_to(how_long), [this, &life, other_ttl] {
-            if (life.machine.held() && !life.on_extended) {
-                life.on_extended = [](bool) {};
-                if (world_.tracing()) {
-                    world_.tell(name_, "asks for a ttl of " + in_ms(other_ttl));
-                }
-                drive(life, life.machine.extend(other_ttl, now()), now());
+        post(world_.now() + random.up_to(how_long), [this, granted, other_ttl] {
+            if (granted.held()) {
+                extend(granted, other_ttl);
             }
         });
     }
-    post(world_.now() + how_long, [this, &u, &life] { let_go(u, life); });
+    post(world_.now() + how_long, [this, &u, granted] {
+        if (u.lease.state == granted.state && u.lease.holder == granted.holder) {
+            finish(u);
+        }
+    });
 }
 
 /// What a holder does that has heard of the loss of its lease: it lets go at once, after a while, or never.
-void client::clean_up(user& u, token_life& life) {
-    if (u.lease == nullptr) {
-        return;
-    }
+void client::clean_up(user& u, const holding& h) {
     dice& random = world_.random;
+    const duration ttl = u.lock.policy.lease.ttl;
     const duration how_long = random.chance(0.3)   ? duration{}
-                              : random.chance(0.7) ? random.up_to(life.lock.lease.ttl / 10)
-                                                   : random.up_to(life.lock.lease.ttl * 2);
+                              : random.chance(0.7) ? random.up_to(ttl / 10)
+                                                   : random.up_to(ttl * 2);
     if (random.chance(0.8)) {
-        post(world_.now() + how_long, [this, &life] {
-            if (life.machine.lost()) {
-                release(life);
-            }
-        });
+        post(world_.now() + how_long, [this, h] { let_go(h); });
     }
     think(u, how_long + random.up_to(30ms));
 }
 
-void client::let_go(user& u, token_life& life) {
-    if (!life.machine.held()) {
-        return;
+void client::finish(user& u) {
+    if (u.lease.held()) {
+        const holding h = u.lease;
+        think(u, world_.random.up_to(30ms));
+        let_go(h);
     }
-    if (life.machine.may_hand_over(now()) && world_.random.chance(0.3)) {
-        hand_over(u, life);
-        return;
-    }
-    release(life);
-    think(u, world_.random.up_to(30ms));
 }
 
-/// To the next in line, for whom the same user stands.
-void client::hand_over(user& u, token_life& life) {
-    ++world_.tally.handovers;
-    if (world_.tracing()) {
-        world_.tell(name_, "passes on " + life.lock.key + ", token " + life.token);
+/// An operation on a lease, and its caller, if that wants to hear of it.
+template <typename Operation>
+class called final : public Operation {
+public:
+    template <typename... More>
+    static void start(const holding& h, std::function<void()> tell, More... more) {
+        const auto made = std::make_shared<called>(h.state, h.holder, more...);
+        made->tell_ = std::move(tell);
+        Operation& operation = *made;
+        operation.start(made);
     }
-    if (!life.lock.lease.fencing) {
-        life.machine.hand_over(now());
-        receive(life);
-        hold(u, life);
+    using Operation::Operation;
+
+    void deliver() override {
+        if (tell_ && Operation::result() == runtime::lease_result::ended) {
+            tell_();
+        }
+    }
+
+private:
+    std::function<void()> tell_;
+};
+
+void client::extend(const holding& h, duration ttl) {
+    if (world_.tracing()) {
+        world_.tell(name_, "asks for a ttl of " + in_ms(ttl));
+    }
+    enter([&] { called<runtime::extend_operation>::start(h, nullptr, ttl); });
+}
+
+void client::on_loss(const holding& h, std::function<void()> tell) {
+    enter([&] { called<runtime::loss_operation>::start(h, std::move(tell)); });
+}
+
+void client::let_go(const holding& h) {
+    token_life& life = *checker_.find(std::string(h.state->token()));
+    if (life.let_go || h.state->holder() != h.holder) {
+        checker_.on_released(life);  // it has ended by itself
         return;
     }
-    pass_on(life, [this, &u, &life](bool passed) {
-        if (passed) {
-            hold(u, life);
+    if (world_.tracing()) {
+        world_.tell(name_, "lets go of " + life.key + ", token " + life.token);
+    }
+    bool passing = false;
+    enter([&] {
+        const std::uint64_t held = engine_->counts().held;
+        if (world_.random.chance(0.5)) {
+            h.state->let_go(h.holder);
         } else {
-            think(u, world_.random.up_to(30ms));
+            called<runtime::release_operation>::start(h, nullptr);
+        }
+        if (h.state->holder() != h.holder) {
+            return;  // it was passed on already
+        }
+        passing = !h.lost() && engine_->counts().held == held;
+        if (passing) {
+            checker_.on_passing(life);
+        } else {
+            checker_.on_released(life);
         }
     });
+    // Forced: it lets go once more, which has no effect, whoever has the lease by then.
+    if (world_.random.chance(0.1)) {
+        post(world_.now() + world_.random.up_to(20ms),
+             [this, h] { enter([&h] { h.state->let_go(h.holder); }); });
+    }
     // Forced: it stands still until the lease is nearly over, or is.
-    if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
+    if (passing && world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
         world_.count(fault::client_pause);
-        const duration ttl = life.lock.lease.ttl;
+        const duration ttl = life.policy->lease.ttl;
         post(world_.now() + 20us, [this, ttl] { pause(world_.random.between(ttl / 2, ttl)); });
     }
 }
 
-void client::pass_on(token_life& life, std::function<void(bool passed)> on_passed) {
-    checker_.on_passing(life);
-    life.on_passed = [this, &life, tell = std::move(on_passed)](bool passed) {
-        if (passed) {
-            receive(life);
-        }
-        tell(passed);
-    };
-    drive(life, life.machine.pass_on(now()), now());
-}
+// --- What the engine does, and what comes of it -----------------------------------------------------
 
-/// The lease has another holder.
-void client::receive(token_life& life) {
-    checker_.on_handed_over(life, life.machine.fence());
-    observe(life);
-}
-
-void client::release(token_life& life) {
-    if (world_.tracing()) {
-        world_.tell(name_, "releases " + life.lock.key + ", token " + life.token);
+/// All that happens in the engine begins here.
+template <typename Function>
+void client::enter(const Function& what) {
+    if (++depth_ == 1) {
+        batch_is_new_ = true;
     }
-    end(life);
-    drive(life, life.machine.release(now()), now());
-}
-
-// --- An acquire -------------------------------------------------------------------------------------
-
-void client::drive(operation& o, core::acquire::event event) {
-    using kind = core::acquire::action::kind_type;
-    const core::time_point now = this->now();
-    while (o.running) {
-        const core::acquire::action action = o.machine.resume(event, now);
-        switch (action.kind) {
-            case kind::attempt:
-                begin_attempt(o, now);
-                break;
-            case kind::raise:
-                ++world_.tally.raises;
-                submit(*o.life, o.life->machine.raise(o.machine.fence()), now);
-                break;
-            case kind::give_back:
-                give_back(o, now);
-                break;
-            case kind::wait:
-                wait(o, action.time);
-                return;
-            case kind::granted: {
-                token_life& life = *o.life;
-                life.attempt = nullptr;
-                ++world_.tally.acquisitions;
-                if (world_.tracing()) {
-                    world_.tell(name_, "holds " + o.lock.key + ", token " + life.token +
-                                           ", valid for " + in_ms(action.time - now) + ", fence " +
-                                           std::to_string(o.machine.fence()));
-                }
-                if (o.lock.lease.fencing) {
-                    checker_.on_fence(life, o.machine.fence());
-                }
-                drive(life, life.machine.hold(action.time, now, o.machine.fence()), now);
-                finish(o, &life);
-                return;
-            }
-            case kind::failed:
-                finish(o, nullptr);
-                return;
-        }
-        event = core::acquire::event::done();
+    what();
+    if (--depth_ == 0 && !dead_) {
+        look();
     }
 }
 
-void client::begin_attempt(operation& o, core::time_point now) {
-    if (o.life != nullptr) {
-        o.life->attempt = nullptr;
-        o.life->machine.detach();
-    }
-    const std::string token = fresh_token();
-    checker_.on_fresh_token(token);
-    token_life& life = lives_.emplace_back(*this, o.lock, o, token, seed());
-    checker_.add(life);
-    o.life = &life;
-    ++world_.tally.attempts;
-    submit(life, life.machine.start(), now);
-}
-
-void client::give_back(operation& o, core::time_point now) {
-    token_life& life = *o.life;
-    if (world_.tracing()) {
-        world_.tell(name_, "gives back " + o.lock.key + ", token " + life.token);
-    }
-    end(life);
-    drive(life, life.machine.give_back(now), now);
-    for (std::size_t i = 0; i != voters_.size(); ++i) {
-        if (o.machine.asks_remaining(i)) {
-            submit(life, core::lease::ask_remaining(i), now);
+/// What the users could see by now.
+void client::look() {
+    for (const auto& one : operations_) {
+        static_cast<void>(one->token());  // while there is one
+        if (!one->running() && !one->ended) {
+            look_at(*one);
         }
     }
+    for (tracked& one : leases_) {
+        look_at(one);
+    }
+    std::erase_if(leases_, [](const tracked& one) { return one.life->let_go; });
+    count_renewals();
+    if (!engine_->closed()) {
+        checker_.expect_undone(*this, engine_->counts().releasing);
+    } else if (!std::exchange(closed_, true) && now() + 1ms < closing_since_ + close_timeout) {
+        checker_.on_closed(*this);
+    }
 }
 
-void client::finish(operation& o, token_life* granted) {
-    o.running = false;
-    const bool late = o.deadline > clock_.at(o.started) && o.deadline != core::never &&
-                      now() > o.deadline + 1ms && paused_until_ < o.started;
-    if (late) {
+/// The first attempt may begin no sooner than at the deadline, and then takes its time.
+void client::expect_in_time(acquiring& o) {
+    if (o.deadline == core::never || o.deadline <= clock_.at(o.started) ||
+        paused_until_ >= o.started) {
+        return;
+    }
+    const token_life* const last = checker_.find(o.token());
+    const bool began_late = last != nullptr ? last->asked >= o.deadline : !o.token().empty();
+    const duration grace = began_late ? 2 * o.spec().policy->lease.instance_timeout + 5ms : 1ms;
+    if (now() > o.deadline + grace) {
         world_.violation("deadline", name_ + " was told later than it wanted to wait");
     }
-    if (granted == nullptr && o.life != nullptr) {
-        o.life->attempt = nullptr;
-        o.life->machine.detach();
-    }
-    deliver_later([&o, granted] { o.on_finished(granted); });
 }
 
-void client::wait(operation& o, core::time_point until) {
-    if (until >= o.timer) {
+void client::look_at(acquiring& o) {
+    o.ended = true;
+    expect_in_time(o);
+    if (!o.granted()) {
         return;
     }
-    o.timer = until;
-    post(clock_.when(until), [this, &o, until] {
-        if (o.timer == until && o.running) {
-            o.timer = core::never;
-            drive(o, core::acquire::event::timer());
-        }
-    });
-}
-
-// --- A lease ----------------------------------------------------------------------------------------
-
-void client::drive(token_life& life, core::lease::action action, core::time_point now) {
-    using kind = core::lease::action::kind_type;
-    for (;;) {
-        observe(life);
-        if (life.machine.let_go() && !life.let_go) {
-            // By itself: it could not be passed on; or it was lost, and still excludes all others for as long
-            // as was promised.
-            life.let_go = true;
-            life.let_go_at = now;
-            if (life.on_passed) {
-                std::exchange(life.on_passed, nullptr)(false);
-            }
-        }
-        switch (action.kind) {
-            case kind::wait:
-                wait(life, action.time);
-                return;
-            case kind::send:
-                submit(life, action, now);
-                break;
-            case kind::extended:
-                std::exchange(life.on_extended, nullptr)(action.success);
-                break;
-            case kind::lost:
-                if (world_.tracing()) {
-                    world_.tell(name_, "has lost " + life.lock.key + ", token " + life.token);
-                }
-                checker_.on_lost(life, action.why);
-                if (life.on_lost) {
-                    deliver_later(std::exchange(life.on_lost, nullptr));
-                }
-                break;
-            case kind::passed:
-                std::exchange(life.on_passed, nullptr)(true);
-                break;
-            case kind::resolved:
-                break;
-            case kind::ended:
-                checker_.on_ended(life);
-                return;
-        }
-        action = life.machine.next(now);
+    ++world_.tally.acquisitions;
+    expect_order(o);
+    if (checker_.find(o.token()) == nullptr) {
+        world_.violation("backed validity", name_ + " holds what no instance was asked for");
+        checker_.add(*this, o.spec().key, o.token());
     }
-}
-
-/// What others may read of a lease has changed.
-void client::observe(token_life& life) {
-    if (!life.machine.held() || life.let_go) {
+    token_life& life = *checker_.find(o.token());
+    const bool is_known =
+        std::ranges::any_of(leases_, [&](const tracked& one) { return one.state == o.current(); });
+    if (is_known) {  // it was passed on
+        if (life.policy->lease != o.spec().policy->lease) {
+            world_.violation("handed over", name_ + " has passed " + o.spec().key +
+                                                " on to one that wants it otherwise");
+        }
         return;
     }
-    const core::renew& watchdog = life.machine.watchdog();
-    world_.tally.renewals += watchdog.won() - std::exchange(life.renewals, watchdog.won());
-    if (!life.counts || life.valid_until != life.machine.valid_until()) {
-        checker_.on_validity(life, life.machine.valid_until());
-    }
-}
-
-/// It is not to be believed any more, and to be given back.
-void client::end(token_life& life) {
-    checker_.on_invalid(life);
-    life.let_go = true;
-    life.let_go_at = now();
-}
-
-void client::wait(token_life& life, core::time_point until) {
-    if (until >= life.timer) {
-        return;
-    }
-    life.timer = until;
-    post(clock_.when(until), [this, &life, until] {
-        if (life.timer == until && !life.machine.ended()) {
-            life.timer = core::never;
-            drive(life, life.machine.on_time(now()), now());
-        }
-    });
-}
-
-void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {
-    token_life& life = *r.life;
+    life.policy = o.spec().policy;
+    life.granted = now();
     if (world_.tracing()) {
-        world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r.tag) +
-                               ", token " + life.token + ", " + test::to_text(v));
+        world_.tell(name_, "holds " + life.key + ", token " + life.token + ", fence " +
+                               std::to_string(o.fence_number()));
     }
-    --life.unanswered;
-    const bool about_keys = r.tag.purpose() != purpose::raise && r.tag.purpose() != purpose::count;
-    if (about_keys && v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason)) {
-        life.outcome_unknown = true;
+    if (life.policy->lease.fencing) {
+        checker_.on_fence(life, o.fence_number());
     }
-    const bool acquires = r.tag.purpose() == purpose::acquire;
-    checker_.on_answer(life, instance, r.tag, v);
-    if (acquires && v.kind == core::vote_kind::granted && life.let_go) {
-        world_.count(fault::late_grant);
-    }
-    if (r.tag.purpose() == purpose::heal && v.kind == core::vote_kind::granted) {
-        ++world_.tally.heals;
-    }
-    if (!life.machine.note(instance, r.tag, v)) {
-        drive(life, life.machine.on_vote(instance, r.tag, v, now()), now());
-    }
-    if (acquires && life.machine.acquiring() && life.attempt != nullptr) {
-        operation& o = *life.attempt;
-        if (!o.machine.note(instance, v)) {
-            drive(o, core::acquire::event::voted(instance, v));
-        }
-    } else if (r.tag.purpose() == purpose::raise && life.machine.acquiring() &&
-               life.attempt != nullptr) {
-        drive(*life.attempt, core::acquire::event::raised(instance, v));
-    } else if (r.tag.purpose() == purpose::remaining && life.attempt != nullptr) {
-        drive(*life.attempt, core::acquire::event::remaining(instance, v));
-    }
+    leases_.push_back({o.current(), &life, 0});
 }
 
-void client::on_accepting(std::size_t instance) {
-    for (token_life& life : lives_) {
-        checker_.on_accepting(life, instance);
-        drive(life, life.machine.on_accepting(instance, now()), now());
-    }
-}
-
-// --- The engine -------------------------------------------------------------------------------------
-
-std::string client::fresh_token() {
-    return name_.substr(7) + "." + std::to_string(++tokens_);
-}
-
-void client::submit(token_life& life, const core::lease::action& what, core::time_point now) {
-    const bool has_deadline = core::hurries(what.verb);
-    checker_.on_submitted(life, what);
-    life.unanswered += what.targets.count(voters_.size());
-    batch_.push_back(
-        {&life, what, has_deadline ? now + life.lock.lease.instance_timeout : core::never});
-    schedule_turn();
-    // Forced: the lease is let go in the turn in which it is to be renewed.
-    if (what.tag.purpose() == purpose::extend && world_.random.chance(0.05)) {
-        for (user& u : users_) {
-            if (u.lease == &life) {
-                post(world_.now(), [this, &u, &life] {
-                    if (u.lease == &life) {
-                        let_go(u, life);
-                    }
-                });
-            }
-        }
-    }
-}
-
-void client::deliver_later(world::step handler) {
-    handlers_.push_back(std::move(handler));
-    schedule_turn();
-}
-
-void client::schedule_turn() {
-    if (!turn_scheduled_) {
-        turn_scheduled_ = true;
-        const duration busy =
-            world_.random.chance(world_.faults().slow_turns) ? world_.random.up_to(3ms) : 10us;
-        post(world_.now() + busy, [this] { turn(); });
-    }
-}
-
-void client::turn() {
-    turn_scheduled_ = false;
-    for (const auto& handler : std::exchange(handlers_, {})) {
-        handler();
-    }
-    for (const submission& s : std::exchange(batch_, {})) {
+void client::look_at(tracked& lease) {
+    token_life& life = *lease.life;
+    const std::uint32_t holder = lease.state->holder();
+    if (holder != lease.holder && lease.state->valid_until(holder) == core::time_point::min() &&
+        lease.state->loss(holder) == core::loss::none) {
+        checker_.on_released(life);  // there was nobody left to pass it on to
+    } else if (holder != lease.holder) {
+        lease.holder = holder;
+        ++world_.tally.handovers;
         if (world_.tracing()) {
-            world_.tell(name_, "sends " + words(s.what) + ", token " + s.life->token);
+            world_.tell(name_, "passes on " + life.key + ", token " + life.token);
         }
-        for (std::size_t i = 0; i != voters_.size(); ++i) {
-            if (s.what.targets.contains(i)) {
-                send(s, i);
-            }
-        }
+        const bool is_lost = lease.state->loss(holder) != core::loss::none;  // at once
+        checker_.on_handed_over(life, lease.state->fence(), holder,
+                                is_lost ? core::never : lease.state->valid_until(holder));
     }
-    // Forced: it stands still while the answers come in.
-    if (world_.faults().client_pauses > 0 && world_.goes_wrong(0.005)) {
-        world_.count(fault::client_pause);
-        pause(world_.random.between(100ms, 900ms));
+    if (life.let_go || life.passing) {
+        return;
+    }
+    const core::loss why = lease.state->loss(holder);
+    const core::time_point until = lease.state->valid_until(holder);
+    if (why != core::loss::none) {
+        if (!life.lost) {
+            if (world_.tracing()) {
+                world_.tell(name_, "has lost " + life.key + ", token " + life.token);
+            }
+            checker_.on_lost(life, why);
+        }
+    } else if (until != core::time_point::min() && (!life.counts || life.valid_until != until)) {
+        checker_.on_validity(life, until);
     }
 }
 
-void client::send(const submission& s, std::size_t instance) {
-    request r;
-    r.life = s.life;
-    r.tag = s.what.tag;
-    r.command.verb = s.what.verb;
-    r.command.key = s.life->lock.key;
-    r.command.token = s.life->token;
-    r.command.fence = s.what.fence;
-    r.command.heals = s.what.tag.purpose() == purpose::heal;
-    r.command.ttl = std::chrono::duration_cast<core::milliseconds>(s.what.ttl);
-    r.deadline = s.deadline;
-    routes_[instance]->send(r);
+/// The waiters of a process get a lock in the order in which they came.
+void client::expect_order(const acquiring& granted) const {
+    for (const auto& one : operations_) {
+        if (one.get() == &granted) {
+            return;
+        }
+        if (one->running() && one->spec().key == granted.spec().key) {
+            world_.violation("order in a client", name_ + " has served a waiter for " +
+                                                      granted.spec().key + " before an older one");
+        }
+    }
+}
+
+void client::count_renewals() {
+    const std::uint64_t renewed = engine_->counts().renewed;
+    world_.tally.renewals += renewed - std::exchange(renewals_, renewed);
+}
+
+/// Of a command that is seen for the first time.
+void client::note(const instance::submission& one) {
+    request& r = requests_.emplace_back(one);
+    if (one.command.token.empty()) {
+        return;  // of the remote queue
+    }
+    const core::lease_tag tag = core::lease_tag::from(one.tag);
+    if (tag.purpose() == purpose::acquire) {
+        ++world_.tally.attempts;
+        checker_.add(*this, r.key(), r.token());
+    }
+    world_.tally.raises += tag.purpose() == purpose::raise ? 1U : 0U;
+    r.life = checker_.find(r.token());
+    r.life->unanswered += one.targets.count(voters_.size());
+    checker_.on_submitted(*r.life, one.command, tag);
+    if (tag.purpose() == purpose::release) {
+        for (tracked& lease : leases_) {
+            if (lease.life == r.life) {
+                look_at(lease);  // it may just have been lost
+            }
+        }
+        checker_.on_given_back(*r.life, submitted_since_);
+    }
+    if (world_.tracing()) {
+        const bool to_all = one.targets == core::instance_set::all();
+        world_.tell(name_,
+                    "sends " + words(r) + " to " + (to_all ? "all" : test::to_text(one.targets)));
+    }
+}
+
+void client::send(std::size_t instance, const instance::batch& commands) {
+    if (std::exchange(batch_is_new_, false)) {
+        requests_.clear();
+        for (const instance::submission& one : commands.submissions()) {
+            note(one);
+        }
+    }
+    for (std::size_t i = 0; i != commands.size(); ++i) {
+        if (commands.submissions()[i].is_for(instance)) {
+            const request r = requests_[i];
+            if (stopped_) {
+                refuse(instance, r, core::failure::down);
+            } else {
+                routes_[instance]->send(r);
+            }
+        }
+    }
 }
 
 bool client::send_on(std::size_t instance, connection& way, request r) {
     core::failure why = core::failure::none;
-    if (!r.life->machine.wanted(instance, r.tag)) {
+    if (!r.receiver->wanted(instance, r.tag)) {
         why = core::failure::withdrawn;
-    } else if (now() > r.deadline) {
+    } else if (now() > r.command.deadline) {
         why = core::failure::too_late;
     } else if (!way.ready()) {
         why = core::failure::down;
@@ -638,7 +654,9 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
         refuse(instance, r, why);
         return false;
     }
-    checker_.on_sent(*r.life, instance, r.tag);
+    if (r.life != nullptr) {
+        checker_.on_sent(*r.life, instance, core::lease_tag::from(r.tag));
+    }
     r.order = ++last_sent_[instance];
     way.send(r);
     return true;
@@ -653,6 +671,65 @@ void client::refuse(std::size_t instance, const request& r, core::failure why) {
         world_.count(fault::quarantined);
     }
     on_answer(instance, r, core::vote::failed(why));
+}
+
+void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {
+    if (world_.tracing()) {
+        world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +
+                               ", " + test::to_text(v));
+    }
+    if (r.life != nullptr) {
+        token_life& life = *r.life;
+        const core::lease_tag tag = core::lease_tag::from(r.tag);
+        --life.unanswered;
+        checker_.on_answer(life, instance, tag, v);
+        if (tag.purpose() == purpose::acquire && v.kind == core::vote_kind::granted &&
+            life.let_go) {
+            world_.count(fault::late_grant);
+        }
+        if (tag.purpose() == purpose::heal && v.kind == core::vote_kind::granted) {
+            ++world_.tally.heals;
+        }
+    }
+    const bool is_read = depth_ == 0 && world_.random.chance(0.5);  // the turn may follow at once
+    enter([&] {
+        if (is_read) {
+            submitted_since_ = now();
+            engine_->on_reading();
+        }
+        r.receiver->on_vote(instance, r.tag, v);
+        if (is_read) {
+            engine_->on_read();
+        }
+    });
+}
+
+void client::on_accepting(std::size_t instance) {
+    if (stopped_ || instance >= routes_.size()) {
+        return;  // it has ended, or has not begun
+    }
+    checker_.on_accepting(*this, instance);
+    enter([&] {
+        engine_->on_state_change(instance);
+        engine_->on_accepting(instance);
+    });
+    const core::time_point quarantined_until = routes_[instance]->quarantined_until();
+    if (now() < quarantined_until) {
+        post(clock_.when(quarantined_until),
+             [this, instance] { enter([&] { engine_->on_state_change(instance); }); });
+    }
+}
+
+void client::on_broken(std::size_t instance) {
+    if (!stopped_ && instance < routes_.size()) {
+        enter([&] { engine_->on_state_change(instance); });
+    }
+}
+
+void client::on_key_changed(std::size_t instance, const std::string& key) {
+    if (!stopped_) {
+        enter([&] { engine_->on_key_changed(instance, key); });
+    }
 }
 
 }  // namespace colock::simulation

@@ -3,112 +3,106 @@
 
 #include "simulation/checker.hpp"
 #include "simulation/connection.hpp"
+#include "simulation/life.hpp"
 #include "simulation/route.hpp"
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
-#include "core/acquire.hpp"
-#include "core/lease.hpp"
+#include "instance/batch.hpp"
+#include "runtime/acquire_operation.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/lease_state.hpp"
+#include "runtime/lock_spec.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::simulation {
 
 class client;
-struct operation;
 
-/// What a lock object knows: `runtime::lock_spec`.
+/// A lock: its name and its options.
 struct spec {
     std::string key;
-    core::lease_settings lease;
-    core::acquire_settings acquire;
+    runtime::lock_policy policy;
 };
 
-/// Drives a `core::lease`, as `runtime::lease_state` does.
-struct token_life {
-    token_life(client& o, const spec& s, operation& by, std::string t, std::uint64_t seed)
-        : owner(o), lock(s), attempt(&by), token(std::move(t)), machine(s.lease, seed) {}
+/// A lease, as its holder has it.
+struct holding {
+    std::shared_ptr<runtime::lease_state> state;
+    std::uint32_t holder = 0;
 
-    client& owner;
-    const spec& lock;
-    operation* attempt;
-    std::string token;
-    core::lease machine;
-    core::time_point timer = core::never;
-    std::function<void(bool held_still)> on_extended;
-    std::function<void()> on_lost;
-    std::function<void(bool passed)> on_passed;  // while it is passed on
-
-    // For the checkers; instances are bits.
-    std::size_t unanswered = 0;     // votes that have not come
-    bool outcome_unknown = false;   // of one of its commands
-    std::uint64_t may_have = 0;     // those that may have its key, for all that the client was told
-    std::uint64_t deleted_at = 0;   // those that say that a release has deleted it
-    std::uint64_t extended_by = 0;  // those that granted the latest round
-    std::uint64_t denied_by = 0;    // those that denied it
-    std::uint32_t latest_round = 0;
-    std::uint64_t destroyed_at = 0;
-    /// Those that may yet execute an acquire or a heal, which no connection since has shown to be over.
-    std::uint64_t open_at = 0;
-    core::time_point closed_at{};  // when the last of them was shown to be over by a new connection
-    std::uint64_t late_at = 0;     // those that gave it a key, or a ttl, when it was let go
-    std::uint64_t forgotten_at = 0;  // those that restarted, which had the key
-    core::duration longest_ttl{};
-    bool counts = false;  // as a lease that may be valid
-    core::time_point valid_since{};
-    core::time_point valid_until{};  // while it counts
-    bool lost = false;               // and perhaps not let go yet
-    bool let_go = false;             // released or given back
-    core::time_point let_go_at{};
-    std::uint32_t renewals = 0;
-    /// When each instance gave it its key, as a number that grows, until it was handed out.
-    std::map<std::size_t, std::uint64_t> granted_at;
-    std::uint64_t fence = 0;        // of the latest holder
-    std::size_t fences_before = 0;  // how many were handed out before it was asked for
+    [[nodiscard]] bool held() const {
+        return state != nullptr && state->valid_until(holder) != core::time_point::min();
+    }
+    [[nodiscard]] bool lost() const {
+        return state != nullptr && state->loss(holder) != core::loss::none;
+    }
 };
 
-/// Drives a `core::acquire`, as `runtime::acquire_operation` does.
-struct operation {
-    operation(const spec& s, const core::acquire_settings& settings, std::uint64_t seed)
-        : lock(s), deadline(settings.deadline), machine(settings, seed) {}
+/// An acquire, and its caller.
+class acquiring final : public runtime::acquire_operation {
+public:
+    /// Called when its caller hears how it ended; with an empty one if it was not granted.
+    using handler = std::function<void(const holding& granted)>;
 
-    const spec& lock;
-    core::time_point deadline;
-    core::acquire machine;
-    token_life* life = nullptr;
-    core::time_point timer = core::never;
-    true_time started{};
-    bool running = true;
-    std::function<void(token_life* granted)> on_finished;
+    acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec, true_time now,
+              core::time_point until, handler on_finished);
+
+    void deliver() override;
+
+    [[nodiscard]] bool granted() const noexcept {
+        return !running() && result() == runtime::acquire_result::granted;
+    }
+    /// Of its latest attempt, or of the lease that it got.
+    [[nodiscard]] const std::string& token();
+    [[nodiscard]] const std::shared_ptr<runtime::lease_state>& current() const noexcept {
+        return current_lease();
+    }
+    [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
+
+    const true_time started;
+    const core::time_point deadline;
+    bool ended = false;  ///< and that was seen
+
+private:
+    client& client_;
+    handler on_finished_;
+    std::string token_;
 };
 
-/// A process that uses the library: its engine and its users.
+/// A process that uses the library: the engine, as it is in a program, in a world of virtual time, and its users.
 ///
-/// It does what `runtime::engine` does, in turns: what is submitted goes out at the end of a turn,
-/// handlers run at its begin. Between two turns anything may happen.
-class client {
+/// Between two things that happen in the process anything may happen elsewhere.
+class client final : private runtime::environment {
 public:
     client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters, std::size_t index);
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    ~client();
 
     /// Lets its users take locks until `end`.
     void start(const std::vector<std::string>& keys, true_time end);
 
     // The same for a scenario, which says itself what its users do.
 
-    operation& acquire(const spec& s, std::function<void(token_life* granted)> on_finished);
-    void cancel(operation& o);
-    /// Of a lease that is held.
-    void release(token_life& life);
-    /// Passes a fenced lease on to the next waiter of this process.
-    void pass_on(token_life& life, std::function<void(bool passed)> on_passed);
+    std::shared_ptr<acquiring> acquire(const spec& s, core::time_point deadline,
+                                       acquiring::handler on_finished);
+    std::shared_ptr<acquiring> acquire(const spec& s, acquiring::handler on_finished) {
+        return acquire(s, core::never, std::move(on_finished));
+    }
+    void cancel(acquiring& o);
+    /// Of a lease that is held, or was lost: to release it, or to pass it on to the next waiter of this process.
+    void let_go(const holding& h);
+    void on_loss(const holding& h, std::function<void()> tell);
 
     // What goes wrong.
 
@@ -129,62 +123,67 @@ public:
     void refuse(std::size_t instance, const request& r, core::failure why);
     void on_answer(std::size_t instance, const request& r, const core::vote& v);
     void on_accepting(std::size_t instance);
+    void on_broken(std::size_t instance);
+    void on_key_changed(std::size_t instance, const std::string& key);
 
     // For the checkers.
 
     [[nodiscard]] bool dead() const { return dead_; }
     [[nodiscard]] const local_clock& clock() const { return clock_; }
-    [[nodiscard]] core::time_point now() const { return clock_.at(world_.now()); }
+    [[nodiscard]] core::time_point now() const noexcept override { return clock_.at(world_.now()); }
     [[nodiscard]] const std::string& who() const { return name_; }
     /// Until when it last stood still.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
+    [[nodiscard]] const runtime::engine& engine() const { return *engine_; }
+    /// Whether somebody wants that lock, and has waited for so long.
+    [[nodiscard]] bool waits_for(const std::string& key, duration how_long) const;
     void expect_nothing_pending() const;
 
+    // For its operations.
+
+    void on_delivered(acquiring& o, const acquiring::handler& tell, const holding& granted);
+
 private:
+    class door;
+    class lease_call;
     struct user {
         spec lock;
-        operation* waiting = nullptr;
-        token_life* lease = nullptr;
-        bool busy = false;
+        std::shared_ptr<acquiring> waiting;
+        holding lease;
     };
-    struct submission {
+    /// A lease that was handed out.
+    struct tracked {
+        std::shared_ptr<runtime::lease_state> state;
         token_life* life;
-        core::lease::action what;
-        core::time_point deadline;
+        std::uint32_t holder;
     };
 
-    // The user.
+    // The world of its engine.
+    void defer() override;
+    void wake_at(core::time_point when) override;
+    std::uint64_t random() noexcept override { return world_.random.next(); }
+
+    // The users.
     void think(user& u, duration how_long);
     void take(user& u);
-    void hold(user& u, token_life& life);
-    void clean_up(user& u, token_life& life);
-    void let_go(user& u, token_life& life);
-    void hand_over(user& u, token_life& life);
-    void receive(token_life& life);
+    void hold(user& u, const holding& granted);
+    void extend(const holding& h, duration ttl);
+    void clean_up(user& u, const holding& h);
+    void finish(user& u);
     [[nodiscard]] spec some_spec(const std::string& key);
     [[nodiscard]] core::time_point some_deadline();
 
-    // The acquire operation.
-    void drive(operation& o, core::acquire::event event);
-    void begin_attempt(operation& o, core::time_point now);
-    void give_back(operation& o, core::time_point now);
-    void finish(operation& o, token_life* granted);
-    void wait(operation& o, core::time_point until);
-
-    // The lease.
-    void drive(token_life& life, core::lease::action action, core::time_point now);
-    void observe(token_life& life);
-    void wait(token_life& life, core::time_point until);
-    void end(token_life& life);
-
-    // The engine.
-    void submit(token_life& life, const core::lease::action& what, core::time_point now);
-    void schedule_turn();
-    void turn();
-    void send(const submission& s, std::size_t instance);
-    void deliver_later(world::step handler);
-    [[nodiscard]] std::string fresh_token();
-    [[nodiscard]] std::uint64_t seed() { return world_.random.next(); }
+    // What the engine does, and what comes of it.
+    template <typename Function>
+    void enter(const Function& what);
+    void look();
+    void look_at(acquiring& o);
+    void expect_in_time(acquiring& o);
+    void look_at(tracked& lease);
+    void expect_order(const acquiring& granted) const;
+    void count_renewals();
+    void send(std::size_t instance, const instance::batch& commands);
+    void note(const instance::submission& one);
 
     world& world_;
     checker& checker_;
@@ -192,18 +191,23 @@ private:
     std::string name_;
     local_clock clock_;
     std::vector<std::uint64_t> last_sent_;
+    std::shared_ptr<runtime::engine> engine_;
     std::vector<std::unique_ptr<route>> routes_;  // to each instance
     std::deque<user> users_;
-    std::deque<operation> operations_;
-    std::deque<token_life> lives_;
-    std::vector<submission> batch_;
-    std::vector<world::step> handlers_;
-    bool turn_scheduled_ = false;
+    std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
+    std::vector<tracked> leases_;
+    std::vector<request> requests_;  // of the batch that is being sent
+    bool batch_is_new_ = true;
+    unsigned depth_ = 0;  // of what happens in the engine now
+    std::uint64_t wake_number_ = 0;
+    core::time_point submitted_since_{};  // what the next batch has
+    std::uint64_t renewals_ = 0;
     true_time paused_until_{};
     true_time end_{};
+    core::time_point closing_since_{};
+    bool closed_ = false;  // and that was seen
     bool dead_ = false;
-    bool closing_ = false;
-    std::uint64_t tokens_ = 0;
+    bool stopped_ = false;
 };
 
 }  // namespace colock::simulation

@@ -53,7 +53,7 @@ void connection::probe() {
 }
 
 void connection::send(const request& r) {
-    put(*wire_, to_server, {{}, r, {}, {}});
+    put(*wire_, to_server, {{}, r, {}, {}, {}});
 }
 
 void connection::put(wire& w, direction d, message m) {
@@ -84,11 +84,13 @@ void connection::pump(wire& w, direction d) {
         const message m = std::move(messages.front());
         messages.pop_front();
         if (d == to_server) {
-            execute(w, m.what);
+            execute(w, *m.what);
+        } else if (!m.changed_key.empty()) {
+            owner_.on_key_changed(m.changed_key);
         } else if (m.moved_to) {
-            owner_.on_moved(m.what, *m.moved_to);
+            owner_.on_moved(*m.what, *m.moved_to);
         } else {
-            owner_.on_answer(m.what, m.answer);
+            owner_.on_answer(*m.what, m.answer);
         }
     }
 }
@@ -107,11 +109,11 @@ void connection::execute(wire& w, const request& r) {
     core::vote answer;
     const fault_model& f = world_.faults();
     if (voter_.kind().kind == topology::cluster) {
-        const std::size_t owner = voter_.owner_of(server_.slot_of(r.command.key));
+        const std::size_t owner = voter_.owner_of(server_.slot_of(r.key()));
         if (owner != node_) {
             world_.count(fault::moved);
             if (!w.broken) {
-                put(w, to_client, {{}, r, {}, owner});
+                put(w, to_client, {{}, r, {}, owner, {}});
             }
             return;
         }
@@ -121,7 +123,10 @@ void connection::execute(wire& w, const request& r) {
         world_.count(fault::error_reply);
         answer = core::vote::failed(core::failure::server_error);
     } else {
-        answer = server_.execute(r.command);
+        answer = server_.execute(r.command, &w);
+        if (r.command.verb == core::verb::remaining) {
+            track(w, r.key());
+        }
     }
     if (w.broken) {
         return;
@@ -129,10 +134,21 @@ void connection::execute(wire& w, const request& r) {
     const bool waits = voter_.kind().replicas_acked != 0 && core::acquires(r.command.verb) &&
                        answer.kind == core::vote_kind::granted;
     if (waits) {
-        w.unreplicated = message{{}, r, std::move(answer), {}};
+        w.unreplicated = message{{}, r, std::move(answer), {}, {}};
         wait_for_replicas(w, server_.written(), world_.now() + replicas_timeout);
     } else {
-        put(w, to_client, {{}, r, std::move(answer), {}});
+        put(w, to_client, {{}, r, std::move(answer), {}, {}});
+    }
+}
+
+/// As CLIENT TRACKING does, with NOLOOP: the client is told once.
+void connection::track(wire& w, const std::string& key) {
+    if (!w.broken && voter_.kind().tells_changes) {
+        server_.track(key, &w, [this, &w, key] {
+            if (!w.broken) {
+                put(w, to_client, {{}, {}, {}, {}, key});
+            }
+        });
     }
 }
 
@@ -170,6 +186,7 @@ void connection::reset(std::optional<duration> deliver_after) {
     wire_ = nullptr;
     w.broken = true;
     auto unanswered = std::move(w.messages[to_client]);
+    std::erase_if(unanswered, [](const message& m) { return !m.what; });
     world_.count(fault::reset_after, unanswered.size());
     w.messages[to_client].clear();
     auto& unsent = w.messages[to_server];
@@ -194,7 +211,7 @@ void connection::reset(std::optional<duration> deliver_after) {
     }
     world_.after(world_.random.up_to(1ms), [this, lost = std::move(unanswered)] {
         for (const message& m : lost) {
-            owner_.on_answer(m.what, core::vote::failed(core::failure::connection_lost));
+            owner_.on_answer(*m.what, core::vote::failed(core::failure::connection_lost));
         }
     });
     owner_.on_broken();

@@ -5,9 +5,9 @@
 #include "simulation/world.hpp"
 
 #include "core/command.hpp"
-#include "core/lease.hpp"
 #include "core/validity.hpp"
 #include "core/vote.hpp"
+#include "instance/batch.hpp"
 
 #include <array>
 #include <cstddef>
@@ -23,14 +23,35 @@ namespace colock::simulation {
 
 struct token_life;
 
-/// A command on its way.
-struct request {
-    token_life* life = nullptr;
-    core::lease_tag tag{core::lease_tag::purpose_type::acquire};
+/// A command on its way. It may arrive when its sender is no more, so its words are its own.
+class request {
+public:
+    explicit request(const instance::submission& from)
+        : receiver(from.receiver),
+          tag(from.tag),
+          command(from.command),
+          words_(std::make_shared<const words>(
+              words{std::string(from.command.key), std::string(from.command.token)})) {
+        command.key = words_->key;
+        command.token = words_->token;
+    }
+
+    [[nodiscard]] const std::string& key() const { return words_->key; }
+    [[nodiscard]] const std::string& token() const { return words_->token; }
+
+    instance::vote_receiver* receiver;
+    instance::command_tag tag;
     core::command command;
-    std::uint64_t order = 0;  // among what the client has sent to that instance
-    core::time_point deadline = core::never;
-    unsigned hops = 0;  // how often a node has sent it on
+    token_life* life = nullptr;  // of a lease's command
+    std::uint64_t order = 0;     // among what the client has sent to that instance
+    unsigned hops = 0;           // how often a node has sent it on
+
+private:
+    struct words {
+        std::string key;
+        std::string token;
+    };
+    std::shared_ptr<const words> words_;
 };
 
 class connection;
@@ -49,6 +70,8 @@ public:
     virtual void on_accepting() = 0;
     virtual void on_broken() = 0;
     virtual void on_answer(const request& r, const core::vote& v) = 0;
+    /// Something has happened to a key that the client has asked for.
+    virtual void on_key_changed(const std::string& key) = 0;
     /// The server has not executed it: it belongs to that node.
     virtual void on_moved(const request& r, std::size_t node) = 0;
 };
@@ -80,10 +103,11 @@ public:
 
 private:
     struct message {
-        true_time arrival;
-        request what;
-        core::vote answer;
+        true_time arrival{};
+        std::optional<request> what{};
+        core::vote answer{};
         std::optional<std::size_t> moved_to{};
+        std::string changed_key{};  // instead of all that
     };
     /// One TCP connection.
     struct wire {
@@ -97,6 +121,7 @@ private:
     void put(wire& w, direction d, message m);
     void pump(wire& w, direction d);
     void execute(wire& w, const request& r);
+    void track(wire& w, const std::string& key);
     void wait_for_replicas(wire& w, std::uint64_t written, true_time until);
     void connect();
     void probe();

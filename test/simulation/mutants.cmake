@@ -117,11 +117,14 @@ colock_mutant(
     WITH [[set(index, @MUTANT@ ? progress::nobody : progress::to_retry);]]
 )
 colock_mutant(
-    NAME cancelled_without_undo
-    WHAT "a cancelled acquire leaves what it got"
-    FILE src/core/acquire.cpp
-    FIND [[return fail_after_give_back(acquire_outcome::cancelled);]]
-    WITH [[return @MUTANT@ ? fail(acquire_outcome::cancelled) : fail_after_give_back(acquire_outcome::cancelled);]]
+    NAME attempt_without_undo
+    WHAT "an attempt that failed, or was cancelled, leaves what it got"
+    FILE src/core/lease.cpp
+    FIND [[return begin_release(now, time_point::min());]]
+    WITH [[if (@MUTANT@) {
+        keys_.assign(belief::no);
+    }
+    return begin_release(now, time_point::min());]]
 )
 colock_mutant(
     NAME longest_ttl_forgotten
@@ -133,9 +136,9 @@ colock_mutant(
 colock_mutant(
     NAME one_token_for_all
     WHAT "an attempt has the token of the one before"
-    FILE test/simulation/client.cpp
-    FIND [[std::to_string(++tokens_)]]
-    WITH [[std::to_string(@MUTANT@ && tokens_ != 0 ? tokens_ : ++tokens_)]]
+    FILE src/runtime/token.cpp
+    FIND [[bits = bits >> 32U != 0 ? bits >> 32U : world.random();]]
+    WITH [[bits = bits >> 32U != 0 ? bits >> 32U : @MUTANT@ ? 7 : world.random();]]
 )
 
 colock_mutant(
@@ -478,4 +481,96 @@ colock_mutant(
     FILE src/core/lease.cpp
     FIND [[passing_->votes.impossible() || now >= watchdog().loss_time()) {]]
     WITH [[passing_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
+)
+
+# --- The engine and its queues ----------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME next_waiter_not_woken
+    WHAT "the next waiter of a client is not told that the key is free"
+    FILE src/runtime/engine.cpp
+    FIND [[next_.push_back(std::static_pointer_cast<acquire_operation>(queue.next().self()));]]
+    WITH [[auto woken = std::static_pointer_cast<acquire_operation>(queue.next().self());
+        if (!@MUTANT@) {
+            next_.push_back(std::move(woken));
+        }]]
+)
+colock_mutant(
+    NAME cancelled_without_successor
+    WHAT "nobody follows a waiter that is cancelled in its attempt"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[        engine_.advance(*queue);
+    }  // else]]
+    WITH [[        if (@MUTANT@ && result == acquire_result::cancelled && !queue->empty()) {
+            queue->next();
+        } else {
+            engine_.advance(*queue);
+        }
+    }  // else]]
+)
+colock_mutant(
+    NAME served_out_of_order
+    WHAT "the waiter that came last is the next"
+    FILE src/runtime/lock_queue.cpp
+    FIND [[line_.push_back(last);]]
+    WITH [[line_.insert(@MUTANT@ ? line_.begin() : line_.end(), last);]]
+)
+colock_mutant(
+    NAME handed_over_when_lost
+    WHAT "a lost lease is passed on"
+    FILE src/core/lease.cpp
+    FIND [[return phase_ == phase::held && settings_->renew_interval]]
+    WITH [[return (phase_ == phase::held || (@MUTANT@ && phase_ == phase::lost)) && settings_->renew_interval]]
+)
+colock_mutant(
+    NAME handed_over_too_often
+    WHAT "a lease is passed on without a limit"
+    FILE src/core/tenure.hpp
+    FIND [[return handovers < bounds.limit &&]]
+    WITH [[return (handovers < bounds.limit || @MUTANT@) &&]]
+)
+colock_mutant(
+    NAME handed_over_for_too_long
+    WHAT "a lease is passed on for as long as there are waiters"
+    FILE src/core/tenure.hpp
+    FIND [[now - since_ < bounds.time;]]
+    WITH [[(now - since_ < bounds.time || @MUTANT@);]]
+)
+colock_mutant(
+    NAME handed_over_to_anybody
+    WHAT "a lease is passed on to a waiter that wants another ttl"
+    FILE src/runtime/lease_state.cpp
+    FIND [[queue_->front().spec().policy->lease == spec_->policy->lease;]]
+    WITH [[(@MUTANT@ || queue_->front().spec().policy->lease == spec_->policy->lease);]]
+)
+colock_mutant(
+    NAME former_holder_releases
+    WHAT "who has passed a lease on can release it once more"
+    FILE src/runtime/lease_state.cpp
+    FIND [[if (holder != this->holder() || queue_ == nullptr]]
+    WITH [[if ((holder != this->holder() && !@MUTANT@) || queue_ == nullptr]]
+)
+colock_mutant(
+    NAME timer_not_moved_forward
+    WHAT "a time that is earlier than all others is noticed with the next"
+    FILE src/runtime/engine.hpp
+    FIND [[if (until < armed_for_) {]]
+    WITH [[if (until < armed_for_ && (!@MUTANT@ || armed_for_ == core::never)) {]]
+)
+colock_mutant(
+    NAME closed_before_the_releases
+    WHAT "a client closes its connections at once"
+    FILE src/runtime/engine.cpp
+    FIND [[if (closing_ && !closed_ && all_settled(recent_time_)) {]]
+    WITH [[if (closing_ && !closed_ && (@MUTANT@ || all_settled(recent_time_))) {]]
+)
+colock_mutant(
+    NAME queue_never_looks_again
+    WHAT "a waiter in the remote queue trusts in being told"
+    FILE src/core/place.cpp
+    FIND [[    if (now >= joined_ + settings_.refresh) {]]
+    WITH [[    if (@MUTANT@ && now >= joined_ + settings_.refresh) {
+        joined_ = now;
+    }
+    if (now >= joined_ + settings_.refresh) {]]
 )

@@ -145,6 +145,7 @@ struct deployment {
     topology kind = topology::standalone;
     std::size_t replicas = 0;        ///< of each master
     std::size_t replicas_acked = 0;  ///< a grant counts only if so many acknowledge it
+    bool tells_changes = false;  ///< of keys that a client has asked for: then it can keep queues
 };
 
 struct profile {

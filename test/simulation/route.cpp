@@ -29,6 +29,8 @@ public:
                             world_.goes_wrong(world_.faults().second_connections);
         client_.send_on(index_, *links_[second ? 1 : 0].to, r);
     }
+
+    [[nodiscard]] std::uint64_t keeper_id() const override { return keeper_id_of(0); }
 };
 
 // --- Sentinel ---------------------------------------------------------------------------------------
@@ -74,6 +76,10 @@ public:
         }
     }
 
+    [[nodiscard]] std::uint64_t keeper_id() const override {
+        return named_ ? keeper_id_of(std::stoul(named_->port)) : 0;
+    }
+
     core::time_point admit(const server& s) override {
         if (!s.was_promoted()) {
             return core::time_point::min();
@@ -81,7 +87,10 @@ public:
         return end_of_quarantine(redis::left_by_all(named_->since, voter::noticed_within));
     }
 
-    void on_broken() override { ask_all(); }
+    void on_broken() override {
+        route::on_broken();
+        ask_all();
+    }
 
 private:
     void ask_later(std::size_t sentinel, duration how_much) {
@@ -194,6 +203,8 @@ public:
         client_.run_or_defer([this, r, node] { follow(r, node); });
     }
 
+    [[nodiscard]] std::uint64_t keeper_id() const override { return keeper_id_of(map_.front()); }
+
     core::time_point admit(const server& s) override {
         if (!s.was_promoted()) {
             return core::time_point::min();
@@ -210,7 +221,10 @@ public:
         }
     }
 
-    void on_broken() override { refresh(); }
+    void on_broken() override {
+        route::on_broken();
+        refresh();
+    }
 
 private:
     struct detour {
@@ -220,21 +234,21 @@ private:
     };
 
     struct sent {
-        const token_life* life;
-        core::lease_tag tag;
+        const instance::vote_receiver* receiver;
+        instance::command_tag tag;
         std::size_t node;
     };
 
     void send_to_owner(const request& r) {
-        const std::size_t node = map_[voter_.slot_of(std::string(r.command.key))];
+        const std::size_t node = map_[voter_.slot_of(r.key())];
         if (client_.send_on(index_, node_at(node), r)) {
-            sent_.push_back({r.life, r.tag, node});
+            sent_.push_back({r.receiver, r.tag, node});
         }
     }
 
     void arrived(const request& r) {
         const auto found = std::find_if(sent_.begin(), sent_.end(), [&r](const sent& one) {
-            return one.life == r.life && one.tag.value() == r.tag.value();
+            return one.receiver == r.receiver && one.tag == r.tag;
         });
         if (found != sent_.end()) {
             sent_.erase(found);
@@ -243,9 +257,9 @@ private:
 
     /// Another node than the one that it is for has yet to answer an earlier command for this token.
     [[nodiscard]] bool is_elsewhere(const request& r) const {
-        const std::size_t owner = map_[voter_.slot_of(std::string(r.command.key))];
+        const std::size_t owner = map_[voter_.slot_of(r.key())];
         return r.hops == 0 && std::any_of(sent_.begin(), sent_.end(), [&](const sent& one) {
-                   return one.life == r.life && one.node != owner;
+                   return one.receiver == r.receiver && one.node != owner;
                });
     }
 
@@ -260,9 +274,7 @@ private:
         return made;
     }
 
-    connection& owner_of(const request& r) {
-        return node_at(map_[voter_.slot_of(std::string(r.command.key))]);
-    }
+    connection& owner_of(const request& r) { return node_at(map_[voter_.slot_of(r.key())]); }
 
     void follow(request r, std::size_t node) {
         constexpr unsigned most_hops = 16;
@@ -270,7 +282,7 @@ private:
             world_.tell(client_.who(), "is sent on to node " + std::to_string(node) +
                                            " of instance " + std::to_string(index_));
         }
-        map_[voter_.slot_of(std::string(r.command.key))] = node;
+        map_[voter_.slot_of(r.key())] = node;
         refresh();
         if (++r.hops > most_hops) {
             client_.refuse(index_, r, core::failure::server_error);
@@ -412,6 +424,41 @@ void route::abandon() {
     for (link& one : links_) {
         one.to->abandon();
     }
+}
+
+void route::close() {
+    for (link& one : links_) {
+        one.to->close();
+    }
+}
+
+bool route::ready() const {
+    return std::ranges::any_of(links_, [this](const link& one) {
+        return one.to->ready() && client_.now() >= one.to->quarantined_until();
+    });
+}
+
+core::time_point route::quarantined_until() const {
+    core::time_point last = core::time_point::min();
+    for (const link& one : links_) {
+        if (one.to->ready()) {
+            last = std::max(last, one.to->quarantined_until());
+        }
+    }
+    return last;
+}
+
+std::uint64_t route::keeper_id_of(std::size_t node) const {
+    constexpr std::uint64_t most_nodes = 100;
+    return voter_.kind().tells_changes ? 1 + index_ * most_nodes + node : 0;
+}
+
+void route::on_broken() {
+    client_.run_or_defer([this] { client_.on_broken(index_); });
+}
+
+void route::on_key_changed(const std::string& key) {
+    client_.run_or_defer([this, key] { client_.on_key_changed(index_, key); });
 }
 
 void route::on_accepting() {

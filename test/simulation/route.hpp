@@ -38,11 +38,21 @@ public:
     /// A Sentinel tells of a failover.
     virtual void on_news(std::size_t /*sentinel*/) {}
     void abandon();
+    /// No connection is made any more, and those that there are end.
+    void close();
+
+    /// Whether locks may be taken there.
+    [[nodiscard]] bool ready() const;
+    /// As `instance::keeper_id`, of one that is ready.
+    [[nodiscard]] virtual std::uint64_t keeper_id() const = 0;
+    /// Until when none may, though it can be reached.
+    [[nodiscard]] core::time_point quarantined_until() const;
 
     core::time_point admit(const server& /*s*/) override { return core::time_point::min(); }
     void on_accepting() override;
-    void on_broken() override {}
+    void on_broken() override;
     void on_answer(const request& r, const core::vote& v) override;
+    void on_key_changed(const std::string& key) override;
     void on_moved(const request& /*r*/, std::size_t /*node*/) override {}
 
 protected:
@@ -54,6 +64,8 @@ protected:
     /// A new connection, which has not been started.
     connection& connect_to(std::size_t node);
     [[nodiscard]] core::time_point end_of_quarantine(core::time_point since) const;
+    /// All clients know that node by it; 0 if it keeps no queues.
+    [[nodiscard]] std::uint64_t keeper_id_of(std::size_t node) const;
 
     world& world_;
     client& client_;

@@ -8,15 +8,19 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 
 namespace colock::simulation {
 namespace {
 
-constexpr duration finish_time = 6s;  // for the clients that still wait
-constexpr duration longest_ttl = 1s;  // of 500 ms, extended to twice that
-constexpr duration bound = 400ms;     // drift, and how late a command may be executed
-constexpr std::uint64_t most_steps = 60000;
+constexpr duration calm_time = 1500ms;  // in which some go on without faults
+constexpr duration finish_time = 6s;    // for the clients that still wait
+constexpr duration longest_ttl = 1s;    // of 500 ms, extended to twice that
+constexpr duration bound = 400ms;       // drift, and how late a command may be executed
+constexpr std::uint64_t most_steps = 150000;
 
 class schedule {
 public:
@@ -27,6 +31,8 @@ public:
 
 private:
     void populate();
+    void calm_down();
+    void expect_progress();
     void plan_faults();
     void plan(double per_run, void (schedule::*what)());
     [[nodiscard]] voter& any_voter() { return *voters_[world_.random.below(voters_.size())]; }
@@ -59,10 +65,13 @@ private:
     void close_client();
 
     world world_;
+    bool goes_on_ = false;  // its users take locks when there are no faults any more
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
     std::vector<std::string> keys_;
+    std::map<std::string, true_time> free_since_;  // and nobody has taken any since
+    std::uint64_t acquisitions_ = 0;
 };
 
 void schedule::populate() {
@@ -74,8 +83,9 @@ void schedule::populate() {
         : d.replicas_acked != 0 || world_.random.chance(0.6) ? 1
                                                              : 3;
     for (std::size_t i = 0; i != n; ++i) {
-        voter& one =
-            *voters_.emplace_back(std::make_unique<voter>(world_, i, world_.profile().deployment));
+        deployment kind = d;
+        kind.tells_changes = world_.random.chance(0.6);
+        voter& one = *voters_.emplace_back(std::make_unique<voter>(world_, i, kind));
         checker_.watch(i);
         one.on_down = [this, i](std::size_t node) {
             for (auto& c : clients_) {
@@ -94,8 +104,45 @@ void schedule::populate() {
     for (std::size_t i = 0; i != clients; ++i) {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
+    goes_on_ = world_.random.chance(0.2);
     for (auto& c : clients_) {
-        c->start(keys_, true_time(world_.faults().busy_time));
+        c->start(keys_, true_time(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms)));
+    }
+}
+
+/// From now on nothing goes wrong. What does not depend on faults must happen soon, then.
+void schedule::calm_down() {
+    constexpr duration settled =
+        700ms;  // a client that stood still goes on, and a cut connection is made anew
+    constexpr duration step = 20ms;
+    world_.calm_down();
+    const true_time calm_since = world_.now();
+    while (goes_on_ && world_.now() < calm_since + calm_time && world_.violations().empty()) {
+        world_.run(world_.now() + step, most_steps);
+        if (world_.now() >= calm_since + settled) {
+            expect_progress();
+        }
+    }
+    world_.run(calm_since + finish_time + (goes_on_ ? calm_time : 0ms), most_steps);
+}
+
+/// Nobody waits for long for a lock that a quorum could grant.
+void schedule::expect_progress() {
+    constexpr duration longest = 500ms;
+    const bool progress = std::exchange(acquisitions_, world_.tally.acquisitions) != acquisitions_;
+    for (const std::string& key : keys_) {
+        const auto could_grant = static_cast<std::size_t>(
+            std::ranges::count_if(voters_, [&](const auto& one) { return one->could_grant(key); }));
+        const bool is_wanted = std::ranges::any_of(
+            clients_, [&](const auto& one) { return one->waits_for(key, longest); });
+        free_since_.try_emplace(key, world_.now());
+        if (progress || !is_wanted || could_grant < voters_.size() / 2 + 1) {
+            free_since_[key] = world_.now();
+        } else if (world_.now() >= free_since_[key] + longest) {
+            world_.violation("lost wake-up", key + " is free since " +
+                                                 in_ms(world_.now() - free_since_[key]) +
+                                                 ", and somebody waits for it");
+        }
     }
 }
 
@@ -265,8 +312,7 @@ result schedule::run() {
     populate();
     plan_faults();
     world_.run(true_time(world_.faults().busy_time), most_steps);
-    world_.calm_down();
-    world_.run(true_time(world_.faults().busy_time + finish_time), most_steps);
+    calm_down();
     for (auto& c : clients_) {
         if (world_.violations().empty()) {
             c->expect_nothing_pending();

@@ -59,7 +59,9 @@ instance::memory::store::wall_time server::wall() const {
         begin + (clock_.at(world_.now()) - clock_start_));
 }
 
-core::vote server::execute(const core::command& command) {
+core::vote server::execute(const core::command& command, const void* by) {
+    const bool is_of_queue =
+        command.verb == core::verb::join_line || command.verb == core::verb::leave_line;
     if (command.verb != core::verb::remaining && world_.faults().rollbacks > 0) {
         checkpoint();
     }
@@ -67,13 +69,16 @@ core::vote server::execute(const core::command& command) {
     const std::string before = holder_of(key);
     slot& in = slot_with(key);
     core::vote answer = in.store.execute(command, clock_.at(world_.now()), wall());
+    for (const std::string& changed : std::vector<std::string>(in.store.changes())) {
+        tell_of_change(changed, by);
+    }
     if (answer.kind == core::vote_kind::granted) {
         if (core::acquires(command.verb)) {
             if (!before.empty()) {
                 world_.violation("instance", name_ + " gave away a key that was held");
             }
             in.tokens[key] = std::string(command.token);
-        } else {
+        } else if (!is_of_queue) {
             if (before != command.token) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
@@ -90,6 +95,32 @@ core::vote server::execute(const core::command& command) {
         }
     }
     return answer;
+}
+
+void server::track(const std::string& key, const void* who, std::function<void()> tell) {
+    if (!holds_anything(key)) {
+        return;  // it never tells of a key that was not there, unlike a real one: who asks has seen that
+    }
+    auto& all = trackers_[key];
+    std::erase_if(all, [who](const tracker& one) { return one.who == who; });
+    all.push_back({who, std::move(tell)});
+    world_.at(lasts_until(key) + 2ms, [this, key] {
+        if (!holds_anything(key)) {
+            tell_of_change(key, nullptr);
+        }
+    });
+}
+
+/// A key that has expired has changed, too.
+void server::tell_of_change(const std::string& key, const void* by) {
+    const auto found = trackers_.extract(key);
+    if (!found.empty()) {
+        for (const tracker& one : found.mapped()) {
+            if (one.who != by) {
+                one.tell();
+            }
+        }
+    }
 }
 
 void server::checkpoint() {
@@ -133,6 +164,7 @@ void server::restart(duration how_long, data d) {
         rolled_back_ = true;
     }
     checkpoints_.clear();
+    trackers_.clear();
     started_ = clock_.at(world_.now() + how_long);
     world_.after(how_long, [this] { up_ = true; });
 }
@@ -186,6 +218,7 @@ void server::delete_key(const std::string& key) {
     on_destroyed(token);
     slot_with(key).store.execute(about(core::verb::release, key, token), clock_.at(world_.now()));
     slot_with(key).tokens.erase(key);
+    tell_of_change(key, nullptr);
 }
 
 void server::shorten_key(const std::string& key) {
@@ -205,6 +238,7 @@ void server::shorten_key(const std::string& key) {
     on_destroyed(token);
     slot_with(key).store.execute(about(core::verb::release, key, token), now);
     slot_with(key).store.execute(about(core::verb::acquire, key, token, ttl), now);
+    tell_of_change(key, nullptr);
 }
 
 void server::lose_counter(const std::string& key) {

@@ -35,9 +35,11 @@ public:
     /// Another server of the same instance. It has the same clock, since servers tell each other when keys expire.
     server(const server& other, std::string name);
 
-    /// Executes a command now. `run` must be `incarnation()`: what was sent to a process that has
-    /// ended reaches nobody.
-    core::vote execute(const core::command& command);
+    /// Executes a command now, which has come by that connection.
+    core::vote execute(const core::command& command, const void* by = nullptr);
+
+    /// Calls `tell` once, when something has happened to the key, unless it was done by the connection `who` itself.
+    void track(const std::string& key, const void* who, std::function<void()> tell);
 
     [[nodiscard]] bool up() const { return up_; }
     /// Whether it says that it is a master; clients use no other.
@@ -127,6 +129,7 @@ private:
     [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
+    void tell_of_change(const std::string& key, const void* by);
     [[nodiscard]] instance::memory::store::wall_time wall() const;
 
     world& world_;
@@ -134,6 +137,11 @@ private:
     local_clock clock_;
     core::time_point clock_start_;
     state state_;
+    struct tracker {
+        const void* who;
+        std::function<void()> tell;
+    };
+    std::map<std::string, std::vector<tracker>> trackers_;  // by key
     std::vector<state> checkpoints_;  // what it would know after it lost its last writes
     bool up_ = true;
     bool is_master_ = true;

@@ -52,29 +52,27 @@ stage::stage(const cast& who, bool trace)
 spec& stage::lock() {
     spec& s = locks_.emplace_back();
     s.key = key;
-    s.lease.instances = voters_.size();
-    s.lease.ttl = 300ms;
-    s.lease.renew_interval = 100ms;
-    s.lease.drift = world_.profile().drift;
-    s.lease.instance_timeout = 30ms;
-    s.acquire.instances = voters_.size();
-    s.acquire.ttl = s.lease.ttl;
-    s.acquire.drift = s.lease.drift;
-    s.acquire.instance_timeout = s.lease.instance_timeout;
-    s.acquire.retry = {4ms, 60ms};
-    s.acquire.attempts = 1;
-    s.acquire.unavailable_timeout = 10s;
+    runtime::lock_policy& p = s.policy;
+    p.lease.instances = voters_.size();
+    p.lease.ttl = 300ms;
+    p.lease.renew_interval = 100ms;
+    p.lease.drift = world_.profile().drift;
+    p.lease.instance_timeout = 30ms;
+    p.retry = {4ms, 60ms};
+    p.attempts = 1;
+    p.unavailable_timeout = 10s;
+    p.handoff = {64, 1s};
     return s;
 }
 
 taking& stage::acquire(std::size_t user, const spec& lock) {
     taking& t = takings_.emplace_back();
     t.by = clients_[user].get();
-    t.op = &t.by->acquire(lock, [this, &t](token_life* granted) {
+    t.op = t.by->acquire(lock, [this, &t](const holding& granted) {
         t.told = now();
         t.lease = granted;
-        if (granted != nullptr) {
-            granted->on_lost = [this, &t] { t.lost = now(); };
+        if (t.granted()) {
+            t.by->on_loss(granted, [this, &t] { t.lost = now(); });
         }
     });
     return t;
@@ -83,15 +81,19 @@ taking& stage::acquire(std::size_t user, const spec& lock) {
 void stage::release(taking& t) {
     expect(t.owned(), "there is something to release");
     if (t.owned()) {
-        t.by->release(*t.lease);
+        t.by->let_go(t.lease);
     }
 }
 
-void stage::pass_on(taking& t) {
+taking& stage::pass_on(taking& t, const spec& lock) {
     expect(t.held(), "there is something to pass on");
+    const auto by = std::ranges::find(clients_, t.by, [](const auto& one) { return one.get(); });
+    taking& next = acquire(static_cast<std::size_t>(by - clients_.begin()), lock);
+    next.former = t.token();
     if (t.held()) {
-        t.by->pass_on(*t.lease, [&t](bool passed) { t.passed = passed; });
+        t.by->let_go(t.lease);
     }
+    return next;
 }
 
 void stage::cut_off(std::size_t user, std::size_t instance, duration until) {

@@ -27,21 +27,23 @@ struct cast {
 
 /// An acquire, and what became of it. Times count from the beginning of the world.
 struct taking {
-    operation* op = nullptr;
+    std::shared_ptr<acquiring> op{};
     client* by = nullptr;
-    token_life* lease = nullptr;   ///< once it was granted
-    std::optional<duration> told;  ///< when its caller heard how it ended
-    std::optional<duration> lost;  ///< when its holder heard of the loss
-    std::optional<bool> passed;    ///< whether it was passed on, once that is decided
+    holding lease{};                 ///< once it was granted
+    std::optional<duration> told{};  ///< when its caller heard how it ended
+    std::optional<duration> lost{};  ///< when its holder heard of the loss
+    taking* next = nullptr;          ///< the waiter that it is to be passed on to
+    std::string former{};            ///< the token that is to be passed on to it
 
-    [[nodiscard]] bool ended() const { return !op->running; }
-    [[nodiscard]] bool held() const { return lease != nullptr && lease->machine.held(); }
+    [[nodiscard]] bool ended() const { return !op->running(); }
+    [[nodiscard]] bool granted() const { return lease.state != nullptr; }
+    [[nodiscard]] bool held() const { return lease.held(); }
     /// Whether it is to be released.
-    [[nodiscard]] bool owned() const {
-        return lease != nullptr && (lease->machine.held() || lease->machine.lost());
-    }
+    [[nodiscard]] bool owned() const { return lease.held() || lease.lost(); }
     /// Of its latest attempt.
-    [[nodiscard]] const std::string& token() const { return op->life->token; }
+    [[nodiscard]] const std::string& token() const { return op->token(); }
+    /// Whether it got the lease that was to be passed on to it.
+    [[nodiscard]] bool passed() const { return granted() && token() == former; }
 };
 
 /// A command that gave a token its key, or another ttl.
@@ -72,9 +74,13 @@ public:
     taking& acquire(std::size_t user) { return acquire(user, lock()); }
     taking& acquire(std::size_t user, const spec& lock);
     void cancel(taking& t) { t.by->cancel(*t.op); }
+    /// Whether a client has done with all tokens that it has let go.
+    [[nodiscard]] bool has_done(std::size_t user) const {
+        return clients_[user]->engine().counts().releasing == 0;
+    }
     void release(taking& t);
-    /// Passes the lease on inside the process; `t` then stands for the next holder.
-    void pass_on(taking& t);
+    /// Lets go of the lease when another waits for it inside the process, who is to get it.
+    taking& pass_on(taking& t, const spec& lock);
     /// The instance and the client do not hear each other before `until`.
     void cut_off(std::size_t user, std::size_t instance, duration until);
     /// The client does not hear the instance before `until`.

@@ -89,6 +89,15 @@ public:
     }
     /// When nobody takes it to be in quarantine any more, at the earliest.
     [[nodiscard]] true_time quarantined_until(const std::string& key) const;
+    /// Whether it would grant the key to anybody who asks for it now.
+    [[nodiscard]] bool could_grant(const std::string& key) {
+        constexpr duration rounding =
+            1200ms;  // clients may take its quarantine to be so much longer
+        const server& asked = server_of(key);
+        return asked.up() && asked.is_master() && !holds_anything(key) &&
+               asked.paused_until() <= world_.now() &&
+               (!quarantined() || quarantined_until(key) + rounding <= world_.now());
+    }
     /// When there last was a failover.
     [[nodiscard]] true_time failed_over() const { return failed_over_; }
     [[nodiscard]] bool rolled_back() const;

@@ -1,0 +1,67 @@
+#ifndef COLOCK_TEST_SIMULATION_LIFE_HPP
+#define COLOCK_TEST_SIMULATION_LIFE_HPP
+
+#include "simulation/time.hpp"
+
+#include "runtime/lock_spec.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace colock::simulation {
+
+class client;
+
+/// What the checkers know of a token, by the commands that carry it, their votes, and what the client's users can see.
+/// Instances are bits.
+struct token_life {
+    token_life(client& o, std::string k, std::string t)
+        : owner(o), key(std::move(k)), token(std::move(t)) {}
+
+    client& owner;
+    std::string key;
+    std::string token;
+    /// Of the lock, once the lease was handed out.
+    std::shared_ptr<const runtime::lock_policy> policy{};
+
+    std::size_t unanswered = 0;     // votes that have not come
+    bool outcome_unknown = false;   // of one of its commands
+    std::uint64_t may_have = 0;     // those that may have its key, for all that the client was told
+    std::uint64_t deleted_at = 0;   // those that say that a release has deleted it
+    std::uint64_t extended_by = 0;  // those that granted the latest round
+    std::uint64_t denied_by = 0;    // those that denied it
+    std::uint32_t latest_round = 0;
+    std::uint64_t destroyed_at = 0;
+    /// Those that may yet execute an acquire or a heal, which no connection since has shown to be over.
+    std::uint64_t open_at = 0;
+    /// When it was shown to be over, there.
+    std::map<std::size_t, core::time_point> closed_at{};
+    std::uint64_t late_at = 0;       // those that gave it a key, or a ttl, when it was let go
+    std::uint64_t forgotten_at = 0;  // those that restarted, which had the key
+    core::duration longest_ttl{};
+
+    core::time_point asked{};  // when its acquire was sent
+    bool counts = false;       // as a lease that may be valid
+    core::time_point valid_since{};
+    core::time_point valid_until{};  // while it counts
+    core::time_point granted{};
+    core::time_point passing_since{};  // when its latest holder but one let go
+    bool passing = false;              // by a round of its own
+    bool lost = false;                 // and perhaps not let go yet
+    bool let_go = false;               // released or given back
+    core::time_point let_go_at{};
+    bool may_end = false;    // the client has nothing left to do for it
+    bool could_end = false;  // nor had it once
+    /// When each instance gave it its key, as a number that grows, until it was handed out.
+    std::map<std::size_t, std::uint64_t> granted_at{};
+    std::uint64_t fence = 0;        // of the latest holder
+    std::size_t fences_before = 0;  // how many were handed out before it was asked for
+};
+
+}  // namespace colock::simulation
+
+#endif

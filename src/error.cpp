@@ -33,18 +33,6 @@ public:
                 return "the lock was made without fencing";
             case errc::forked:
                 return "the lock client was made before fork(); make a new one in the child";
-            case errc::instance_down:
-                return "the lock instance is down";
-            case errc::instance_timeout:
-                return "the lock instance did not answer in time";
-            case errc::instance_overloaded:
-                return "too many commands in flight to the instance";
-            case errc::connection_lost:
-                return "the connection to the lock instance was lost";
-            case errc::server_error:
-                return "the lock instance answered with an error";
-            case errc::unexpected_reply:
-                return "the lock instance gave an unexpected reply";
         }
         return "unknown colock error";
     }
@@ -57,12 +45,6 @@ public:
             case errc::too_slow:
             case errc::client_closed:
             case errc::forked:
-            case errc::instance_down:
-            case errc::instance_timeout:
-            case errc::instance_overloaded:
-            case errc::connection_lost:
-            case errc::server_error:
-            case errc::unexpected_reply:
                 return condition::unavailable;
             case errc::lease_lost:
             case errc::lease_expired:

@@ -39,29 +39,13 @@ enum class errc {
     /// The client was made before this process was forked from the one that made it, and only the parent can use
     /// it. A client that is made in the child works.
     forked = 10,
-    // How a single instance votes, in words that the text of an error uses. No operation ends with one of
-    // these: a vote alone decides nothing.
-
-    /// One instance's vote: it has no connection that is ready.
-    instance_down = 20,
-    /// One instance's vote: no answer within `config::instance_timeout`. Its outcome is unknown.
-    instance_timeout = 21,
-    /// One instance's vote: `config::max_in_flight` commands are in flight; this one was not sent.
-    instance_overloaded = 22,
-    /// One instance's vote: the connection broke before the answer. Its outcome is unknown.
-    connection_lost = 23,
-    /// One instance's vote: the server answered with an error (READONLY, LOADING, NOAUTH, OOM...).
-    server_error = 24,
-    /// One instance's vote: the server answered with something that is no answer to the command.
-    unexpected_reply = 25,
 };
 
 /// Groups of `errc` that a program treats alike.
 enum class condition {
     /// Somebody else has it: `contended`.
     contended = 1,
-    /// The servers cannot be asked right now: `no_quorum`, `too_slow` and the votes `instance_*`,
-    /// `connection_lost`, `server_error`, `unexpected_reply`; or not by this client ever again:
+    /// The servers cannot be asked right now: `no_quorum`, `too_slow`; or not by this client ever again:
     /// `client_closed`, `forked`.
     unavailable = 2,
     /// The lease is not ours any more: `lease_lost`, `lease_expired`, `max_hold_exceeded`.

@@ -27,22 +27,11 @@ struct mapping {
 };
 
 const std::vector<mapping> mappings{
-    {errc::contended, 1, condition::contended},
-    {errc::no_quorum, 2, condition::unavailable},
-    {errc::too_slow, 3, condition::unavailable},
-    {errc::lease_lost, 4, condition::lost},
-    {errc::lease_expired, 5, condition::lost},
-    {errc::max_hold_exceeded, 6, condition::lost},
-    {errc::not_held, 7, std::nullopt},
-    {errc::client_closed, 8, condition::unavailable},
-    {errc::not_fenced, 9, std::nullopt},
-    {errc::forked, 10, condition::unavailable},
-    {errc::instance_down, 20, condition::unavailable},
-    {errc::instance_timeout, 21, condition::unavailable},
-    {errc::instance_overloaded, 22, condition::unavailable},
-    {errc::connection_lost, 23, condition::unavailable},
-    {errc::server_error, 24, condition::unavailable},
-    {errc::unexpected_reply, 25, condition::unavailable},
+    {errc::contended, 1, condition::contended},  {errc::no_quorum, 2, condition::unavailable},
+    {errc::too_slow, 3, condition::unavailable}, {errc::lease_lost, 4, condition::lost},
+    {errc::lease_expired, 5, condition::lost},   {errc::max_hold_exceeded, 6, condition::lost},
+    {errc::not_held, 7, std::nullopt},           {errc::client_closed, 8, condition::unavailable},
+    {errc::not_fenced, 9, std::nullopt},         {errc::forked, 10, condition::unavailable},
 };
 
 constexpr condition all_conditions[] = {condition::contended, condition::unavailable,

@@ -51,11 +51,11 @@ protected:
         if (host_.is_inherited()) {
             e = errc::forked;
         }
-        pass_on(std::move(e), std::move(results)...);
+        complete_anyway(std::move(e), std::move(results)...);
     }
 
     /// The same in every process.
-    void pass_on(error e, Results... results) {
+    void complete_anyway(error e, Results... results) {
         // With a strand of our own, the handler must not run on it.
         const detail::delivery where{host_.user_executor(), !host_.thread_safe()};
         std::move(handler_)(where, std::move(e), std::move(results)...);

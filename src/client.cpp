@@ -229,7 +229,7 @@ counters client::counters() const {
     result.renewals_failed = s.renewals_failed;
     result.healed = s.healed;
     result.released = s.released;
-    result.handed_over = s.handed_over;
+    result.handed_off = s.handed_off;
     result.lost = s.lost;
     result.keys_without_ttl = s.keys_without_ttl;
     result.held = s.held;

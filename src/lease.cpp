@@ -110,8 +110,9 @@ public:
         : call(host, std::move(handler), std::move(state), holder) {}
 
     void deliver() override {
-        pass_on(result() == runtime::lease_result::ended ? error()
-                                                         : error_of(result(), lease(), holder()));
+        complete_anyway(result() == runtime::lease_result::ended
+                            ? error()
+                            : error_of(result(), lease(), holder()));
     }
 };
 

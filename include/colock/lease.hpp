@@ -18,7 +18,7 @@ namespace colock {
 
 /// How a release ended.
 enum class release_result {
-    /// A quorum of instances deleted our key; or the client passed the lease on to the next in line.
+    /// A quorum of instances deleted our key; or the client handed the lease off to its next waiter.
     released,
     /// The lease had run out: the keys were gone when the release came. (Or somebody else's: a server that
     /// compares and deletes in one command of its own, as Valkey 9 does, does not tell one from the other.)
@@ -70,7 +70,7 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept;
 
     /// The random value by which the instances know this lease, and others to whom it was or will be
-    /// passed on inside the client. Empty for an empty lease.
+    /// handed off inside the client. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
     /// The fencing token (`lock_options::fencing`): a number below 2^53 that is larger than the fence
@@ -122,7 +122,7 @@ public:
                                                                          token, ttl);
     }
 
-    /// Passes the lease on to whoever of this client is the next in line, if it may, and completes
+    /// Hands the lease off to the next waiter of this client, if it may, and completes
     /// (`lock_options::handoff_limit`). Else deletes the key on every instance where it still holds our
     /// token: the watchdog stops first, and it completes when a quorum has answered; the instances
     /// that have not are seen to in the background. Idempotent: once more gives the same result.
@@ -158,7 +158,7 @@ public:
 private:
     friend struct detail::lease_access;
 
-    /// What the client knows of a lease, and which of its holders we are: the client may pass it on.
+    /// What the client knows of a lease, and which of its holders we are: the client may hand it off.
     struct holding {
         std::shared_ptr<runtime::lease_state> state;
         std::uint32_t holder = 0;

@@ -14,9 +14,9 @@ struct retry_options {
     std::chrono::milliseconds initial{4};
     /// The longest wait. Allowed: `initial` to 1 minute.
     std::chrono::milliseconds maximum{250};
-    /// Give up with `errc::contended` after so many attempts; 0 = never. Who has others of this client
-    /// before it gives up when it might have made so many attempts meanwhile. Who counts its attempts
-    /// stands in no line with other clients.
+    /// Give up with `errc::contended` after so many attempts; 0 = never. A waiter that has others of this client before
+    /// it gives up when it might have made so many attempts meanwhile. A lock with this set does not queue with other
+    /// clients.
     std::size_t attempts = 0;
 };
 
@@ -42,9 +42,9 @@ struct lock_options {
     std::chrono::milliseconds max_hold{0};
 
     /// How a waiting `acquire` polls, when nobody of this client is before it, and no server tells it that the
-    /// name may be free. Where servers tell, clients that wait for a name stand in line at one of them, and
-    /// `maximum` (but 1 s at most) is how often they make sure of their places; who dies there is gone past
-    /// after as long. The first of them polls too, every 1 to 2 ms (or every `initial`, if that is less),
+    /// name may be free. Where servers tell, clients that wait for a name queue at one of them, and `maximum` (but 1 s at
+    /// most) is how often they say that they are alive; a client that dies there is skipped after about as long. The
+    /// first of them polls too, every 1 to 2 ms (or every `initial`, if that is less),
     /// while others take the lock time and again right after its release.
     retry_options retry{};
 
@@ -54,15 +54,15 @@ struct lock_options {
     /// `try_acquire` and its kin. Allowed: 0 to 1 h.
     std::chrono::milliseconds unavailable_timeout{1000};
 
-    /// Those of one client who wait for the same name stand in line, and a lease that is let go is
-    /// passed on to the first of them without asking a server: so many times, and within so much
-    /// time after the servers granted it. Then it is really released, and the next in line asks for
-    /// it behind the other clients that wait; if none is known of, after a moment (two round trips, or a
+    /// The waiters of one client for the same name queue inside it, and a lease that is let go is
+    /// handed off to the first of them without asking a server: so many times, and within so much
+    /// time after the servers granted it. Then it is really released, and the next waiter asks for
+    /// it behind the other clients that wait; if none is known of, after a cool-down (two round trips, or a
     /// sixteenth of the time for which the client had it; 10 ms at most).
     ///
-    /// A lease is not passed on to a lock with other options, nor if it was extended to another ttl,
+    /// A lease is not handed off to a lock with other options, nor if it was extended to another ttl,
     /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left. With fencing
-    /// every holder has a fence of its own, so passing a lease on takes one round at the servers, which
+    /// every holder has a fence of its own, so a hand-off takes one round at the servers, which
     /// checks that the lock is still ours and counts: one round trip less than to release and acquire it.
     ///
     /// 0 of either: never. `handoff_time`: 0 to 1 h.

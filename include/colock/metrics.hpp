@@ -16,8 +16,8 @@ struct counters {
     std::uint64_t renewed = 0;          ///< renewals won, by the watchdog or by `extend`
     std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum
     std::uint64_t healed = 0;           ///< keys put back on an instance that had lost them
-    std::uint64_t released = 0;         ///< leases released by a quorum, or passed on
-    std::uint64_t handed_over = 0;      ///< of those: passed on to somebody else of this client
+    std::uint64_t released = 0;         ///< leases released by a quorum, or handed off
+    std::uint64_t handed_off = 0;       ///< of those: handed off to another waiter of this client
     std::uint64_t lost = 0;             ///< leases announced lost, expired or held too long
     /// Times that an instance told a waiting acquire that the key in its way has no ttl, so that only a deletion
     /// ends the wait: a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock at all.

@@ -23,9 +23,9 @@ namespace colock {
 /// what is held is the `lease`. Not reentrant. Cheap to make and to copy; may outlive its client,
 /// and then fails with `client_closed`. So does one that was moved from, or made from a client that was.
 ///
-/// Fairness: those of one client are served in the order in which they came, and mostly without asking
-/// a server: see `lock_options::handoff_limit`. So are clients among each other, by a line that one of the
-/// instances keeps, but that is no promise: without it, the first of each polls with jittered backoff.
+/// Fairness: the waiters of one client are served in the order in which they came, and mostly without asking
+/// a server: see `lock_options::handoff_limit`. So are clients among each other, by a queue that one of the
+/// instances keeps, but that is no promise: without it, the first waiter of each polls with jittered backoff.
 ///
 /// Thread-safety: distinct objects safe; shared objects: const members safe. Starting an operation
 /// counts as use of the client: see `config::thread_safe`.
@@ -84,7 +84,8 @@ public:
     }
 
     /// Waits for the lock at most for a time, counted from this call; else an empty optional.
-    /// `timeout <= 0` is `try_acquire`.
+    /// `timeout <= 0` is `try_acquire`. If no attempt could begin before, since the client was connecting or in its
+    /// cool-down (see `lock_options::handoff_limit`), one is made when the time is over, and may take a round longer.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
     /// - Errors, cancellation, completion, object lifetimes: as `acquire`. If until then the

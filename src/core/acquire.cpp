@@ -70,7 +70,7 @@ acquire::action acquire::on_backoff(const event& e, time_point now) {
     if (e.kind == kind::remaining) {
         // Who is told that a key is gone already still takes a step aside, or all that were
         // told would be back at the same moment.
-        expect_free_at(e.index, e.vote.kind == vote_kind::denied && e.vote.holder == holder::nobody
+        expect_free_at(e.index, e.vote.kind == vote_kind::denied && e.vote.key == key_state::absent
                                     ? now + step_aside()
                                     : run_out(e.vote.remaining, now));
     } else if (e.kind == kind::changed) {

@@ -133,7 +133,7 @@ public:
     /// Before the start: as others of this process know, no quorum has answered since then.
     void no_quorum_since(time_point since) noexcept { unavailable_since_ = since; }
 
-    /// After `give_back`: the next attempt is to follow soon, however many there were: see `place::news::poll`.
+    /// After `give_back`: the next attempt is to follow soon, however many there were: see `queue_ticket::advice::poll`.
     void poll() noexcept { polls_ = true; }
 
     /// Since when no quorum has answered; never, if it has.

@@ -20,10 +20,10 @@ enum class verb : std::uint8_t {
     /// Moves the key's fence counter on, if the key holds the token; given a `fence`, only to that at least.
     /// The vote has the counter's value.
     raise_fence,
-    /// Stand in the line for the key, as number `fence`, for `ttl`: see `core::place`. The vote's fence is
-    /// the number of the one before it, or 0.
-    join_line,
-    leave_line,  ///< and stand there no more; the vote's fence is how many others do
+    /// Wait in the remote queue of the key, with ticket number `fence`, for `ttl`: see `core::queue_ticket`. The vote's
+    /// fence is the number of the ticket before it, or 0.
+    join_queue,
+    leave_queue,  ///< give the ticket up; the vote's fence is how many others there are
     /// Moves the key's fence counter on, to `fence` at least, without a look at the key: half of `acquire_fenced`, for
     /// an instance that cannot do both at once. Only for a client that has the key there.
     count_fence,
@@ -42,9 +42,9 @@ constexpr bool counts(verb v) noexcept {
     return v == verb::acquire_fenced || v == verb::raise_fence || v == verb::count_fence;
 }
 
-/// Whether it is of no use to one who has stopped to wait for its vote; a release always is.
-constexpr bool hurries(verb v) noexcept {
-    return acquires(v) || v == verb::extend || v == verb::raise_fence || v == verb::join_line ||
+/// Whether it is pointless once its sender has stopped waiting. A release never is.
+constexpr bool has_deadline(verb v) noexcept {
+    return acquires(v) || v == verb::extend || v == verb::raise_fence || v == verb::join_queue ||
            v == verb::count_fence;
 }
 
@@ -55,9 +55,9 @@ struct command {
     bool heals = false;  ///< an acquire that puts back what a quorum still has
     std::string_view key;
     std::string_view token;
-    milliseconds ttl{};           ///< for those that acquire, extend, and join_line
+    milliseconds ttl{};           ///< for those that acquire, extend, and join_queue
     time_point deadline = never;  ///< not sent after that
-    /// For raise_fence; for acquire_fenced, the least that will do; for those of a line, who stands there.
+    /// For raise_fence; for acquire_fenced, the least that will do; for those of a queue, the number of the ticket.
     std::uint64_t fence = 0;
 };
 

@@ -62,7 +62,7 @@ lease::action lease::release(time_point now) {
 }
 
 lease::action lease::close(time_point now) {
-    if (phase_ == phase::passing) {
+    if (phase_ == phase::handing_off) {
         return begin_release(now, promised_until());
     }
     if (phase_ != phase::held) {
@@ -71,41 +71,41 @@ lease::action lease::close(time_point now) {
     return lose(loss::closed);
 }
 
-lease::action lease::pass_on(time_point now) {
-    assert(may_hand_over(now) && settings_->fencing);
-    phase_ = phase::passing;
-    passing_ = std::make_unique<passing_round>(settings_->instances);
+lease::action lease::begin_handoff(time_point now) {
+    assert(may_hand_off(now) && settings_->fencing);
+    phase_ = phase::handing_off;
+    handoff_ = std::make_unique<handoff_round>(settings_->instances);
     return ask_for_fence(0, now);
 }
 
 lease::action lease::ask_for_fence(std::uint64_t at_least, time_point now) {
-    passing_->votes.clear();
-    passing_->timeout = now + settings_->instance_timeout;
-    passing_number_ = (passing_number_ + 1) % renew::round_numbers;
-    return action::send(verb::raise_fence, lease_tag(purpose::count, passing_number_), {},
+    handoff_->votes.clear();
+    handoff_->timeout = now + settings_->instance_timeout;
+    handoff_number_ = (handoff_number_ + 1) % renew::round_numbers;
+    return action::send(verb::raise_fence, lease_tag(purpose::count, handoff_number_), {},
                         instance_set::all(), at_least);
 }
 
 /// Passes it on, or releases it, as soon as the votes that are still out cannot change which.
-lease::action lease::decide_passing(time_point now) {
-    if (now >= passing_->timeout) {
-        passing_->votes.fail_silent(failure::timeout);
+lease::action lease::decide_handoff(time_point now) {
+    if (now >= handoff_->timeout) {
+        handoff_->votes.fail_silent(failure::timeout);
     }
-    if (passing_->votes.impossible() || now >= watchdog().loss_time()) {
+    if (handoff_->votes.impossible() || now >= watchdog().loss_time()) {
         return begin_release(now, promised_until());
     }
-    if (!passing_->votes.won()) {
+    if (!handoff_->votes.won()) {
         return perform(renewing().resume(renew::event::timer(), now), now);
     }
-    if (!passing_->writes_back && !passing_->fences.agreed()) {
-        passing_->writes_back = true;
-        return ask_for_fence(passing_->fences.largest(), now);
+    if (!handoff_->writes_back && !handoff_->fences.agreed()) {
+        handoff_->writes_back = true;
+        return ask_for_fence(handoff_->fences.largest(), now);
     }
     phase_ = phase::held;
-    fence_ = passing_->fences.largest();
-    passing_.reset();
-    hand_over(now);
-    return action::just(action::kind_type::passed);
+    fence_ = handoff_->fences.largest();
+    handoff_.reset();
+    hand_off(now);
+    return action::just(action::kind_type::handed_off);
 }
 
 lease::action lease::lose(loss why) {
@@ -125,7 +125,7 @@ time_point lease::promised_until() const noexcept {
     return lost_ == loss::keys_gone ? never : watchdog().valid_until();
 }
 
-bool lease::may_hand_over(time_point now) const noexcept {
+bool lease::may_hand_off(time_point now) const noexcept {
     return phase_ == phase::held && settings_->renew_interval > duration::zero() &&
            ttl_ == settings_->ttl && watchdog().undisturbed() &&
            watchdog().ttl() == settings_->ttl &&
@@ -136,18 +136,19 @@ lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, ti
     if (renewed() && tag.purpose() == purpose::extend) {
         return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now), now);
     }
-    if (phase_ == phase::passing && tag.purpose() == purpose::count) {
-        if (tag.round() == passing_number_ && passing_->votes.record(index, v) &&
-            v.kind == vote_kind::granted && !passing_->writes_back) {
-            passing_->fences.add(v.fence);
+    if (phase_ == phase::handing_off && tag.purpose() == purpose::count) {
+        if (tag.round() == handoff_number_ && handoff_->votes.record(index, v) &&
+            v.kind == vote_kind::granted && !handoff_->writes_back) {
+            handoff_->fences.add(v.fence);
         }
-        return decide_passing(now);
+        return decide_handoff(now);
     }
     if (phase_ == phase::releasing && tag.purpose() == purpose::release) {
         // Not sent, since by then there was no need.
         const bool needless = v.kind == vote_kind::failed && keys_[index] == belief::no;
         return perform(giving_back().resume(
-            core::release::event::voted(index, needless ? vote::denied(holder::nobody) : v), now));
+            core::release::event::voted(index, needless ? vote::denied(key_state::absent) : v),
+            now));
     }
     if (phase_ == phase::releasing &&
         (tag.purpose() == purpose::acquire || tag.purpose() == purpose::heal)) {
@@ -170,8 +171,8 @@ lease::action lease::on_time(time_point now) {
     if (phase_ == phase::held) {
         return perform(renewing().resume(renew::event::timer(), now), now);
     }
-    if (phase_ == phase::passing) {
-        return decide_passing(now);
+    if (phase_ == phase::handing_off) {
+        return decide_handoff(now);
     }
     if (phase_ == phase::lost) {
         return wait_for_holder(now);
@@ -187,7 +188,7 @@ lease::action lease::next(time_point now) {
         case phase::acquiring:
             break;
         case phase::held:
-        case phase::passing:
+        case phase::handing_off:
             return perform(renewing().resume(renew::event::done(), now), now);
         case phase::lost:
             return wait_for_holder(now);
@@ -213,7 +214,7 @@ bool lease::may_have_keys() const noexcept {
 /// Leaves the phases of acquiring, holding and having lost for good.
 lease::action lease::begin_release(time_point now, time_point valid_until) {
     phase_ = phase::releasing;
-    passing_.reset();
+    handoff_.reset();
     release_settings settings;
     settings.instances = settings_->instances;
     settings.instance_timeout = settings_->instance_timeout;
@@ -254,9 +255,10 @@ lease::action lease::perform(const renew::action& a, time_point now) {
         case kind::extended:
             return action::extended(a.success);
         case kind::lost:
-            return phase_ == phase::passing ? begin_release(now, promised_until()) : lose(a.why);
+            return phase_ == phase::handing_off ? begin_release(now, promised_until())
+                                                : lose(a.why);
     }
-    return action::wait(passing_ ? std::min(a.time, passing_->timeout) : a.time);
+    return action::wait(handoff_ ? std::min(a.time, handoff_->timeout) : a.time);
 }
 
 lease::action lease::perform(const core::release::action& a) {

@@ -101,9 +101,9 @@ public:
             send,      ///< send `verb` with `ttl`, as `tag`, to the `targets`
             extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
             lost,  ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
-            passed,    ///< after `pass_on`: the next holder may have it, with `fence()`
-            resolved,  ///< `outcome()` is known
-            ended,     ///< nothing is left to do; comes once
+            handed_off,  ///< after `begin_handoff`: the next holder may have it, with `fence()`
+            resolved,    ///< `outcome()` is known
+            ended,       ///< nothing is left to do; comes once
         };
 
         kind_type kind = kind_type::wait;
@@ -195,11 +195,11 @@ public:
 
     /// Whether another holder in the same process may have it, in place of a release and an acquire:
     /// it is renewed, has the ttl that it was taken with, and most of that is left.
-    [[nodiscard]] bool may_hand_over(time_point now) const noexcept;
+    [[nodiscard]] bool may_hand_off(time_point now) const noexcept;
 
     /// Without fencing: it has another holder.
-    void hand_over(time_point now) noexcept {
-        renewing().hand_over(now);
+    void hand_off(time_point now) noexcept {
+        renewing().hand_off(now);
         ++holder_;
     }
 
@@ -207,7 +207,7 @@ public:
     /// that the keys still hold our token, and moves the counters on; where these differ, a second round
     /// writes the largest back, as in `acquire`. Then `passed`; or, if there is no quorum for it, the
     /// lease is released. While the round is under way it belongs to nobody, and is renewed as ever.
-    action pass_on(time_point now);
+    action begin_handoff(time_point now);
 
     // The world.
 
@@ -223,7 +223,7 @@ public:
             case lease_tag::purpose_type::extend:
                 return !renewed();
             case lease_tag::purpose_type::count:
-                return phase_ != phase::passing;
+                return phase_ != phase::handing_off;
             case lease_tag::purpose_type::heal:
                 if (v.kind == vote_kind::granted) {
                     keys_[index] = belief::yes;
@@ -264,7 +264,7 @@ public:
             case lease_tag::purpose_type::remaining:
                 return awaited_;
             case lease_tag::purpose_type::count:
-                return phase_ == phase::passing;
+                return phase_ == phase::handing_off;
             case lease_tag::purpose_type::extend:
             case lease_tag::purpose_type::heal:
                 break;
@@ -294,7 +294,7 @@ public:
     /// The fence of its latest holder; 0 until it is known, and without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
-    /// The number of its latest holder: how often it was handed over.
+    /// The number of its latest holder: how often it was handed off.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
 
     /// Whether any instance may have the key.
@@ -319,16 +319,16 @@ public:
     /// What the instances have answered to its release; once that has begun.
     [[nodiscard]] round release_votes() const { return giving_back().votes(); }
 
-    /// While it is held, passed on or lost: what the watchdog knows.
+    /// While it is held, handed off or lost: what the watchdog knows.
     [[nodiscard]] const renew& watchdog() const noexcept { return present<const renew>(machine_); }
 
 private:
-    enum class phase : std::uint8_t { acquiring, held, passing, lost, releasing, ended };
+    enum class phase : std::uint8_t { acquiring, held, handing_off, lost, releasing, ended };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
-    /// The round by which it is passed on.
-    struct passing_round {
-        explicit passing_round(std::size_t instances) : votes(instances) {}
+    /// The round by which a fenced lease is handed off.
+    struct handoff_round {
+        explicit handoff_round(std::size_t instances) : votes(instances) {}
         round votes;
         fence_tally fences;
         bool writes_back = false;  // the second round
@@ -336,7 +336,7 @@ private:
     };
 
     [[nodiscard]] bool renewed() const noexcept {
-        return phase_ == phase::held || phase_ == phase::passing;
+        return phase_ == phase::held || phase_ == phase::handing_off;
     }
 
     /// The machine of the phase. (Which it is, the phase has told: the variant's own word, in another
@@ -381,7 +381,7 @@ private:
         return settings_->fencing ? verb::acquire_fenced : verb::acquire;
     }
     action ask_for_fence(std::uint64_t at_least, time_point now);
-    action decide_passing(time_point now);
+    action decide_handoff(time_point now);
     action lose(loss why);
     action wait_for_holder(time_point now);
     [[nodiscard]] time_point promised_until() const noexcept;
@@ -399,14 +399,14 @@ private:
     per_instance<belief> keys_;
     instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal
     std::variant<std::monostate, renew, core::release> machine_;  // renew until the release begins
-    std::unique_ptr<passing_round> passing_;                      // while it is passed on
+    std::unique_ptr<handoff_round> handoff_;                      // while it is handed off
 
     const lease_settings* settings_;
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
     std::uint64_t fence_ = 0;
     std::uint32_t holder_ = 0;
-    std::uint32_t passing_number_ = 0;  // of the latest round of that kind
+    std::uint32_t handoff_number_ = 0;  // of the latest round of that kind
 };
 
 }  // namespace colock::core

@@ -12,7 +12,7 @@ bool round::record(std::size_t index, const vote& v) {
     if (ballots_[index].cast) {
         return false;
     }
-    ballots_[index] = {true, v.kind, v.reason, v.holder};
+    ballots_[index] = {true, v.kind, v.reason, v.key};
     switch (v.kind) {
         case vote_kind::granted:
             ++granted_;
@@ -42,11 +42,8 @@ std::optional<vote> round::vote_of(std::size_t index) const {
     if (!b.cast) {
         return std::nullopt;
     }
-    return vote{b.kind,
-                b.reason,
-                b.holder,
-                {unknown_remaining},
-                details_.empty() ? nullptr : details_[index]};
+    return vote{
+        b.kind, b.reason, b.key, {unknown_remaining}, details_.empty() ? nullptr : details_[index]};
 }
 
 }  // namespace colock::core

@@ -78,7 +78,7 @@ private:
         bool cast = false;
         vote_kind kind = vote_kind::failed;
         failure reason = failure::none;
-        core::holder holder = holder::nobody;
+        core::key_state key = key_state::absent;
     };
 
     per_instance<ballot> ballots_;

@@ -59,13 +59,13 @@ release::action release::resume(const event& e, time_point now) {
     return advance(now);
 }
 
-release::progress release::denied_by(core::holder whose) noexcept {
+release::progress release::denied_by(core::key_state whose) noexcept {
     switch (whose) {
-        case holder::nobody:
+        case key_state::absent:
             return progress::nobody;
-        case holder::another:
+        case key_state::foreign:
             return progress::another;
-        case holder::unknown:
+        case key_state::unknown:
             break;
     }
     return progress::not_ours;
@@ -87,7 +87,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
                 set(index, progress::to_send);
                 break;
             }
-            set(index, denied_by(v.holder));
+            set(index, denied_by(v.key));
             break;
         case vote_kind::failed:
             if (answered(v.reason)) {
@@ -188,13 +188,13 @@ round release::votes() const {
                 break;
             case progress::unconcerned:
             case progress::nobody:
-                result.record(i, vote::denied(holder::nobody));
+                result.record(i, vote::denied(key_state::absent));
                 break;
             case progress::another:
-                result.record(i, vote::denied(holder::another));
+                result.record(i, vote::denied(key_state::foreign));
                 break;
             case progress::not_ours:
-                result.record(i, vote::denied(holder::unknown));
+                result.record(i, vote::denied(key_state::unknown));
                 break;
             case progress::to_send:
             case progress::sent:

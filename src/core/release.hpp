@@ -176,7 +176,7 @@ private:
                 return false;
         }
     }
-    static progress denied_by(core::holder whose) noexcept;
+    static progress denied_by(core::key_state whose) noexcept;
     void on_vote(std::size_t index, const vote& v, time_point now);
     action advance(time_point now);
     [[nodiscard]] time_point gone_at() const noexcept;

@@ -212,7 +212,7 @@ std::optional<std::size_t> renew::take_healable() {
     for (std::size_t i = 0; i != round_->votes.instances(); ++i) {
         const std::optional<vote> v = round_->votes.vote_of(i);
         if (!round_->healed[i] && v && v->kind == vote_kind::denied &&
-            v->holder == holder::nobody) {
+            v->key == key_state::absent) {
             round_->healed[i] = true;
             return i;
         }

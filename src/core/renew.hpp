@@ -108,7 +108,7 @@ public:
     action resume(const event& e, time_point now);
 
     /// It has another holder, whose time to hold it begins.
-    void hand_over(time_point now) noexcept { granted_at_ = now; }
+    void hand_off(time_point now) noexcept { granted_at_ = now; }
 
     /// Nobody has asked for another ttl and waits for the answer.
     [[nodiscard]] bool undisturbed() const noexcept {

@@ -16,10 +16,10 @@ enum class vote_kind : std::uint8_t {
     failed,   ///< no answer that tells
 };
 
-/// Whose the key was when the instance denied.
-enum class holder : std::uint8_t {
-    nobody,   ///< there was no key
-    another,  ///< it held another token, or was no lock at all
+/// How the instance found the key when it denied.
+enum class key_state : std::uint8_t {
+    absent,   ///< there was none
+    foreign,  ///< it held another token, or was no lock at all
     unknown,  ///< one of these: the instance tells only that the key was not as wanted
 };
 
@@ -59,7 +59,7 @@ constexpr bool answered(failure f) noexcept {
 struct vote {
     vote_kind kind = vote_kind::failed;
     failure reason = failure::none;
-    core::holder holder = holder::nobody;
+    core::key_state key = key_state::absent;
     union {  // as small as it can be: there is a vote for each command
         /// For `remaining` and a key that somebody holds: the rest of its life;
         /// `milliseconds::max()` for a key without ttl.
@@ -76,8 +76,8 @@ struct vote {
         result.fence = fence;
         return result;
     }
-    static vote denied(core::holder holder, milliseconds remaining = unknown_remaining) noexcept {
-        return {vote_kind::denied, {}, holder, {remaining}, {}};
+    static vote denied(core::key_state key, milliseconds remaining = unknown_remaining) noexcept {
+        return {vote_kind::denied, {}, key, {remaining}, {}};
     }
     static vote failed(failure reason, std::shared_ptr<const std::string> detail = {}) noexcept {
         return {vote_kind::failed, reason, {}, {unknown_remaining}, std::move(detail)};

@@ -94,8 +94,8 @@ public:
     /// Whether its first try to connect is still under way.
     [[nodiscard]] virtual bool starting() const noexcept = 0;
 
-    /// A number of the server by which all its clients know it, if it can keep lines for them now (see
-    /// `core::place`): it is ready, and tells of changes. Else 0.
+    /// A number of the server by which all its clients know it, if it can keep remote queues for them now (see
+    /// `core::queue_ticket`): it is ready, and tells of changes. Else 0.
     [[nodiscard]] virtual std::uint64_t keeper_id() const noexcept { return 0; }
 
     /// Its state, for people. Thread-safe.

@@ -4,8 +4,8 @@
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
-#include "runtime/place_in_line.hpp"
 #include "runtime/recycling_allocator.hpp"
+#include "runtime/remote_queue.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -58,7 +58,7 @@ void acquire_operation::on_start() {
     }
     queue_ = engine_.queues().find(*spec_);
     if (queue_ != nullptr) {
-        stand_in_line();
+        wait_in_local_queue();
     } else {
         queue_ = &engine_.queues().open(*this);
         begin();
@@ -67,14 +67,14 @@ void acquire_operation::on_start() {
 
 /// Behind those who came before it; but not to wait for longer than its attempts would take, nor at all if
 /// there would be one.
-void acquire_operation::stand_in_line() {
+void acquire_operation::wait_in_local_queue() {
     arrived_ = engine_.now();
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
         until = patience < until - arrived_ ? arrived_ + patience : until;
     }
-    stage_ = stage::in_line;
+    stage_ = stage::in_local_queue;
     queue_->push(*this);
     ++engine_.count().queued;
     if (until <= arrived_) {
@@ -90,9 +90,9 @@ void acquire_operation::begin() {
     }
     if (engine_.starting()) {
         wait_for_start();
-    } else if ((queue_->place() != nullptr ||
-                engine_.crowds().expected_at(spec_->key_hash, engine_.recent_time())) &&
-               join_line()) {
+    } else if ((queue_->remote() != nullptr ||
+                engine_.contention().expected_at(spec_->key_hash, engine_.recent_time())) &&
+               join_remote_queue()) {
         wait_for_turn();
     } else if (queue_->next_attempt() > engine_.recent_time()) {
         stage_ = stage::stepping_aside;
@@ -115,48 +115,48 @@ void acquire_operation::wait_for_start() {
     wait(deadline_ == core::time_point::min() ? until : std::min(until, deadline_));
 }
 
-/// Who makes but a few attempts makes them when they are due.
-bool acquire_operation::may_stand_in_line() const noexcept {
+/// An operation with a limited number of attempts makes them when they are due.
+bool acquire_operation::may_join_remote_queue() const noexcept {
     return spec_->policy->attempts == 0 && deadline_ > engine_.recent_time();
 }
 
-/// So that there is a place in the line of the clients. False if there can be none.
-bool acquire_operation::join_line() {
-    if (!may_stand_in_line()) {
-        queue_->leave_place();
-    } else if (queue_->place() == nullptr) {
+/// False if the client cannot wait in a remote queue.
+bool acquire_operation::join_remote_queue() {
+    if (!may_join_remote_queue()) {
+        queue_->leave_remote_queue();
+    } else if (queue_->remote() == nullptr) {
         if (const auto keeper = engine_.keeper_of(spec_->key)) {
-            place_in_line::take(*queue_, engine_, *keeper);
+            remote_queue::join(*queue_, engine_, *keeper);
         }
     }
-    return queue_->place() != nullptr;
+    return queue_->remote() != nullptr;
 }
 
 void acquire_operation::wait_for_turn() {
     stage_ = stage::waiting_for_turn;
     wait(deadline_);
-    on_place(queue_->place()->news());
+    on_advice(queue_->remote()->advice());
 }
 
-void acquire_operation::on_place(core::place::news news) {
-    using core::place;
+void acquire_operation::on_advice(core::queue_ticket::advice advice) {
+    using core::queue_ticket;
     if (stage_ == stage::waiting_for_turn) {
-        if (news == place::news::turn || news == place::news::on_its_own ||
-            news == place::news::poll) {
+        if (advice == queue_ticket::advice::turn || advice == queue_ticket::advice::on_its_own ||
+            advice == queue_ticket::advice::poll) {
             start_attempts();
-        } else if (news == place::news::broken) {
+        } else if (advice == queue_ticket::advice::broken) {
             // For a random time, or all who waited would be there at once.
             stage_ = stage::stepping_aside;
             wait(engine_.now() + spec_->policy->retry.delay(0, engine_.next_seed()));
         }
-    } else if (news == place::news::poll) {
+    } else if (advice == queue_ticket::advice::poll) {
         machine_->poll();
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
-        if (news == place::news::wait) {
+        if (advice == queue_ticket::advice::wait) {
             drive(core::acquire::event::parked());
-        } else if (news == place::news::turn) {
+        } else if (advice == queue_ticket::advice::turn) {
             drive(core::acquire::event::wake());
-        } else if (news != place::news::none) {
+        } else if (advice != queue_ticket::advice::none) {
             ask_remaining();
             drive(core::acquire::event::unparked());
         }
@@ -211,7 +211,7 @@ void acquire_operation::cancel() {
 
 void acquire_operation::on_instances_changed(bool quorum_is_back) {
     switch (stage_) {
-        case stage::in_line:
+        case stage::in_local_queue:
             break;
         case stage::stepping_aside:
             if (quorum_is_back) {
@@ -270,13 +270,13 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
 
 void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
-        case stage::in_line:
+        case stage::in_local_queue:
             finish(acquire_result::contended);
             break;
         case stage::waiting_for_turn:
             if (now < deadline_) {
                 wait(deadline_);
-            } else if (queue_->place()->is_first()) {
+            } else if (queue_->remote()->is_first()) {
                 start_attempts();
             } else {
                 finish(acquire_result::contended);
@@ -311,7 +311,7 @@ void acquire_operation::drive(const core::acquire::event& event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                queue_->begin_tenure(machine_->sent(), now);
+                queue_->begin_hold(machine_->sent(), now);
                 lease_->hold(*queue_, action.time, now, machine_->fence());
                 finish(acquire_result::granted);
                 return;
@@ -340,14 +340,14 @@ void acquire_operation::give_back() {
         return;
     }
     last_votes_ = std::make_unique<const core::round>(machine_->votes());
-    const bool had_place = queue_->place() != nullptr;
-    if (machine_->votes().unreachable() || machine_->votes().won() || !join_line()) {
+    const bool had_place = queue_->remote() != nullptr;
+    if (machine_->votes().unreachable() || machine_->votes().won() || !join_remote_queue()) {
         ask_remaining();
         return;
     }
-    engine_.crowds().note(spec_->key_hash, true, engine_.recent_time());
+    engine_.contention().note(spec_->key_hash, true, engine_.recent_time());
     if (had_place) {
-        queue_->place()->on_denied(machine_->votes());
+        queue_->remote()->on_denied(machine_->votes());
     }
 }
 
@@ -397,11 +397,11 @@ void acquire_operation::finish(acquire_result result) {
 }
 
 void acquire_operation::leave_queue(acquire_result result) {
-    lock_queue* const queue = std::exchange(queue_, nullptr);
+    local_queue* const queue = std::exchange(queue_, nullptr);
     if (queue == nullptr) {
         return;
     }
-    if (in_line()) {
+    if (in_local_queue()) {
         queue->remove(*this);
         --engine_.count().queued;
     } else if (result != acquire_result::granted) {
@@ -414,7 +414,7 @@ void acquire_operation::leave_queue(acquire_result result) {
             }
         }
         if (queue->empty()) {
-            queue->leave_place();
+            queue->leave_remote_queue();
         }
         engine_.advance(*queue);
     }  // else the lease is at the key
@@ -442,11 +442,11 @@ void acquire_operation::explain(acquire_result result) {
 std::string acquire_operation::why_without_attempt() const {
     std::string_view why;
     switch (stage_) {
-        case stage::in_line:
-            why = ": others of this client are before it in line";
+        case stage::in_local_queue:
+            why = ": others of this client are before it in the queue";
             break;
         case stage::waiting_for_turn:
-            why = ": other clients are before it in line";
+            why = ": other clients are before it in the queue";
             break;
         case stage::stepping_aside:
         case stage::attempting:
@@ -466,7 +466,7 @@ std::string acquire_operation::why_without_attempt() const {
 
 void acquire_operation::on_abandon() noexcept {
     engine_.stop_waiting(*this);
-    if (in_line()) {
+    if (in_local_queue()) {
         queue_->remove(*this);
     }
     if (lease_) {

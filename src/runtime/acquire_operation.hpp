@@ -3,11 +3,11 @@
 
 #include "core/acquire.hpp"
 #include "core/instance_set.hpp"
-#include "core/place.hpp"
+#include "core/queue_ticket.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
-#include "runtime/lock_queue.hpp"
+#include "runtime/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/recycling_allocator.hpp"
@@ -39,7 +39,7 @@ using member_of_engine =
     boost::intrusive::list_base_hook<boost::intrusive::tag<engine>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// Waits in line, if others of the client are at its key; then drives `core::acquire`: sends its
+/// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
 /// attempts, each with a `lease_state` of its own, and feeds it the votes. Or is handed a lease.
 class acquire_operation : public operation, public member_of_engine, public queued, private timed {
 public:
@@ -62,8 +62,8 @@ public:
     /// Nobody is before it any more.
     void begin();
 
-    /// What becomes of the place that its queue has in the line of the clients.
-    void on_place(core::place::news news);
+    /// What the remote queue advises.
+    void on_advice(core::queue_ticket::advice advice);
 
     // From the one who is at the key:
 
@@ -103,19 +103,19 @@ protected:
 
 private:
     enum class stage : std::uint8_t {
-        in_line,
+        in_local_queue,
         stepping_aside,     ///< first, but it is too early for an attempt
-        waiting_for_turn,   ///< first, but other clients were here before: see `core::place`
+        waiting_for_turn,   ///< first, but other clients were here before: see `core::queue_ticket`
         waiting_for_start,  ///< first, but the instances are still connecting for the first time
         attempting,
     };
 
     void on_start() final;
     void on_time(core::time_point now) override;
-    void stand_in_line();
+    void wait_in_local_queue();
     void leave_queue(acquire_result result);
-    [[nodiscard]] bool may_stand_in_line() const noexcept;
-    [[nodiscard]] bool join_line();
+    [[nodiscard]] bool may_join_remote_queue() const noexcept;
+    [[nodiscard]] bool join_remote_queue();
     void wait_for_start();
     void wait_for_turn();
     void start_attempts();
@@ -134,11 +134,11 @@ private:
     core::time_point deadline_;
     recycled<core::acquire> machine_;     // once it attempts
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
-    lock_queue* queue_ = nullptr;         // while running
+    local_queue* queue_ = nullptr;        // while running
     core::time_point arrived_{};
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
-    stage stage_ = stage::in_line;
+    stage stage_ = stage::in_local_queue;
     bool closing_ = false;
     acquire_result result_ = acquire_result::cancelled;
     std::string details_;

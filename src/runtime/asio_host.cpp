@@ -108,7 +108,11 @@ core::time_point asio_host::now() const noexcept {
 }
 
 void asio_host::defer() {
-    boost::asio::post(executor_, [self = shared_from_this()] { self->turn(); });
+    if (auto self =
+            weak_from_this()
+                .lock()) {  // else it waits for the strand to be destroyed there: see `dispose`
+        boost::asio::post(executor_, [self = std::move(self)] { self->turn(); });
+    }
 }
 
 void asio_host::wake_at(core::time_point when) {
@@ -158,7 +162,10 @@ void asio_host::on_timer() {
 
 /// The engine's turn may follow at once, in which a handler may let go of the client.
 void asio_host::on_read() {
-    const auto self = shared_from_this();
+    const auto self = weak_from_this().lock();
+    if (!self) {
+        return;  // as in `defer`
+    }
     const presence::visit inside(presence_);
     engine_.on_read();
     let_go_if_closed();

@@ -57,13 +57,13 @@ std::string_view words_for(core::failure reason) noexcept {
     return "failed";
 }
 
-std::string words_for(core::holder whose) {
+std::string words_for(core::key_state whose) {
     switch (whose) {
-        case core::holder::nobody:
+        case core::key_state::absent:
             return "denied, no such key";
-        case core::holder::another:
+        case core::key_state::foreign:
             return "denied, held by another";
-        case core::holder::unknown:
+        case core::key_state::unknown:
             break;
     }
     return "denied, not held by us";
@@ -90,7 +90,7 @@ std::string words_for(const core::vote& vote, const instance::status& voter) {
         case core::vote_kind::granted:
             return "granted";
         case core::vote_kind::denied:
-            return words_for(vote.holder);
+            return words_for(vote.key);
         case core::vote_kind::failed:
             break;
     }

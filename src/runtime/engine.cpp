@@ -91,7 +91,7 @@ void engine::on_state_change(std::size_t /*index*/) {
     has_quorum_ = static_cast<std::size_t>(ready) >= core::quorum_of(instances_.size());
     const bool is_back = has_quorum_ && !had_quorum;
     for_each(acquiring_, [&](acquire_operation& one) { one.on_instances_changed(is_back); });
-    for_each(places_, [](place_in_line& one) { one.on_instances_changed(); });
+    for_each(remote_queues_, [](remote_queue& one) { one.on_instances_changed(); });
 }
 
 /// By rendezvous: clients agree, and each server has its share of the keys. (D. G. Thaler, C. V. Ravishankar,
@@ -103,7 +103,7 @@ std::optional<std::size_t> engine::keeper_of(std::string_view key) const noexcep
     for (std::size_t i = 0; i != instances_.size(); ++i) {
         std::uint64_t state = key_hash ^ instances_[i]->keeper_id();
         const std::uint64_t weight = core::next_random(state);
-        if (can_keep_line(i) && (!result || weight > highest)) {
+        if (can_keep_queue(i) && (!result || weight > highest)) {
             result = i;
             highest = weight;
         }
@@ -111,7 +111,7 @@ std::optional<std::size_t> engine::keeper_of(std::string_view key) const noexcep
     return result;
 }
 
-bool engine::can_keep_line(std::size_t index) const noexcept {
+bool engine::can_keep_queue(std::size_t index) const noexcept {
     return has_quorum_ && instances_[index]->keeper_id() != 0;
 }
 
@@ -129,16 +129,16 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
         ticket->second->on_ticket_changed(index);
         return;
     }
-    const lock_queue* const queue = queues_.find(key);
+    const local_queue* const queue = queues_.find(key);
     if (queue != nullptr && queue->attempting() != nullptr) {
-        tell_of_change(*queue->attempting(), queue->place(), index);
+        tell_of_change(*queue->attempting(), queue->remote(), index);
     }
 }
 
-void engine::tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index) {
+void engine::tell_of_change(acquire_operation& waiting, remote_queue* remote, std::size_t index) {
     const auto owned = waiting.self();  // the first to hear of it may end it
-    if (place != nullptr) {
-        place->on_lock_changed(index);
+    if (remote != nullptr) {
+        remote->on_lock_changed(index);
     }
     if (waiting.running()) {
         waiting.on_key_changed(index);
@@ -146,7 +146,7 @@ void engine::tell_of_change(acquire_operation& waiting, place_in_line* place, st
 }
 
 void engine::on_all_keys_changed(std::size_t index) {
-    for_each(places_, [index](place_in_line& one) { one.on_all_keys_changed(index); });
+    for_each(remote_queues_, [index](remote_queue& one) { one.on_all_keys_changed(index); });
     for_each(acquiring_, [index](acquire_operation& one) { one.on_key_changed(index); });
 }
 
@@ -262,7 +262,7 @@ void engine::prefetch_next() const noexcept {
     }
 }
 
-void engine::advance(lock_queue& queue) {
+void engine::advance(local_queue& queue) {
     if (queue.empty()) {
         queues_.close(queue);
     } else {
@@ -376,10 +376,10 @@ void engine::abandon() noexcept {
             lease.on_abandon();
         }
     }
-    while (!places_.empty()) {
-        place_in_line& place = places_.front();
-        places_.pop_front();
-        place.on_abandon();
+    while (!remote_queues_.empty()) {
+        remote_queue& remote = remote_queues_.front();
+        remote_queues_.pop_front();
+        remote.on_abandon();
     }
     const auto next = std::exchange(next_, {});
     const auto finished = std::exchange(finished_, {});

@@ -8,12 +8,12 @@
 #include "instance/instance.hpp"
 #include "instance/shared_pool.hpp"
 #include "runtime/acquire_operation.hpp"
-#include "runtime/crowds.hpp"
+#include "runtime/contention_history.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/lease_state.hpp"
-#include "runtime/lock_queue.hpp"
+#include "runtime/local_queue.hpp"
 #include "runtime/operation.hpp"
-#include "runtime/place_in_line.hpp"
+#include "runtime/remote_queue.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -66,7 +66,7 @@ private:
 /// What happened, for `colock::counters`. Written on the engine's executor.
 struct statistics {
     counter attempts, acquired, contended, unavailable, undone, cancelled;
-    counter renewed, renewals_failed, healed, released, handed_over, lost;
+    counter renewed, renewals_failed, healed, released, handed_off, lost;
     counter keys_without_ttl;
     counter held, acquiring, queued, releasing;
 };
@@ -202,11 +202,11 @@ public:
     /// Has the operation's `deliver` called in the next turn.
     void deliver_later(std::shared_ptr<operation> finished);
 
-    [[nodiscard]] lock_queues& queues() noexcept { return queues_; }
+    [[nodiscard]] local_queues& queues() noexcept { return queues_; }
 
-    /// Who was at the key is so no more: the next in line, if there is one, begins at the end of the
-    /// turn.
-    void advance(lock_queue& queue);
+    /// The operation or the lease that was at the key is done with it: the next waiter, if there is one, begins at the
+    /// end of the turn.
+    void advance(local_queue& queue);
 
     void add(acquire_operation& running) { acquiring_.push_back(running); }
     void add(lease_state& lease) { leases_.push_back(lease); }
@@ -216,16 +216,16 @@ public:
         lease.unlink();
         giving_back_.push_back(lease);
     }
-    void add(place_in_line& place) { places_.push_back(place); }
+    void add(remote_queue& remote) { remote_queues_.push_back(remote); }
 
-    [[nodiscard]] runtime::crowds& crowds() noexcept { return crowds_; }
+    [[nodiscard]] contention_history& contention() noexcept { return contention_; }
 
-    /// The instance that keeps the line of those who wait for a key; nothing if none can.
+    /// The instance that keeps the remote queue of a key; nothing if none can.
     [[nodiscard]] std::optional<std::size_t> keeper_of(std::string_view key) const noexcept;
-    [[nodiscard]] bool can_keep_line(std::size_t index) const noexcept;
+    [[nodiscard]] bool can_keep_queue(std::size_t index) const noexcept;
 
-    /// Tells the place what becomes of that ticket. The name stays where it is until `stop_watching`.
-    void watch(std::string_view ticket, place_in_line& place) { watched_[ticket] = &place; }
+    /// Tells the remote queue what becomes of that ticket. The name stays where it is until `stop_watching`.
+    void watch(std::string_view ticket, remote_queue& remote) { watched_[ticket] = &remote; }
     void stop_watching(std::string_view ticket) noexcept { watched_.erase(ticket); }
     void release_started() noexcept { ++statistics_.releasing; }
     void release_ended();
@@ -237,7 +237,7 @@ private:
 
     template <typename Function>
     void for_each_lease(const Function& tell);
-    static void tell_of_change(acquire_operation& waiting, place_in_line* place, std::size_t index);
+    static void tell_of_change(acquire_operation& waiting, remote_queue* remote, std::size_t index);
     void schedule_turn();
     void deliver_finished();
     void prefetch_next() const noexcept;
@@ -275,7 +275,7 @@ private:
     std::vector<std::shared_ptr<operation>> delivering_;
     std::size_t next_to_deliver_ = 0;
 
-    lock_queues queues_;
+    local_queues queues_;
     std::vector<std::shared_ptr<acquire_operation>> next_;  // at their keys, and about to begin
     boost::intrusive::list<acquire_operation, boost::intrusive::base_hook<member_of_engine>,
                            boost::intrusive::constant_time_size<false>>
@@ -285,9 +285,10 @@ private:
     lease_list leases_;
     lease_list giving_back_;  // some of them, where it does not go at once; not in `leases_`
 
-    runtime::crowds crowds_;
-    boost::intrusive::list<place_in_line, boost::intrusive::constant_time_size<false>> places_;
-    std::unordered_map<std::string_view, place_in_line*> watched_;
+    contention_history contention_;
+    boost::intrusive::list<remote_queue, boost::intrusive::constant_time_size<false>>
+        remote_queues_;
+    std::unordered_map<std::string_view, remote_queue*> watched_;
 
     bool closing_ = false;
     bool closed_ = false;

@@ -74,7 +74,7 @@ lease_state::~lease_state() {
 void lease_state::submit(const core::lease::action& send, core::time_point now) {
     // A release is never too late.
     const core::time_point deadline =
-        core::hurries(send.verb) ? now + engine_.settings().instance_timeout : core::never;
+        core::has_deadline(send.verb) ? now + engine_.settings().instance_timeout : core::never;
     core::command& command = engine_.submit(*this, send.tag.value(), send.targets, deadline);
     command.verb = send.verb;
     command.key = spec_->key;
@@ -102,7 +102,7 @@ void lease_state::raise(std::uint64_t fence, core::time_point now) {
     submit(machine_.raise(fence), now);
 }
 
-void lease_state::hold(lock_queue& queue, core::time_point valid_until, core::time_point now,
+void lease_state::hold(local_queue& queue, core::time_point valid_until, core::time_point now,
                        std::uint64_t fence) {
     attempt_ = nullptr;
     queue_ = &queue;
@@ -216,8 +216,8 @@ void lease_state::drive(core::lease::action action, core::time_point now) {
                 continue;
             case kind::lost:
                 break;
-            case kind::passed:
-                if (!hand_over_to_next()) {
+            case kind::handed_off:
+                if (!hand_off_to_next()) {
                     action = machine_.release(now);
                     continue;
                 }
@@ -305,13 +305,13 @@ void lease_state::let_go(std::uint32_t holder) {
     }
     end_loss_waiters(lease_result::not_held);
     const core::time_point now = engine_.now();
-    if (!may_pass_on(now)) {
+    if (!may_hand_off(now)) {
         drive(machine_.release(now), now);
     } else if (spec_->policy->lease.fencing) {
-        drive(machine_.pass_on(now), now);
+        drive(machine_.begin_handoff(now), now);
     } else {
-        machine_.hand_over(now);
-        hand_over_to_next();
+        machine_.hand_off(now);
+        hand_off_to_next();
     }
     forget_if_over();
 }
@@ -321,22 +321,22 @@ bool lease_state::next_may_have_it() const {
     return !queue_->empty() && queue_->front().spec().policy->lease == spec_->policy->lease;
 }
 
-bool lease_state::may_pass_on(core::time_point now) const {
+bool lease_state::may_hand_off(core::time_point now) const {
     return next_may_have_it() &&
-           queue_->tenure().may_hand_over(machine_.holder(), spec_->policy->handoff, now) &&
-           machine_.may_hand_over(now);
+           queue_->hold().may_hand_off(machine_.holder(), spec_->policy->handoff, now) &&
+           machine_.may_hand_off(now);
 }
 
 /// The machine has another holder: the first in the local queue. False if no waiter there wants the lease
 /// any more.
-bool lease_state::hand_over_to_next() {
+bool lease_state::hand_off_to_next() {
     publish();
     holder_.store(machine_.holder(), std::memory_order_release);
     if (!next_may_have_it()) {
         return false;
     }
     ++engine_.count().released;
-    ++engine_.count().handed_over;
+    ++engine_.count().handed_off;
     resolve(core::release_outcome::released);
     queue_->front().receive(self_);
     return true;
@@ -377,7 +377,7 @@ void lease_state::on_releasing(core::time_point now) {
             --engine_.count().held;
             end_extends();
         }
-        queue_->end_tenure(now);
+        queue_->end_hold(now);
         engine_.advance(*std::exchange(queue_, nullptr));
     }
     engine_.reconsider(last_turn_);

@@ -27,7 +27,7 @@ namespace colock::runtime {
 class acquire_operation;
 class engine;
 class lease_state;
-class lock_queue;
+class local_queue;
 
 /// What an operation on a lease ended with.
 enum class lease_result : std::uint8_t {
@@ -106,7 +106,7 @@ private:
 /// Drives a `core::lease`: carries out its actions and receives the votes; tells those who wait for it,
 /// and whoever asks from another thread.
 ///
-/// A lease may be passed on inside the process. Its holders are numbered, from 0; a lease object knows
+/// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
 /// which it is, and all but the latest have released it.
 ///
 /// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
@@ -157,7 +157,7 @@ public:
 
     /// The attempt has won `now`: the watchdog begins. `fence` is 0 without fencing. `queue` is that
     /// of the key.
-    void hold(lock_queue& queue, core::time_point valid_until, core::time_point now,
+    void hold(local_queue& queue, core::time_point valid_until, core::time_point now,
               std::uint64_t fence);
 
     /// The attempt has failed: takes back what it got or may get.
@@ -221,9 +221,9 @@ private:
     void drive(core::lease::action action, core::time_point now);
     [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
     void on_lost(core::loss why);
-    [[nodiscard]] bool may_pass_on(core::time_point now) const;
+    [[nodiscard]] bool may_hand_off(core::time_point now) const;
     [[nodiscard]] bool next_may_have_it() const;
-    bool hand_over_to_next();
+    bool hand_off_to_next();
     void end_extends();
     void on_releasing(core::time_point now);
     void on_resolved();
@@ -254,7 +254,7 @@ private:
         core::time_point::min().time_since_epoch().count()};
     std::atomic<core::loss> loss_{core::loss::none};
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
-    lock_queue* queue_ = nullptr;           // of the key, while held, or lost and not released
+    local_queue* queue_ = nullptr;          // of the key, while held, or lost and not released
 
     std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;

@@ -2,8 +2,8 @@
 #define COLOCK_RUNTIME_LOCK_SPEC_HPP
 
 #include "core/backoff.hpp"
+#include "core/client_hold.hpp"
 #include "core/lease.hpp"
-#include "core/tenure.hpp"
 #include "core/time.hpp"
 
 #include <boost/container_hash/hash.hpp>

@@ -43,8 +43,8 @@ double to_us(clock::duration d) {
     return std::chrono::duration<double, std::micro>(d).count();
 }
 
-/// One tenure, as its holder saw it; times in microseconds of the machine's steady clock.
-struct tenure {
+/// One visit, as its holder saw it; times in microseconds of the machine's steady clock.
+struct visit {
     double asked = 0;
     double granted = 0;
     double let_go = 0;
@@ -75,7 +75,7 @@ public:
             std::rethrow_exception(failure_);
         }
         nlohmann::json list = nlohmann::json::array();
-        for (const tenure& each : tenures_) {
+        for (const visit& each : visits_) {
             list.push_back({each.asked, each.granted, each.let_go});
         }
         return {{"tenures", std::move(list)}, {"cpu_us", cpu_.count()}};
@@ -92,14 +92,14 @@ private:
         options.handoff_limit = rules_.handoff_limit;
         const mutex lock(locks_, lock_name(0), options);
         while (clock::now() < end_) {
-            tenure mine;
+            visit mine;
             mine.asked = to_us(clock::now().time_since_epoch());
             lease held = co_await lock.acquire();
             mine.granted = to_us(clock::now().time_since_epoch());
             timer.expires_after(rules_.hold);
             co_await timer.async_wait(asio::use_awaitable);
             mine.let_go = to_us(clock::now().time_since_epoch());
-            tenures_.push_back(mine);
+            visits_.push_back(mine);
             if (co_await held.release() != release_result::released) {
                 throw std::runtime_error("a lease was lost");
             }
@@ -114,13 +114,13 @@ private:
     std::size_t finished_ = 0;
     std::chrono::microseconds cpu_before_{};
     std::chrono::microseconds cpu_{};
-    std::vector<tenure> tenures_;
+    std::vector<visit> visits_;
     std::exception_ptr failure_;
 };
 
 /// Of all tenures of all processes.
-nlohmann::json figures_of(std::vector<tenure>& all, double cpu_us, const contest& rules) {
-    std::ranges::sort(all, {}, &tenure::granted);
+nlohmann::json figures_of(std::vector<visit>& all, double cpu_us, const contest& rules) {
+    std::ranges::sort(all, {}, &visit::granted);
     std::vector<double> gaps;
     std::vector<double> waits;
     for (std::size_t i = 0; i != all.size(); ++i) {
@@ -154,7 +154,7 @@ nlohmann::json figures_of(std::vector<tenure>& all, double cpu_us, const contest
 
 /// Of what the processes have answered.
 nlohmann::json judge(const std::vector<nlohmann::json>& answers, const contest& rules) {
-    std::vector<tenure> all;
+    std::vector<visit> all;
     double cpu_us = 0;
     for (const nlohmann::json& each : answers) {
         cpu_us += each.at("cpu_us").get<double>();

@@ -74,8 +74,8 @@ BENCHMARK(release_machine);
 void encode(benchmark::State& state, instance::redis::native_delete releases) {
     const auto commands = static_cast<std::size_t>(state.range(0));
     instance::redis::server_facts facts;
-    facts.dialect.release_digest = std::string(40, 'a');
-    facts.dialect.native_delete = releases;
+    facts.capabilities.release_digest = std::string(40, 'a');
+    facts.capabilities.native_delete = releases;
     const std::string token(22, 't');
     std::deque<std::string> keys;
     const auto batch = std::make_shared<instance::batch>();

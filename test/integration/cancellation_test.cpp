@@ -415,9 +415,9 @@ BOOST_AUTO_TEST_CASE(it_tells_who_has_the_lock) {
         BOOST_TEST(!contains(told, "not answered yet"), told);
         BOOST_TEST(!contains(told, "no ttl"), told);
         BOOST_TEST(locks.counters().keys_without_ttl == 0U);
-        const std::string in_line = co_await told_when_cancelled(
+        const std::string in_local_queue = co_await told_when_cancelled(
             mutex(others, "x"), [&] { return others.counters().queued > 0; });
-        BOOST_TEST(in_line == "'x': others of this client are before it in line");
+        BOOST_TEST(in_local_queue == "'x': others of this client are before it in the queue");
     }());
 }
 

@@ -1082,7 +1082,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
                 server.command({"SCRIPT", "FLUSH"});
             }
             for (const verb v :
-                 {verb::acquire, verb::extend, verb::remaining, verb::join_line, verb::leave_line,
+                 {verb::acquire, verb::extend, verb::remaining, verb::join_queue, verb::leave_queue,
                   verb::acquire_fenced, verb::release, verb::release}) {
                 rig.submit(v, v == verb::acquire_fenced ? "fenced" : "k", "ann");
             }

@@ -528,7 +528,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         BOOST_TEST(end.renewed == 1U);
         BOOST_TEST(end.renewals_failed == 0U);
         BOOST_TEST(end.released == 2U);
-        BOOST_TEST(end.handed_over == 0U);
+        BOOST_TEST(end.handed_off == 0U);
         BOOST_TEST(end.lost == 0U);
         BOOST_TEST(end.acquiring == 0U);
     }());

@@ -993,9 +993,9 @@ void check_left_alone(const foreign_key& key) {
     const auto before = server.command(key.reading);
     const std::string& name = key.writing.at(1);
     BOOST_TEST_CONTEXT(key.writing.front() << ' ' << name) {
-        const auto vote = ask_queue(rig, verb::join_line, 1);
+        const auto vote = ask_queue(rig, verb::join_queue, 1);
         BOOST_TEST(to_text(vote) == "failed: server error");
-        const auto left = ask_queue(rig, verb::leave_line, 1);
+        const auto left = ask_queue(rig, verb::leave_queue, 1);
         BOOST_TEST(to_text(left) == "granted");
         BOOST_TEST(left.fence == 0U);
         BOOST_TEST((server.command(key.reading) == before));
@@ -1011,17 +1011,17 @@ BOOST_AUTO_TEST_CASE(a_remote_queue_names_the_waiter_before) {
     server.flush();
     instance_rig rig(server.uri());
     rig.run_until_ready();
-    BOOST_TEST(ask_queue(rig, verb::join_line, 11).fence == 0U);
-    BOOST_TEST(ask_queue(rig, verb::join_line, 12).fence == 11U);
-    BOOST_TEST(ask_queue(rig, verb::join_line, 13).fence == 12U);
-    BOOST_TEST(ask_queue(rig, verb::join_line, 12).fence == 11U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 11).fence == 0U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 12).fence == 11U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 13).fence == 12U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 12).fence == 11U);
     server.command({"DEL", "{k}:colock:ticket:12"});  // it has died
-    BOOST_TEST(ask_queue(rig, verb::join_line, 13).fence == 11U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 13).fence == 11U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:11\nticket:13");
-    BOOST_TEST(ask_queue(rig, verb::leave_line, 11).fence == 1U);
-    BOOST_TEST(ask_queue(rig, verb::join_line, 13).fence == 0U);
-    BOOST_TEST(ask_queue(rig, verb::leave_line, 13).fence == 0U);
+    BOOST_TEST(ask_queue(rig, verb::leave_queue, 11).fence == 1U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 13).fence == 0U);
+    BOOST_TEST(ask_queue(rig, verb::leave_queue, 13).fence == 0U);
     BOOST_TEST(server.keys().empty());
 }
 
@@ -1042,9 +1042,9 @@ BOOST_AUTO_TEST_CASE(an_entry_of_others_in_a_queue_is_left_alone) {
     server.flush();
     instance_rig rig(server.uri());
     rig.run_until_ready();
-    ask_queue(rig, verb::join_line, 1);
+    ask_queue(rig, verb::join_queue, 1);
     server.command({"RPUSH", "{k}:colock:queue", "job", "ticket:2"});
-    BOOST_TEST(ask_queue(rig, verb::join_line, 3).fence == 1U);
+    BOOST_TEST(ask_queue(rig, verb::join_queue, 3).fence == 1U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:1\njob\nticket:3");
 }

@@ -64,8 +64,8 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
     }
     nlohmann::json times;
     // Who waits is who released first.
-    times["hand_over_ms"] = {{colock.kind(), ms(from_colock.hand_over())},
-                             {peer.kind(), ms(from_peer.hand_over())}};
+    times["hand_over_ms"] = {{colock.kind(), ms(from_colock.hand_off())},
+                             {peer.kind(), ms(from_peer.hand_off())}};
     times["take_over_ms"] = {{peer.kind(), ms(from_colock.expired())},
                              {colock.kind(), ms(from_peer.expired())}};
     return times;

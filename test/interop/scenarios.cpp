@@ -27,9 +27,9 @@ double ms(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-std::chrono::nanoseconds scenarios::hand_over() {
+std::chrono::nanoseconds scenarios::hand_off() {
     const auto what = label("hand over");
-    const std::string name = "interop:hand_over";
+    const std::string name = "interop:hand_off";
     expect_word(first_.ask("take " + name + long_ttl), "taken", what);
     expect_word(second_.ask("take " + name + long_ttl), "denied", what + ", while it is held");
     expect_word(first_.ask("release " + name), "released", what);

@@ -48,7 +48,7 @@ public:
 
     /// Who has the lock keeps the other one out, and lets it in by a release: at its next attempt,
     /// and while it waits. Gives how long after the release the waiting one had the lock.
-    std::chrono::nanoseconds hand_over();
+    std::chrono::nanoseconds hand_off();
 
     /// An extended lock outlives its first ttl.
     void extended();

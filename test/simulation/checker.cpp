@@ -169,10 +169,10 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     all.push_back({&life, fence});
 }
 
-void checker::on_passing(token_life& life) {
+void checker::on_handoff(token_life& life) {
     end_validity(life);
-    life.passing = true;
-    life.passing_since = life.owner.now();
+    life.handing_off = true;
+    life.handoff_since = life.owner.now();
     life.fences_before = fences_[life.key].size();
 }
 
@@ -297,11 +297,11 @@ void checker::on_validity(token_life& life, core::time_point until) {
 }
 
 /// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
-void checker::on_handed_over(token_life& life, std::uint64_t fence, std::uint32_t holder,
-                             core::time_point until) {
+void checker::on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t holder,
+                            core::time_point until) {
     const core::time_point now = life.owner.now();
     const core::handoff_bounds& bounds = life.policy->handoff;
-    const core::time_point let_go = life.passing ? life.passing_since : now;
+    const core::time_point let_go = life.handing_off ? life.handoff_since : now;
     if (holder > bounds.limit || let_go - life.granted >= bounds.time) {
         world_.violation("hand-off bounds", describe(life) + " was passed on " +
                                                 std::to_string(holder) + " times in " +
@@ -309,7 +309,7 @@ void checker::on_handed_over(token_life& life, std::uint64_t fence, std::uint32_
                                                 std::to_string(bounds.limit) + " times in " +
                                                 in_ms(bounds.time) + " are allowed");
     }
-    life.passing = false;
+    life.handing_off = false;
     if (life.lost) {
         world_.violation("handed over", describe(life) + " was lost");
     }

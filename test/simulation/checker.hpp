@@ -82,10 +82,10 @@ public:
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);
     /// Its holder has let go, and the next one is to get a fence of its own.
-    void on_passing(token_life& life);
+    void on_handoff(token_life& life);
     /// It has another holder, that one, for whom it is valid until then.
-    void on_handed_over(token_life& life, std::uint64_t fence, std::uint32_t holder,
-                        core::time_point until);
+    void on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t holder,
+                       core::time_point until);
     /// Its holder releases it: it is not valid any more.
     void on_released(token_life& life);
     /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.

@@ -24,9 +24,9 @@ std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
                                             "heal",    "raise",  "count"};
     if (r.life == nullptr) {
-        return r.command.verb == core::verb::join_line    ? "join the queue of " + r.key()
-               : r.command.verb == core::verb::leave_line ? "leave the queue of " + r.key()
-                                                          : "remaining of " + r.key();
+        return r.command.verb == core::verb::join_queue    ? "join the queue of " + r.key()
+               : r.command.verb == core::verb::leave_queue ? "leave the queue of " + r.key()
+                                                           : "remaining of " + r.key();
     }
     const core::lease_tag tag = core::lease_tag::from(r.tag);
     const std::string name = names[static_cast<std::size_t>(tag.purpose())];
@@ -439,7 +439,7 @@ void client::let_go(const holding& h) {
         }
         passing = !h.lost() && engine_->counts().held == held;
         if (passing) {
-            checker_.on_passing(life);
+            checker_.on_handoff(life);
         } else {
             checker_.on_released(life);
         }
@@ -547,15 +547,15 @@ void client::look_at(tracked& lease) {
         checker_.on_released(life);  // there was nobody left to pass it on to
     } else if (holder != lease.holder) {
         lease.holder = holder;
-        ++world_.tally.handovers;
+        ++world_.tally.handoffs;
         if (world_.tracing()) {
             world_.tell(name_, "passes on " + life.key + ", token " + life.token);
         }
         const bool is_lost = lease.state->loss(holder) != core::loss::none;  // at once
-        checker_.on_handed_over(life, lease.state->fence(), holder,
-                                is_lost ? core::never : lease.state->valid_until(holder));
+        checker_.on_handed_off(life, lease.state->fence(), holder,
+                               is_lost ? core::never : lease.state->valid_until(holder));
     }
-    if (life.let_go || life.passing) {
+    if (life.let_go || life.handing_off) {
         return;
     }
     const core::loss why = lease.state->loss(holder);

@@ -49,8 +49,8 @@ struct token_life {
     core::time_point valid_since{};
     core::time_point valid_until{};  // while it counts
     core::time_point granted{};
-    core::time_point passing_since{};  // when its latest holder but one let go
-    bool passing = false;              // by a round of its own
+    core::time_point handoff_since{};  // when its latest holder but one let go
+    bool handing_off = false;          // by a round of its own
     bool lost = false;                 // and perhaps not let go yet
     bool let_go = false;               // released or given back
     core::time_point let_go_at{};

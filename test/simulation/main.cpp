@@ -93,7 +93,7 @@ void print(std::ostream& out, const campaign_result& r) {
         << "attempts      " << r.sum.attempts << '\n'
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed over "
-        << r.sum.handovers << "; second rounds for a fence " << r.sum.raises << '\n'
+        << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
         << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
@@ -141,7 +141,7 @@ nlohmann::json to_json(const campaign_result& r) {
             {"renewals", r.sum.renewals},
             {"heals", r.sum.heals},
             {"raises", r.sum.raises},
-            {"handovers", r.sum.handovers},
+            {"handoffs", r.sum.handoffs},
             {"losses", r.sum.losses},
             {"excused", r.sum.excused},
             {"faults", faults},

@@ -70,11 +70,11 @@ colock_mutant(
     WHAT "an acquire takes a key that is held"
     FILE src/instance/memory/store.cpp
     FIND [[if (exists) {
-                return vote::denied(holder::another);]]
+                return vote::denied(key_state::foreign);]]
     WITH [[if (exists && @MUTANT@) {
                 keys_.erase(found);
             } else if (exists) {
-                return vote::denied(holder::another);]]
+                return vote::denied(key_state::foreign);]]
 )
 
 # --- The undo ---------------------------------------------------------------------------------------------------------
@@ -456,31 +456,31 @@ colock_mutant(
     NAME passed_on_without_asking
     WHAT "a fenced lease is passed on with the next number, and no server is asked"
     FILE src/core/lease.cpp
-    FIND [[if (!passing_->votes.won()) {]]
+    FIND [[if (!handoff_->votes.won()) {]]
     WITH [[if (@MUTANT@) {
-        passing_->fences.add(fence_ + 1);
-    } else if (!passing_->votes.won()) {]]
+        handoff_->fences.add(fence_ + 1);
+    } else if (!handoff_->votes.won()) {]]
 )
 colock_mutant(
     NAME one_fence_for_all
     WHAT "who is passed a lease gets the fence of the former holder"
     FILE src/core/lease.cpp
-    FIND [[fence_ = passing_->fences.largest();]]
-    WITH [[fence_ = @MUTANT@ ? fence_ : passing_->fences.largest();]]
+    FIND [[fence_ = handoff_->fences.largest();]]
+    WITH [[fence_ = @MUTANT@ ? fence_ : handoff_->fences.largest();]]
 )
 colock_mutant(
     NAME passed_on_without_second_round
     WHAT "a fence for the next holder is not written back where the counters differ"
     FILE src/core/lease.cpp
-    FIND [[if (!passing_->writes_back && !passing_->fences.agreed()) {]]
-    WITH [[if (!passing_->writes_back && !passing_->fences.agreed() && !@MUTANT@) {]]
+    FIND [[if (!handoff_->writes_back && !handoff_->fences.agreed()) {]]
+    WITH [[if (!handoff_->writes_back && !handoff_->fences.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME passed_on_when_it_is_over
     WHAT "a lease is passed on though its validity has ended during the round"
     FILE src/core/lease.cpp
-    FIND [[passing_->votes.impossible() || now >= watchdog().loss_time()) {]]
-    WITH [[passing_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
+    FIND [[handoff_->votes.impossible() || now >= watchdog().loss_time()) {]]
+    WITH [[handoff_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
 )
 
 # --- The engine and its queues ----------------------------------------------------------------------------------------
@@ -511,9 +511,9 @@ colock_mutant(
 colock_mutant(
     NAME served_out_of_order
     WHAT "the waiter that came last is the next"
-    FILE src/runtime/lock_queue.cpp
-    FIND [[line_.push_back(last);]]
-    WITH [[line_.insert(@MUTANT@ ? line_.begin() : line_.end(), last);]]
+    FILE src/runtime/local_queue.cpp
+    FIND [[waiters_.push_back(last);]]
+    WITH [[waiters_.insert(@MUTANT@ ? waiters_.begin() : waiters_.end(), last);]]
 )
 colock_mutant(
     NAME handed_over_when_lost
@@ -525,14 +525,14 @@ colock_mutant(
 colock_mutant(
     NAME handed_over_too_often
     WHAT "a lease is passed on without a limit"
-    FILE src/core/tenure.hpp
-    FIND [[return handovers < bounds.limit &&]]
-    WITH [[return (handovers < bounds.limit || @MUTANT@) &&]]
+    FILE src/core/client_hold.hpp
+    FIND [[return handoffs < bounds.limit &&]]
+    WITH [[return (handoffs < bounds.limit || @MUTANT@) &&]]
 )
 colock_mutant(
     NAME handed_over_for_too_long
     WHAT "a lease is passed on for as long as there are waiters"
-    FILE src/core/tenure.hpp
+    FILE src/core/client_hold.hpp
     FIND [[now - since_ < bounds.time;]]
     WITH [[(now - since_ < bounds.time || @MUTANT@);]]
 )
@@ -567,7 +567,7 @@ colock_mutant(
 colock_mutant(
     NAME queue_never_looks_again
     WHAT "a waiter in the remote queue trusts in being told"
-    FILE src/core/place.cpp
+    FILE src/core/queue_ticket.cpp
     FIND [[    if (now >= joined_ + settings_.refresh) {]]
     WITH [[    if (@MUTANT@ && now >= joined_ + settings_.refresh) {
         joined_ = now;

@@ -544,14 +544,14 @@ void pass_on_after_the_end(stage& s, int) {
     s.expect(a.held(), "it is held");
     s.deafen(0, 1, 53ms);
     s.deafen(0, 2, 53ms);
-    taking& b = s.pass_on(a, fenced);
+    taking& b = s.hand_off(a, fenced);
     s.run_to(52500us);
     s.expect(!b.told, "one vote is not enough");
     s.user(0).pause(245ms);
     s.run_to(298ms);
     s.expect(!b.granted(), "the lease is over, so nobody gets it");
     s.run_to(320ms);
-    s.expect(b.held() && !b.passed(), "but one of its own");
+    s.expect(b.held() && !b.handed_off(), "but one of its own");
     s.release(b);
 }
 
@@ -563,15 +563,15 @@ void pass_on_after_a_rollback(stage& s, int) {
     taking* a = &s.acquire(0, fenced);
     s.run_to(10ms);
     for (int i = 0; i != 10; ++i) {
-        a = &s.pass_on(*a, fenced);
+        a = &s.hand_off(*a, fenced);
         s.run_to(s.now() + 4ms);
-        s.expect(a->passed(), "it is passed on");
+        s.expect(a->handed_off(), "it is passed on");
     }
     s.instance(0).restart(1ms, server::data::rolled_back);
     s.run_to(95ms);
     s.expect(s.has_key(0, *a), "the key is still there");
     fenced.policy.unavailable_timeout = 50ms;
-    const taking& b = s.pass_on(*a, fenced);
+    const taking& b = s.hand_off(*a, fenced);
     s.run_to(99ms);
     s.expect(s.count(fault::quarantined) > 0, "the server is not asked for a fence");
     s.run_to(200ms);

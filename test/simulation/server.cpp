@@ -61,7 +61,7 @@ instance::memory::store::wall_time server::wall() const {
 
 core::vote server::execute(const core::command& command, const void* by) {
     const bool is_of_queue =
-        command.verb == core::verb::join_line || command.verb == core::verb::leave_line;
+        command.verb == core::verb::join_queue || command.verb == core::verb::leave_queue;
     if (command.verb != core::verb::remaining && world_.faults().rollbacks > 0) {
         checkpoint();
     }
@@ -174,7 +174,7 @@ void server::demote() {
     on_down();
 }
 
-void server::hand_over(std::size_t which, server& to) {
+void server::hand_off(std::size_t which, server& to) {
     to.state_[which] = std::exchange(state_[which], slot());
     ++written_;
     ++to.written_;
@@ -302,7 +302,7 @@ true_time server::quarantined_until() const {
 bool server::holds_anything(const std::string& key) {
     return slot_with(key)
                .store.execute(about(core::verb::remaining, key), clock_.at(world_.now()))
-               .holder == core::holder::another;
+               .key == core::key_state::foreign;
 }
 
 true_time server::lasts_until(const std::string& key) {

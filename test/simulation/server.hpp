@@ -70,7 +70,7 @@ public:
     /// It is a replica from now on, and breaks all connections.
     void demote();
     /// Another server serves that slot from now on.
-    void hand_over(std::size_t which, server& to);
+    void hand_off(std::size_t which, server& to);
     /// Until when it stands still; in the past, if it does not.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
 

@@ -85,7 +85,7 @@ void stage::release(taking& t) {
     }
 }
 
-taking& stage::pass_on(taking& t, const spec& lock) {
+taking& stage::hand_off(taking& t, const spec& lock) {
     expect(t.held(), "there is something to pass on");
     const auto by = std::ranges::find(clients_, t.by, [](const auto& one) { return one.get(); });
     taking& next = acquire(static_cast<std::size_t>(by - clients_.begin()), lock);

@@ -43,7 +43,7 @@ struct taking {
     /// Of its latest attempt.
     [[nodiscard]] const std::string& token() const { return op->token(); }
     /// Whether it got the lease that was to be passed on to it.
-    [[nodiscard]] bool passed() const { return granted() && token() == former; }
+    [[nodiscard]] bool handed_off() const { return granted() && token() == former; }
 };
 
 /// A command that gave a token its key, or another ttl.
@@ -80,7 +80,7 @@ public:
     }
     void release(taking& t);
     /// Lets go of the lease when another waits for it inside the process, who is to get it.
-    taking& pass_on(taking& t, const spec& lock);
+    taking& hand_off(taking& t, const spec& lock);
     /// The instance and the client do not hear each other before `until`.
     void cut_off(std::size_t user, std::size_t instance, duration until);
     /// The client does not hear the instance before `until`.

@@ -218,7 +218,7 @@ void voter::move_slot(std::size_t slot, std::size_t to) {
                                std::to_string(from) + " to node " + std::to_string(to));
     }
     owners_[slot] = to;
-    nodes_[from]->hand_over(slot, *nodes_[to]);
+    nodes_[from]->hand_off(slot, *nodes_[to]);
 }
 
 // --- For the checkers -------------------------------------------------------------------------------

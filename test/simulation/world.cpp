@@ -13,7 +13,7 @@ void tally::add(const tally& other) {
     renewals += other.renewals;
     heals += other.heals;
     raises += other.raises;
-    handovers += other.handovers;
+    handoffs += other.handoffs;
     losses += other.losses;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {

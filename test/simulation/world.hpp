@@ -22,8 +22,8 @@ struct tally {
     std::uint64_t acquisitions = 0;
     std::uint64_t renewals = 0;
     std::uint64_t heals = 0;
-    std::uint64_t raises = 0;     ///< second rounds of an acquire, for its fence
-    std::uint64_t handovers = 0;  ///< leases passed on inside a process
+    std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence
+    std::uint64_t handoffs = 0;  ///< leases passed on inside a process
     std::uint64_t losses = 0;
     std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
     std::array<std::uint64_t, fault_count> faults{};

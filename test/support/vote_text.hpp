@@ -14,8 +14,8 @@ inline std::string to_text(const core::vote& v) {
         case core::vote_kind::granted:
             return "granted";
         case core::vote_kind::denied:
-            return v.holder == core::holder::nobody    ? "denied: nobody"
-                   : v.holder == core::holder::another ? "denied: another"
+            return v.key == core::key_state::absent    ? "denied: nobody"
+                   : v.key == core::key_state::foreign ? "denied: another"
                                                        : "denied: not ours";
         case core::vote_kind::failed:
             break;

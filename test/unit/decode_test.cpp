@@ -86,9 +86,9 @@ BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
     BOOST_TEST(meaning(verb::raise_fence, type::number, "0") == "denied: nobody");
     BOOST_TEST(meaning(verb::acquire_fenced, type::number, std::to_string(core::fence_limit)) ==
                unexpected);
-    BOOST_TEST(decode(verb::join_line, reply(type::number, "12")).fence == 12U);
-    BOOST_TEST(meaning(verb::leave_line, type::number, "0") == "granted");
-    BOOST_TEST(meaning(verb::leave_line, type::number, "-1") == unexpected);
+    BOOST_TEST(decode(verb::join_queue, reply(type::number, "12")).fence == 12U);
+    BOOST_TEST(meaning(verb::leave_queue, type::number, "0") == "granted");
+    BOOST_TEST(meaning(verb::leave_queue, type::number, "-1") == unexpected);
     BOOST_TEST(
         (decode(verb::remaining, reply(type::number, "15")).remaining == core::milliseconds(15)));
     BOOST_TEST((decode(verb::remaining, reply(type::number, "-1")).remaining ==
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
             }
             // These make no key.
             for (const verb v : {verb::extend, verb::release, verb::raise_fence, verb::remaining,
-                                 verb::join_line}) {
+                                 verb::join_queue}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");
             }
         }

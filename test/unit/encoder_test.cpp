@@ -1,8 +1,8 @@
 // What goes over the wire, and that what is written once for several instances is right for each.
 
 #include "instance/redis/encoder.hpp"
+#include "instance/auxiliary_key.hpp"
 #include "instance/batch.hpp"
-#include "instance/companion_key.hpp"
 #include "instance/redis/scripts.hpp"
 #include "instance/shared_pool.hpp"
 #include "resp/reader.hpp"
@@ -79,7 +79,7 @@ std::size_t replies_to(const commands& them, script_form form, const server_fact
     std::size_t replies = 0;
     std::span<const submission> rest = batch->submissions();
     while (!rest.empty()) {
-        rest = rest.subspan(sent_as_one(rest, server.dialect, form));
+        rest = rest.subspan(sent_as_one(rest, server.capabilities, form));
         ++replies;
     }
     return replies;
@@ -131,11 +131,11 @@ BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
                         make(verb::extend, "key", "token"), make(verb::release, "key", "token")};
     const std::string rest = fresh_payload_of({them[0]}) + fresh_payload_of({them[1]});
     server_facts valkey = facts;
-    valkey.dialect.native_delete = native_delete::delifeq;
+    valkey.capabilities.native_delete = native_delete::delifeq;
     BOOST_TEST(fresh_payload_of(them, script_form::shortest, valkey) ==
                rest + command({"DELIFEQ", "key", "token"}));
     server_facts redis = facts;
-    redis.dialect.native_delete = native_delete::delex;
+    redis.capabilities.native_delete = native_delete::delex;
     BOOST_TEST(fresh_payload_of(them, script_form::shortest, redis) ==
                rest + command({"DELEX", "key", "IFEQ", "token"}));
     // Unless told otherwise, or the server has none.
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
 
 BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
     server_facts telling = facts;
-    telling.dialect.tells_changes = true;
+    telling.capabilities.tells_changes = true;
     const auto ask = make(verb::remaining, "key", "token");
     encoder e;
     const auto request = e.encode(*batch_of({ask, ask}), telling, script_form::digest);
@@ -187,13 +187,13 @@ BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
 }
 
 BOOST_AUTO_TEST_CASE(queues_with_their_tickets) {
-    core::command c = make(verb::join_line, "key", "", 1000ms);
+    core::command c = make(verb::join_queue, "key", "", 1000ms);
     c.fence = 42;
     BOOST_TEST(fresh_payload_of({c}) ==
                command({"EVALSHA", "join-sha", "2", "{key}:colock:queue", "{key}:colock:ticket:42",
                         "42", "1000", "{key}:colock:ticket:"}));
     BOOST_TEST(ticket_key("key", 42) == "{key}:colock:ticket:42");
-    c.verb = verb::leave_line;
+    c.verb = verb::leave_queue;
     BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "leave-sha", "2", "{key}:colock:queue",
                                                  "{key}:colock:ticket:42", "42"}));
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
                    one_by_one(0, them.size()));
     }
     server_facts valkey = facts;
-    valkey.dialect.native_delete = native_delete::delifeq;
+    valkey.capabilities.native_delete = native_delete::delifeq;
     BOOST_TEST(!contains(fresh_payload_of(them, script_form::shortest, valkey), "many"));
 }
 
@@ -310,12 +310,12 @@ BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
     };
     for (int i = 0; i != 20'000; ++i) {
         server_facts server = facts;
-        server.dialect.extend_digest = piece();
+        server.capabilities.extend_digest = piece();
         const std::string_view key = piece();
         const std::string_view token = piece();
         BOOST_REQUIRE(
             fresh_payload_of({make(verb::extend, key, token, 1ms)}, script_form::digest, server) ==
-            command({"EVALSHA", server.dialect.extend_digest, "1", key, token, "1"}));
+            command({"EVALSHA", server.capabilities.extend_digest, "1", key, token, "1"}));
     }
 }
 
@@ -339,8 +339,8 @@ BOOST_AUTO_TEST_CASE(a_server_with_other_digests_gets_its_own) {
     const commands them{make(verb::extend, "key", "token", 10ms),
                         make(verb::release, "key", "token")};
     server_facts other = facts;
-    other.dialect.extend_digest = "another-sha";
-    other.dialect.release_digest = "a-third-sha";
+    other.capabilities.extend_digest = "another-sha";
+    other.capabilities.release_digest = "a-third-sha";
     encoder e;
     BOOST_TEST(payload_of(e, them, script_form::digest, other) ==
                command({"EVALSHA", "another-sha", "1", "key", "token", "10"}) +
@@ -386,11 +386,11 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch) {
 }
 
 BOOST_AUTO_TEST_CASE(another_for_other_digests) {
-    for (const auto digest :
-         {&dialect::extend_digest, &dialect::release_digest, &dialect::release_many_digest,
-          &dialect::fence_digest, &dialect::join_digest, &dialect::leave_digest}) {
+    for (const auto digest : {&capabilities::extend_digest, &capabilities::release_digest,
+                              &capabilities::release_many_digest, &capabilities::fence_digest,
+                              &capabilities::join_digest, &capabilities::leave_digest}) {
         server_facts other = facts;
-        other.dialect.*digest = "another-sha";
+        other.capabilities.*digest = "another-sha";
         encoder e;
         const auto turn = batch_of(some);
         for (const server_facts& server : {facts, other, other, facts}) {
@@ -460,7 +460,7 @@ BOOST_AUTO_TEST_CASE(nobody_else_gets_the_batch_that_it_remembers) {
 BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
     const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
     server_facts other = facts;
-    other.dialect.extend_digest = "another-sha";
+    other.capabilities.extend_digest = "another-sha";
     for (unsigned seed = 0; seed != 5; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             std::mt19937 random(seed);

@@ -3,7 +3,7 @@
 #include "core/backoff.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
-#include "runtime/crowds.hpp"
+#include "runtime/contention_history.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/token.hpp"
@@ -88,7 +88,7 @@ using colock::core::milliseconds;
 constexpr colock::core::time_point start{std::chrono::hours(1000)};
 
 BOOST_AUTO_TEST_CASE(are_expected_where_they_were_met) {
-    crowds known;
+    contention_history known;
     BOOST_TEST(!known.expected_at(7, start));
     known.note(7, true, start);
     BOOST_TEST(known.expected_at(7, start));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(are_expected_where_they_were_met) {
 }
 
 BOOST_AUTO_TEST_CASE(are_looked_for_now_and_then) {
-    crowds known;
+    contention_history known;
     known.note(7, false, start);
     for (int i = 0; i != 1000; ++i) {
         BOOST_TEST(!known.expected_at(7, start + milliseconds(250)));  // too soon
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(are_looked_for_now_and_then) {
 }
 
 BOOST_AUTO_TEST_CASE(are_let_through) {
-    crowds known;
+    contention_history known;
     BOOST_TEST((known.join_from(7) < start));
     known.step_aside(7, start);
     known.note(7, true, start);
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(are_let_through) {
 
 // Many keys share a place.
 BOOST_AUTO_TEST_CASE(are_forgotten_for_those_of_another_key) {
-    crowds known;
+    contention_history known;
     known.note(7, true, start);
     known.step_aside(7, start);
     std::size_t another = 8;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_SUITE(descriptions)
 namespace {
 
 using colock::core::failure;
-using colock::core::holder;
+using colock::core::key_state;
 using colock::core::vote;
 
 std::vector<colock::instance::status> instances_named(const std::vector<std::string>& addresses) {
@@ -167,8 +167,8 @@ std::shared_ptr<const std::string> said(const char* text) {
 BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
     colock::core::round votes(5);
     votes.record(0, vote::granted());
-    votes.record(1, vote::denied(holder::another));
-    votes.record(2, vote::denied(holder::nobody));
+    votes.record(1, vote::denied(key_state::foreign));
+    votes.record(2, vote::denied(key_state::absent));
     votes.record(3, vote::failed(failure::server_error, said("READONLY no")));
     BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c", "d", "e"})) ==
                "'x': 1 of 5 instances granted, 3 needed (a granted; b denied, held by another; "
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
 BOOST_AUTO_TEST_CASE(who_has_not_answered_while_it_matters) {
     colock::core::round votes(3);
     votes.record(0, vote::granted());
-    votes.record(1, vote::denied(holder::another));
+    votes.record(1, vote::denied(key_state::foreign));
     BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c"})) ==
                "'x': 1 of 3 instances granted, 2 needed (a granted; b denied, held by another; "
                "c not answered yet)");
@@ -186,8 +186,8 @@ BOOST_AUTO_TEST_CASE(who_has_not_answered_while_it_matters) {
 
 BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
     colock::core::round votes(3);
-    votes.record(0, vote::denied(holder::another));
-    votes.record(1, vote::denied(holder::another));
+    votes.record(0, vote::denied(key_state::foreign));
+    votes.record(1, vote::denied(key_state::foreign));
     colock::core::instance_set without_ttl = colock::core::instance_set::only(0);
     without_ttl.add(2);
     BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c"}), without_ttl) ==
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(an_instance_tells_why_it_is_down_or_in_quarantine) {
     BOOST_TEST(text_of(vote::failed(failure::down, said("why"))) == "(a down: why)");
     BOOST_TEST(text_of(vote::failed(failure::quarantined)) == "(a in quarantine: too young)");
     BOOST_TEST(text_of(vote::failed(failure::timeout)) == "(a no answer in time)");
-    BOOST_TEST(text_of(vote::denied(holder::another)) == "(a denied, held by another)");
+    BOOST_TEST(text_of(vote::denied(key_state::foreign)) == "(a denied, held by another)");
     for (const state now : {state::connecting, state::probing, state::down}) {
         voters[0].state = now;
         voters[0].reason = "gone";

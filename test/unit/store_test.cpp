@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_raise_is_for_the_holder_and_never_lowers) {
     BOOST_TEST(s.run(verb::raise_fence, "ann", fence + 10).fence == fence + 10);
     BOOST_TEST(s.run(verb::raise_fence, "ann", fence).fence == fence + 10);
     s.run(verb::release, "ann");
-    BOOST_TEST((s.run(verb::raise_fence, "ann", fence + 90).holder == core::holder::nobody));
+    BOOST_TEST((s.run(verb::raise_fence, "ann", fence + 90).key == core::key_state::absent));
     BOOST_TEST(s.next() == fence + 11);
 }
 
@@ -185,42 +185,42 @@ BOOST_AUTO_TEST_CASE(what_has_expired_is_collected) {
 
 BOOST_AUTO_TEST_CASE(a_queue_names_the_waiter_before) {
     subject s;
-    BOOST_TEST(s.run(verb::join_line, "", 11).fence == 0U);
-    BOOST_TEST(s.run(verb::join_line, "", 12).fence == 11U);
-    BOOST_TEST(s.run(verb::join_line, "", 13).fence == 12U);
-    BOOST_TEST(s.run(verb::join_line, "", 12).fence == 11U);
-    BOOST_TEST(s.run(verb::leave_line, "", 12).fence == 2U);
-    BOOST_TEST(s.run(verb::join_line, "", 13).fence == 11U);
-    BOOST_TEST(s.run(verb::leave_line, "", 11).fence == 1U);
-    BOOST_TEST(s.run(verb::join_line, "", 13).fence == 0U);
-    BOOST_TEST(s.run(verb::leave_line, "", 13).fence == 0U);
+    BOOST_TEST(s.run(verb::join_queue, "", 11).fence == 0U);
+    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 11U);
+    BOOST_TEST(s.run(verb::join_queue, "", 13).fence == 12U);
+    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 11U);
+    BOOST_TEST(s.run(verb::leave_queue, "", 12).fence == 2U);
+    BOOST_TEST(s.run(verb::join_queue, "", 13).fence == 11U);
+    BOOST_TEST(s.run(verb::leave_queue, "", 11).fence == 1U);
+    BOOST_TEST(s.run(verb::join_queue, "", 13).fence == 0U);
+    BOOST_TEST(s.run(verb::leave_queue, "", 13).fence == 0U);
     BOOST_TEST(s.keys.size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_say_that_it_lives_is_skipped) {
     subject s;
-    s.run(verb::join_line, "", 11);
+    s.run(verb::join_queue, "", 11);
     s.now += 6s;
-    BOOST_TEST(s.run(verb::join_line, "", 12).fence == 11U);
+    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 11U);
     s.now += 6s;  // the ttl of the first is over
-    BOOST_TEST(s.run(verb::join_line, "", 12).fence == 0U);
+    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 0U);
     s.now += 11s;
-    BOOST_TEST(s.run(verb::leave_line, "", 99).fence == 0U);
+    BOOST_TEST(s.run(verb::leave_queue, "", 99).fence == 0U);
 }
 
 // Whoever waits behind it is told of each change.
 BOOST_AUTO_TEST_CASE(a_ticket_is_written_only_now_and_then) {
     subject s;
-    s.run(verb::join_line, "", 11);
+    s.run(verb::join_queue, "", 11);
     BOOST_TEST(s.keys.changes() == std::vector<std::string>{"{k}:colock:ticket:11"},
                boost::test_tools::per_element());
     s.now += 4s;
-    s.run(verb::join_line, "", 11);
+    s.run(verb::join_queue, "", 11);
     BOOST_TEST(s.keys.changes().empty());
     s.now += 2s;
-    s.run(verb::join_line, "", 11);
+    s.run(verb::join_queue, "", 11);
     BOOST_TEST(s.keys.changes().size() == 1U);
-    s.run(verb::leave_line, "", 11);
+    s.run(verb::leave_queue, "", 11);
     BOOST_TEST(s.keys.changes().size() == 1U);
 }
 
@@ -231,8 +231,8 @@ BOOST_AUTO_TEST_CASE(a_lock_at_the_name_of_a_ticket_is_left_alone) {
     c.token = "ann";
     c.ttl = 10s;
     s.keys.execute(c, s.now);
-    BOOST_TEST((s.run(verb::join_line, "", 11).kind == vote_kind::failed));
-    s.run(verb::leave_line, "", 11);
+    BOOST_TEST((s.run(verb::join_queue, "", 11).kind == vote_kind::failed));
+    s.run(verb::leave_queue, "", 11);
     c.verb = verb::extend;
     BOOST_TEST((s.keys.execute(c, s.now).kind == vote_kind::granted));
 }

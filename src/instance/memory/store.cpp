@@ -1,6 +1,6 @@
 #include "instance/memory/store.hpp"
 
-#include "instance/companion_key.hpp"
+#include "instance/auxiliary_key.hpp"
 #include "instance/fence.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace colock::instance::memory {
 
-using core::holder;
+using core::key_state;
 using core::verb;
 using core::vote;
 
@@ -32,7 +32,7 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
         case verb::acquire:
         case verb::acquire_fenced:
             if (exists) {
-                return vote::denied(holder::another);
+                return vote::denied(key_state::foreign);
             }
             return take(command, now, wall);
 
@@ -54,14 +54,15 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
 
         case verb::remaining:
             if (exists) {
-                return vote::denied(holder::another, std::chrono::duration_cast<core::milliseconds>(
-                                                         found->second.expires - now));
+                return vote::denied(
+                    key_state::foreign,
+                    std::chrono::duration_cast<core::milliseconds>(found->second.expires - now));
             }
-            return vote::denied(holder::nobody, core::milliseconds(0));
+            return vote::denied(key_state::absent, core::milliseconds(0));
 
-        case verb::join_line:
+        case verb::join_queue:
             return join(command, now);
-        case verb::leave_line:
+        case verb::leave_queue:
             return leave(command, now);
 
         case verb::count_fence: {
@@ -76,7 +77,7 @@ core::vote store::execute(const core::command& command, core::time_point now, wa
             }
             break;
     }
-    return vote::denied(exists ? holder::another : holder::nobody);
+    return vote::denied(exists ? key_state::foreign : key_state::absent);
 }
 
 store::key_map::iterator store::find_live(std::string_view key, core::time_point now) {

@@ -1,8 +1,8 @@
 #include "instance/redis/cluster.hpp"
 
 #include "core/validity.hpp"
+#include "instance/auxiliary_key.hpp"
 #include "instance/clock.hpp"
-#include "instance/companion_key.hpp"
 
 #include <algorithm>
 #include <new>
@@ -28,8 +28,8 @@ constexpr std::string_view why_barred =
     "failover_quarantine";
 
 /// Whether a command needs keys of our own beside its key.
-bool has_companion(core::verb v) noexcept {
-    return core::counts(v) || v == core::verb::join_line || v == core::verb::leave_line;
+bool has_auxiliary_key(core::verb v) noexcept {
+    return core::counts(v) || v == core::verb::join_queue || v == core::verb::leave_queue;
 }
 
 }  // namespace
@@ -377,7 +377,7 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             } else if (of.command.verb == core::verb::raise_fence && of.command.fence != 0) {
                 of.command.verb = core::verb::count_fence;
                 put_off = false;
-            } else if (has_companion(of.command.verb)) {
+            } else if (has_auxiliary_key(of.command.verb)) {
                 of.hops = most_hops;  // a hint, or what there is another way for
             }
             break;
@@ -429,7 +429,7 @@ node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
         }
         node* const owner = owners_[key_slot(one.command.key)];
         if (owner == nullptr || (result != nullptr && owner != result) ||
-            (has_companion(one.command.verb) && !has_companions(one.command.key))) {
+            (has_auxiliary_key(one.command.verb) && !has_auxiliary_keys(one.command.key))) {
             return nullptr;
         }
         result = owner;
@@ -449,7 +449,7 @@ void cluster::send_split(const batch& commands, core::time_point now) {
             vote_on(one, core::failure::down);
             continue;
         }
-        if (has_companion(one.command.verb) && !has_companions(one.command.key)) {
+        if (has_auxiliary_key(one.command.verb) && !has_auxiliary_keys(one.command.key)) {
             vote_on(one, core::failure::server_error,
                     "a cluster cannot have the keys of this lock in one slot: its name has a } but "
                     "no {hash tag}");

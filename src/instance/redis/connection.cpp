@@ -381,13 +381,13 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         return;
     }
     const core::verb verb = answered->command.verb;
-    if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.dialect, sent.form);
+    if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.capabilities, sent.form);
         count > 1) {
         on_reply_to_many(sent, count, root);
         return;
     }
     // Before anything else: ASKING is answered as a SET that grants.
-    if (has_prelude(verb, facts_.dialect, sent.form) && !sent.prelude_answered) {
+    if (has_prelude(verb, facts_.capabilities, sent.form) && !sent.prelude_answered) {
         sent.prelude_answered = true;
         return;
     }
@@ -400,7 +400,7 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         return;
     }
     sent.advance();
-    if (is_native(verb, facts_.dialect, sent.form)) {
+    if (is_native(verb, facts_.capabilities, sent.form)) {
         if (is_error(root)) {
             owner_->on_refused(*answered, is_refused_for_good(root));
         } else {

@@ -13,7 +13,7 @@
 namespace colock::instance::redis {
 namespace {
 
-using core::holder;
+using core::key_state;
 using core::vote;
 using resp::type;
 using resp::value;
@@ -40,7 +40,7 @@ vote decode_set(const value& root) {
         return vote::granted();
     }
     if (root.type == type::null) {
-        return vote::denied(holder::another);
+        return vote::denied(key_state::foreign);
     }
     return unexpected(root);
 }
@@ -54,10 +54,10 @@ vote decode_compare(const value& root) {
         return unexpected(root);
     }
     if (is(root.text, "0")) {
-        return vote::denied(holder::nobody);
+        return vote::denied(key_state::absent);
     }
     if (is(root.text, "-1")) {
-        return vote::denied(holder::another);
+        return vote::denied(key_state::foreign);
     }
     return unexpected(root);
 }
@@ -74,7 +74,7 @@ vote decode_fence(const value& root) {
     return decode_compare(root);
 }
 
-/// The scripts of a line: a number that is not negative.
+/// The scripts of a remote queue: a number that is not negative.
 vote decode_line(const value& root) {
     std::uint64_t number = 0;
     const char* end = root.text.data() + root.text.size();
@@ -94,13 +94,13 @@ vote decode_remaining(const value& root) {
         return unexpected(root);
     }
     if (number >= 0) {
-        return vote::denied(holder::another, core::milliseconds(number));
+        return vote::denied(key_state::foreign, core::milliseconds(number));
     }
     switch (number) {
         case -1:
-            return vote::denied(holder::another, core::milliseconds::max());
+            return vote::denied(key_state::foreign, core::milliseconds::max());
         case -2:
-            return vote::denied(holder::nobody, core::milliseconds(0));
+            return vote::denied(key_state::absent, core::milliseconds(0));
         default:
             return unexpected(root);
     }
@@ -127,8 +127,8 @@ core::vote decode(core::verb verb, const value& root) {
         case core::verb::raise_fence:
         case core::verb::count_fence:
             return decode_fence(root);
-        case core::verb::join_line:
-        case core::verb::leave_line:
+        case core::verb::join_queue:
+        case core::verb::leave_queue:
             return decode_line(root);
         case core::verb::remaining:
             break;
@@ -145,9 +145,9 @@ core::vote decode_release_of(std::size_t index, std::size_t count, const value& 
             case '1':
                 return vote::granted();
             case '0':
-                return vote::denied(holder::nobody);
+                return vote::denied(key_state::absent);
             case '-':
-                return vote::denied(holder::another);
+                return vote::denied(key_state::foreign);
             default:
                 break;
         }
@@ -159,7 +159,7 @@ core::vote decode_native_delete(const value& root) {
     if (is_plain_grant(core::verb::release, root)) {
         return vote::granted();
     }
-    return root.type == type::number && is(root.text, "0") ? vote::denied(holder::unknown)
+    return root.type == type::number && is(root.text, "0") ? vote::denied(key_state::unknown)
                                                            : unexpected(root);
 }
 

@@ -1,6 +1,6 @@
 #include "instance/redis/encoder.hpp"
 
-#include "instance/companion_key.hpp"
+#include "instance/auxiliary_key.hpp"
 #include "instance/fence.hpp"
 #include "instance/redis/scripts.hpp"
 #include "resp/writer.hpp"
@@ -26,12 +26,12 @@ void write_script(std::string_view script, std::string_view digest, script_form 
     }
 }
 
-void write_release(const core::command& command, const dialect& dialect, script_form form,
+void write_release(const core::command& command, const capabilities& capabilities, script_form form,
                    resp::command_writer& to) {
-    if (!is_native(command.verb, dialect, form)) {
-        write_script<"1">(scripts::release, dialect.release_digest, form, to, command.key,
+    if (!is_native(command.verb, capabilities, form)) {
+        write_script<"1">(scripts::release, capabilities.release_digest, form, to, command.key,
                           command.token);
-    } else if (dialect.native_delete == native_delete::delifeq) {
+    } else if (capabilities.native_delete == native_delete::delifeq) {
         to.write(words<"DELIFEQ">, command.key, command.token);
     } else {
         to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
@@ -39,8 +39,8 @@ void write_release(const core::command& command, const dialect& dialect, script_
 }
 
 /// As one.
-void write_releases(std::span<const submission> them, const dialect& dialect, script_form form,
-                    resp::command_writer& to) {
+void write_releases(std::span<const submission> them, const capabilities& capabilities,
+                    script_form form, resp::command_writer& to) {
     constexpr std::size_t before_keys = 3;
     to.begin(before_keys + 2 * them.size());
     if (is_in_full(form)) {
@@ -48,7 +48,7 @@ void write_releases(std::span<const submission> them, const dialect& dialect, sc
         to.add(scripts::release_many);
     } else {
         to.add(words<"EVALSHA">);
-        to.add(std::string_view(dialect.release_many_digest));
+        to.add(std::string_view(capabilities.release_many_digest));
     }
     to.add(number(static_cast<long long>(them.size())).text());
     for (const submission& one : them) {
@@ -59,39 +59,40 @@ void write_releases(std::span<const submission> them, const dialect& dialect, sc
     }
 }
 
-void write_fence(const core::command& command, const dialect& dialect, script_form form,
+void write_fence(const core::command& command, const capabilities& capabilities, script_form form,
                  resp::command_writer& to) {
     const bool takes = command.verb == core::verb::acquire_fenced;
     const number ttl(takes ? command.ttl.count() : 0);
     const number fence(static_cast<long long>(command.fence));
     const number idle(std::chrono::milliseconds(fence_idle).count());
-    write_script<"2">(scripts::fence, dialect.fence_digest, form, to, command.key,
+    write_script<"2">(scripts::fence, capabilities.fence_digest, form, to, command.key,
                       fence_key(command.key), command.token, ttl.text(), fence.text(), idle.text());
 }
 
-void write_count(const core::command& command, const dialect& dialect, script_form form,
+void write_count(const core::command& command, const capabilities& capabilities, script_form form,
                  resp::command_writer& to) {
     const number fence(static_cast<long long>(command.fence));
     const number idle(std::chrono::milliseconds(fence_idle).count());
-    write_script<"1">(scripts::count, dialect.count_digest, form, to, fence_key(command.key),
+    write_script<"1">(scripts::count, capabilities.count_digest, form, to, fence_key(command.key),
                       fence.text(), idle.text());
 }
 
-void write_line(const core::command& command, const dialect& dialect, script_form form,
+void write_line(const core::command& command, const capabilities& capabilities, script_form form,
                 resp::command_writer& to) {
     const std::string queue = queue_key(command.key);
     const std::string ticket = ticket_key(command.key, command.fence);
     const number own(static_cast<long long>(command.fence));
-    if (command.verb == core::verb::join_line) {
-        write_script<"2">(scripts::join, dialect.join_digest, form, to, queue, ticket, own.text(),
-                          number(command.ttl.count()).text(), ticket_prefix(command.key));
+    if (command.verb == core::verb::join_queue) {
+        write_script<"2">(scripts::join, capabilities.join_digest, form, to, queue, ticket,
+                          own.text(), number(command.ttl.count()).text(),
+                          ticket_prefix(command.key));
     } else {
-        write_script<"2">(scripts::leave, dialect.leave_digest, form, to, queue, ticket,
+        write_script<"2">(scripts::leave, capabilities.leave_digest, form, to, queue, ticket,
                           own.text());
     }
 }
 
-void write(const core::command& command, const dialect& dialect, script_form form,
+void write(const core::command& command, const capabilities& capabilities, script_form form,
            resp::command_writer& to) {
     if (form == script_form::asking) {
         to.write(words<"ASKING">);
@@ -102,25 +103,25 @@ void write(const core::command& command, const dialect& dialect, script_form for
                      number(command.ttl.count()).text());
             break;
         case core::verb::extend:
-            write_script<"1">(scripts::extend, dialect.extend_digest, form, to, command.key,
+            write_script<"1">(scripts::extend, capabilities.extend_digest, form, to, command.key,
                               command.token, number(command.ttl.count()).text());
             break;
         case core::verb::release:
-            write_release(command, dialect, form, to);
+            write_release(command, capabilities, form, to);
             break;
         case core::verb::acquire_fenced:
         case core::verb::raise_fence:
-            write_fence(command, dialect, form, to);
+            write_fence(command, capabilities, form, to);
             break;
         case core::verb::count_fence:
-            write_count(command, dialect, form, to);
+            write_count(command, capabilities, form, to);
             break;
-        case core::verb::join_line:
-        case core::verb::leave_line:
-            write_line(command, dialect, form, to);
+        case core::verb::join_queue:
+        case core::verb::leave_queue:
+            write_line(command, capabilities, form, to);
             break;
         case core::verb::remaining:
-            if (is_watched(command.verb, dialect, form)) {
+            if (is_watched(command.verb, capabilities, form)) {
                 to.write(words<"CLIENT", "CACHING", "YES">);
             }
             to.write(words<"PTTL">, command.key);
@@ -129,16 +130,16 @@ void write(const core::command& command, const dialect& dialect, script_form for
 }
 
 /// All commands of a batch, into `buffer`.
-std::string_view write_all(const batch& commands, const dialect& dialect, script_form form,
-                           std::string& buffer) {
+std::string_view write_all(const batch& commands, const capabilities& capabilities,
+                           script_form form, std::string& buffer) {
     resp::command_writer writer(buffer);
     std::span<const submission> rest = commands.submissions();
     while (!rest.empty()) {
-        const std::size_t count = sent_as_one(rest, dialect, form);
+        const std::size_t count = sent_as_one(rest, capabilities, form);
         if (count == 1) {
-            write(rest.front().command, dialect, form, writer);
+            write(rest.front().command, capabilities, form, writer);
         } else {
-            write_releases(rest.first(count), dialect, form, writer);
+            write_releases(rest.first(count), capabilities, form, writer);
         }
         rest = rest.subspan(count);
     }
@@ -149,17 +150,17 @@ std::string_view write_all(const batch& commands, const dialect& dialect, script
 
 std::string_view encoder::encode(const batch& commands, const server_facts& facts,
                                  script_form form) {
-    return write_all(commands, facts.dialect, form, buffer_);
+    return write_all(commands, facts.capabilities, form, buffer_);
 }
 
 std::string_view encoder::encode_shared(const std::shared_ptr<const batch>& commands,
                                         const server_facts& facts, script_form form) {
-    if (last_ != commands || last_form_ != form || last_dialect_ != facts.dialect) {
+    if (last_ != commands || last_form_ != form || last_capabilities_ != facts.capabilities) {
         last_.reset();  // until all of it is written
-        last_text_ = write_all(*commands, facts.dialect, form, last_buffer_);
+        last_text_ = write_all(*commands, facts.capabilities, form, last_buffer_);
         last_ = commands;
         last_form_ = form;
-        last_dialect_ = facts.dialect;
+        last_capabilities_ = facts.capabilities;
     }
     return last_text_;
 }

@@ -30,7 +30,7 @@ constexpr bool is_in_full(script_form form) noexcept {
 }
 
 /// Whether a command goes to the server as one of its own.
-constexpr bool is_native(core::verb verb, const dialect& words, script_form form) noexcept {
+constexpr bool is_native(core::verb verb, const capabilities& words, script_form form) noexcept {
     return verb == core::verb::release && form == script_form::shortest &&
            words.native_delete != native_delete::none;
 }
@@ -39,7 +39,7 @@ constexpr bool is_native(core::verb verb, const dialect& words, script_form form
 /// releases that come one behind the other, in one run of a script. (It costs a server three fifths of what
 /// they cost one by one, and the client a reply to read for each.) Not too many, since the server does nothing
 /// else meanwhile.
-inline std::size_t sent_as_one(std::span<const submission> commands, const dialect& words,
+inline std::size_t sent_as_one(std::span<const submission> commands, const capabilities& words,
                                script_form form) noexcept {
     constexpr std::size_t most = 64;
     const bool usual = form == script_form::shortest && !words.is_clustered &&
@@ -57,13 +57,13 @@ inline std::size_t sent_as_one(std::span<const submission> commands, const diale
 
 /// Whether the server is to tell what happens to the key from then on, by a command in front of this one.
 /// (https://redis.io/docs/latest/commands/client-caching/)
-constexpr bool is_watched(core::verb verb, const dialect& words, script_form form) noexcept {
+constexpr bool is_watched(core::verb verb, const capabilities& words, script_form form) noexcept {
     return verb == core::verb::remaining && words.tells_changes && form != script_form::asking;
 }
 
 /// Whether a command comes behind another one, which has a reply of its own: that one, or ASKING, which serves for
 /// a single command and cannot be combined with it.
-constexpr bool has_prelude(core::verb verb, const dialect& words, script_form form) noexcept {
+constexpr bool has_prelude(core::verb verb, const capabilities& words, script_form form) noexcept {
     return form == script_form::asking || is_watched(verb, words, form);
 }
 
@@ -88,7 +88,7 @@ private:
     std::shared_ptr<const batch> last_;  // kept, so that no other batch can have its address
     std::string_view last_text_;
     std::string last_buffer_;
-    dialect last_dialect_;
+    capabilities last_capabilities_;
     script_form last_form_ = script_form::shortest;
 };
 

@@ -1,7 +1,7 @@
 #ifndef COLOCK_INSTANCE_REDIS_KEY_SLOT_HPP
 #define COLOCK_INSTANCE_REDIS_KEY_SLOT_HPP
 
-#include "instance/companion_key.hpp"
+#include "instance/auxiliary_key.hpp"
 
 #include <array>
 #include <cstddef>

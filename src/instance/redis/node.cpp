@@ -147,8 +147,9 @@ std::string node::on_ready(const server_facts& facts) {
     }
     facts_ = facts;
     shortest_refused_ = false;
-    keeper_id_ =
-        facts.dialect.tells_changes && !facts.run_id.empty() ? core::stable_hash(facts.run_id) : 0;
+    keeper_id_ = facts.capabilities.tells_changes && !facts.run_id.empty()
+                     ? core::stable_hash(facts.run_id)
+                     : 0;
     tries_ = 0;
     {
         const std::lock_guard lock(status_mutex_);
@@ -381,7 +382,7 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
         return core::failure::overloaded;
     }
     // Others than these take nothing that would have to be given back.
-    if (core::hurries(one.command.verb) && stalled(now)) {
+    if (core::has_deadline(one.command.verb) && stalled(now)) {
         return core::failure::stalled;
     }
     return now > one.command.deadline ? core::failure::too_late : core::failure::none;

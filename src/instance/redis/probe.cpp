@@ -166,16 +166,16 @@ server_facts probe::facts() const {
             former.empty() || former.find_first_not_of('0') != std::string_view::npos;
         result.replication_id = find_field(steps_[*replication_].text, "master_replid");
     }
-    result.dialect = {steps_[extend_].text,
-                      steps_[release_].text,
-                      steps_[release_many_].text,
-                      steps_[fence_].text,
-                      steps_[join_].text,
-                      steps_[leave_].text,
-                      !steps_[tracking_].refused,
-                      native_delete(),
-                      count_ ? steps_[*count_].text : std::string(),
-                      deployment_ == deployment::cluster};
+    result.capabilities = {steps_[extend_].text,
+                           steps_[release_].text,
+                           steps_[release_many_].text,
+                           steps_[fence_].text,
+                           steps_[join_].text,
+                           steps_[leave_].text,
+                           !steps_[tracking_].refused,
+                           native_delete(),
+                           count_ ? steps_[*count_].text : std::string(),
+                           deployment_ == deployment::cluster};
     return result;
 }
 

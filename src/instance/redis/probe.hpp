@@ -24,7 +24,7 @@ enum class native_delete : std::uint8_t {
 };
 
 /// In which words a server is to be spoken to.
-struct dialect {
+struct capabilities {
     std::string extend_digest;  ///< by which it knows our script
     std::string release_digest;
     std::string release_many_digest;
@@ -36,7 +36,7 @@ struct dialect {
     std::string count_digest{};
     bool is_clustered = false;  ///< keys of one script have to be in the same slot
 
-    friend bool operator==(const dialect& a, const dialect& b) = default;
+    friend bool operator==(const capabilities& a, const capabilities& b) = default;
 };
 
 /// What a server that passed the probe has told.
@@ -44,7 +44,7 @@ struct server_facts {
     std::string version;
     std::string run_id;
     std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
-    redis::dialect dialect;
+    redis::capabilities capabilities;
     /// Whether it may have been a replica since it was started. (Asked of members of a deployment that promotes
     /// replicas; true if it does not tell.)
     bool may_be_promoted = false;

@@ -68,7 +68,7 @@ inline acquire::event granted(std::size_t i) {
     return acquire::event::voted(i, vote::granted());
 }
 inline acquire::event denied(std::size_t i) {
-    return acquire::event::voted(i, vote::denied(holder::another));
+    return acquire::event::voted(i, vote::denied(key_state::foreign));
 }
 inline acquire::event failed(std::size_t i) {
     return acquire::event::voted(i, vote::failed(failure::down));
@@ -80,7 +80,7 @@ inline acquire::event changed(std::size_t i) {
 
 /// Instance `i` says that the key will live for another `rest`.
 inline acquire::event rest(std::size_t i, milliseconds rest) {
-    return acquire::event::remaining(i, vote::denied(holder::another, rest));
+    return acquire::event::remaining(i, vote::denied(key_state::foreign, rest));
 }
 
 }  // namespace colock::core::test

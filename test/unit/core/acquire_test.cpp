@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(votes_are_there_to_be_read_when_it_has_failed) {
                       {50ms, timer(), "give_back; failed no_quorum"},
                   });
     BOOST_TEST((machine.votes().vote_of(0)->reason == failure::timeout));
-    BOOST_TEST((machine.votes().vote_of(2)->holder == holder::another));
+    BOOST_TEST((machine.votes().vote_of(2)->key == key_state::foreign));
 }
 
 BOOST_AUTO_TEST_CASE(ignores_what_comes_after_the_end) {
@@ -720,7 +720,7 @@ BOOST_AUTO_TEST_CASE(
         }
         said(machine, denied(0), now);  // the eighth: backs off for at least half a second
         const auto action =
-            machine.resume(acquire::event::remaining(0, vote::denied(holder::nobody, 0ms)), now);
+            machine.resume(acquire::event::remaining(0, vote::denied(key_state::absent, 0ms)), now);
         BOOST_TEST((action.kind == acquire::action::kind_type::wait));
         BOOST_TEST((action.time >= now + 4ms));
         BOOST_TEST((action.time <= now + 8ms));

@@ -23,7 +23,7 @@ acquire::event raised(std::size_t i) {
     return acquire::event::raised(i, vote::granted(0));
 }
 acquire::event not_raised(std::size_t i) {  // somebody else has the key by now
-    return acquire::event::raised(i, vote::denied(holder::another));
+    return acquire::event::raised(i, vote::denied(key_state::foreign));
 }
 acquire::event raise_failed(std::size_t i) {
     return acquire::event::raised(i, vote::failed(failure::connection_lost));

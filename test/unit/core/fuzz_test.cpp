@@ -158,7 +158,7 @@ void run_acquire(std::uint64_t seed) {
                 break;
             case 2:
                 event = acquire::event::remaining(
-                    i, vote::denied(holder::another,
+                    i, vote::denied(key_state::foreign,
                                     random.one_in(5)
                                         ? unknown_remaining
                                         : milliseconds(static_cast<int>(random.below(60)))));
@@ -199,7 +199,7 @@ void run_renew(std::uint64_t seed) {
             first[event.index].empty()) {
             first[event.index] = event.vote.kind == vote_kind::granted  ? "G"
                                  : event.vote.kind == vote_kind::failed ? "F"
-                                 : event.vote.holder == holder::nobody  ? "N"
+                                 : event.vote.key == key_state::absent  ? "N"
                                                                         : "D";
         }
         const bool won = static_cast<std::size_t>(std::count(first.begin(), first.end(), "G")) >=

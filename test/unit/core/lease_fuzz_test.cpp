@@ -43,7 +43,7 @@ struct fake_instance {
         switch (c.verb) {
             case verb::acquire:
                 if (foreign || ours) {
-                    return vote::denied(holder::another);
+                    return vote::denied(key_state::foreign);
                 }
                 expires = now + c.ttl;
                 return vote::granted();
@@ -62,7 +62,7 @@ struct fake_instance {
             default:
                 break;
         }
-        return vote::denied(foreign || ours ? holder::another : holder::nobody);
+        return vote::denied(foreign || ours ? key_state::foreign : key_state::absent);
     }
 };
 
@@ -239,7 +239,7 @@ private:
                     asked_ = false;  // gets no answer any more
                     kept_until_ = promised_;
                     break;
-                case kind::passed:
+                case kind::handed_off:
                     break;
                 case kind::resolved:
                     ++resolved_;

@@ -108,10 +108,10 @@ std::string verb_name(verb v) {
             return "acquire_fenced";
         case verb::raise_fence:
             return "raise_fence";
-        case verb::join_line:
-            return "join_line";
-        case verb::leave_line:
-            return "leave_line";
+        case verb::join_queue:
+            return "join_queue";
+        case verb::leave_queue:
+            return "leave_queue";
         case verb::count_fence:
             return "count_fence";
     }
@@ -137,7 +137,7 @@ std::string describe(const lease& l, const lease::action& a) {
             return a.success ? "extended" : "not extended";
         case kind::lost:
             return "lost " + name(a.why);
-        case kind::passed:
+        case kind::handed_off:
             return "passed";
         case kind::resolved:
             return "resolved " + name(*l.outcome());
@@ -714,22 +714,22 @@ BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
 
 BOOST_AUTO_TEST_CASE(may_be_handed_over_while_half_of_the_ttl_is_left) {
     lease machine = held();  // valid until 988 ms
-    BOOST_TEST(machine.may_hand_over(at(10ms)));
-    BOOST_TEST(machine.may_hand_over(at(488ms)));
-    BOOST_TEST(!machine.may_hand_over(at(488ms) + 1ns));
-    BOOST_TEST(!machine.may_hand_over(at(988ms)));
-    BOOST_TEST(!machine.may_hand_over(at(5s)));
+    BOOST_TEST(machine.may_hand_off(at(10ms)));
+    BOOST_TEST(machine.may_hand_off(at(488ms)));
+    BOOST_TEST(!machine.may_hand_off(at(488ms) + 1ns));
+    BOOST_TEST(!machine.may_hand_off(at(988ms)));
+    BOOST_TEST(!machine.may_hand_off(at(5s)));
 }
 
 BOOST_AUTO_TEST_CASE(may_be_handed_over_only_while_it_is_held) {
     const lease attempt = sent();
-    BOOST_TEST(!attempt.may_hand_over(at(10ms)));
+    BOOST_TEST(!attempt.may_hand_off(at(10ms)));
     lease released = held();
     released.release(at(11ms));
-    BOOST_TEST(!released.may_hand_over(at(11ms)));
+    BOOST_TEST(!released.may_hand_off(at(11ms)));
     lease lost = held();
     lost.close(at(11ms));  // and yet to be released
-    BOOST_TEST(!lost.may_hand_over(at(11ms)));
+    BOOST_TEST(!lost.may_hand_off(at(11ms)));
 }
 
 BOOST_AUTO_TEST_CASE(may_not_be_handed_over_without_a_watchdog) {
@@ -740,46 +740,46 @@ BOOST_AUTO_TEST_CASE(may_not_be_handed_over_without_a_watchdog) {
                       {0ms, start(), "acquire; wait never"},
                       {5ms, hold(), "wait 938"},
                   });
-    BOOST_TEST(!machine.may_hand_over(at(10ms)));
+    BOOST_TEST(!machine.may_hand_off(at(10ms)));
 }
 
 BOOST_AUTO_TEST_CASE(may_not_be_handed_over_with_another_ttl_or_on_the_way_to_it) {
     for (const duration other : {duration(2s), duration(999ms)}) {
         lease machine = held();
         machine.extend(other, at(20ms));
-        BOOST_TEST(!machine.may_hand_over(at(20ms)));
+        BOOST_TEST(!machine.may_hand_off(at(20ms)));
         machine.next(at(20ms));
-        BOOST_TEST(!machine.may_hand_over(at(20ms)));
+        BOOST_TEST(!machine.may_hand_off(at(20ms)));
         play(machine, {{21ms, extended('G', 0), "wait 70"}});
         machine.on_vote(1, lease_tag(purpose::extend, 1), vote::granted(), at(22ms));
-        BOOST_TEST(!machine.may_hand_over(at(22ms)));
+        BOOST_TEST(!machine.may_hand_off(at(22ms)));
         machine.next(at(22ms));
-        BOOST_TEST(!machine.may_hand_over(at(22ms)));
+        BOOST_TEST(!machine.may_hand_off(at(22ms)));
     }
 }
 
 BOOST_AUTO_TEST_CASE(may_be_handed_over_during_a_renewal_and_after_one) {
     lease machine = held();
     play(machine, {{300ms, timer(), "extend #1; wait 350"}});
-    BOOST_TEST(machine.may_hand_over(at(300ms)));
+    BOOST_TEST(machine.may_hand_off(at(300ms)));
     play(machine, {
                       {301ms, extended('G', 0), "wait 350"},
                       {302ms, extended('G', 1), "wait 600"},
                   });
-    BOOST_TEST(machine.may_hand_over(at(302ms)));
-    BOOST_TEST(machine.may_hand_over(at(788ms)));
+    BOOST_TEST(machine.may_hand_off(at(302ms)));
+    BOOST_TEST(machine.may_hand_off(at(788ms)));
 }
 
 BOOST_AUTO_TEST_CASE(an_extension_to_the_same_ttl_does_not_stop_it_once_it_is_over) {
     lease machine = held();
     machine.extend(settings.ttl, at(20ms));
     machine.next(at(20ms));
-    BOOST_TEST(!machine.may_hand_over(at(20ms)));
+    BOOST_TEST(!machine.may_hand_off(at(20ms)));
     play(machine, {
                       {21ms, extended('G', 0), "wait 70"},
                       {22ms, extended('G', 1), "extended; wait 320"},
                   });
-    BOOST_TEST(machine.may_hand_over(at(22ms)));
+    BOOST_TEST(machine.may_hand_off(at(22ms)));
 }
 
 BOOST_AUTO_TEST_CASE(whom_it_is_handed_to_may_hold_it_for_as_long_as_anybody) {
@@ -790,7 +790,7 @@ BOOST_AUTO_TEST_CASE(whom_it_is_handed_to_may_hold_it_for_as_long_as_anybody) {
                       {0ms, start(), "acquire; wait never"},
                       {5ms, hold(), "wait 300"},
                   });
-    machine.hand_over(at(250ms));
+    machine.hand_off(at(250ms));
     play(machine, {
                       {300ms, timer(), "extend #1; wait 350"},
                       {301ms, extended('G', 0), "wait 350"},
@@ -867,8 +867,8 @@ lease held_with_fence() {
     return machine;
 }
 
-event pass_on() {
-    return [](lease& l, time_point now) { return l.pass_on(now); };
+event begin_handoff() {
+    return [](lease& l, time_point now) { return l.begin_handoff(now); };
 }
 event counted(std::size_t i, std::uint64_t fence, std::uint32_t round = 1) {
     return voted(i, lease_tag(purpose::count, round), vote::granted(fence));
@@ -881,13 +881,13 @@ event not_counted(char letter, std::size_t i, std::uint32_t round = 1) {
 
 BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
     lease machine = held_with_fence();
-    BOOST_TEST(machine.may_hand_over(at(20ms)));
-    const lease::action first = machine.pass_on(at(20ms));
+    BOOST_TEST(machine.may_hand_off(at(20ms)));
+    const lease::action first = machine.begin_handoff(at(20ms));
     BOOST_TEST((first.verb == verb::raise_fence));
     BOOST_TEST(first.fence == 0U);  // to count on
     BOOST_TEST(!machine.held());
     BOOST_TEST((machine.valid_until() == time_point::min()));
-    BOOST_TEST(!machine.may_hand_over(at(20ms)));
+    BOOST_TEST(!machine.may_hand_off(at(20ms)));
     BOOST_TEST(wanted(machine, 0, purpose::count));
     BOOST_TEST(wanted(machine, 0, purpose::extend));
     play(machine, {
@@ -904,7 +904,7 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
 BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
     lease machine = held_with_fence();
     play(machine, {
-                      {20ms, pass_on(), "raise_fence; wait 70"},
+                      {20ms, begin_handoff(), "raise_fence; wait 70"},
                       {21ms, counted(0, 8), "wait 70"},
                   });
     const lease_tag tag(purpose::count, 1);
@@ -923,7 +923,7 @@ BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
 BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) {
     lease machine = held_with_fence();
     play(machine, {
-                      {20ms, pass_on(), "raise_fence; wait 70"},
+                      {20ms, begin_handoff(), "raise_fence; wait 70"},
                       {21ms, not_counted('D', 0), "wait 70"},
                       {22ms, not_counted('N', 1), "release; wait 72"},
                       {23ms, released('D', 0), "wait 72"},
@@ -934,13 +934,13 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) 
 BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_on) {
     lease silent = held_with_fence();
     play(silent, {
-                     {20ms, pass_on(), "raise_fence; wait 70"},
+                     {20ms, begin_handoff(), "raise_fence; wait 70"},
                      {21ms, counted(0, 8), "wait 70"},
                      {70ms, timer(), "release; wait 120"},
                  });
     lease failed = held_with_fence();
     play(failed, {
-                     {20ms, pass_on(), "raise_fence; wait 70"},
+                     {20ms, begin_handoff(), "raise_fence; wait 70"},
                      {21ms, not_counted('F', 0), "wait 70"},
                      {22ms, not_counted('F', 1), "release; wait 72"},
                  });
@@ -949,7 +949,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_o
 BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_passed_on) {
     lease machine = held_with_fence();
     play(machine, {
-                      {290ms, pass_on(), "raise_fence; wait 300"},
+                      {290ms, begin_handoff(), "raise_fence; wait 300"},
                       {300ms, timer(), "extend #1; wait 340"},
                       {301ms, extended('G', 0), "wait 340"},
                       {302ms, extended('G', 1), "wait 340"},
@@ -961,7 +961,7 @@ BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_passed_on) {
 BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
     lease machine = held_with_fence();
     play(machine, {
-                      {400ms, pass_on(), "raise_fence; extend #1; wait 450"},
+                      {400ms, begin_handoff(), "raise_fence; extend #1; wait 450"},
                       {939ms, counted(0, 8), "release; wait 989"},
                   });
 }
@@ -969,7 +969,7 @@ BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
 BOOST_AUTO_TEST_CASE(closing_while_it_is_passed_on_releases_it) {
     lease machine = held_with_fence();
     play(machine, {
-                      {20ms, pass_on(), "raise_fence; wait 70"},
+                      {20ms, begin_handoff(), "raise_fence; wait 70"},
                       {21ms, release(), "wait never"},  // its former holder, once more
                       {22ms, close(), "release; wait 72"},
                   });

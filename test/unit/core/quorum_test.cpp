@@ -98,9 +98,9 @@ BOOST_AUTO_TEST_CASE(knows_before_it_is_counted_which_vote_decides) {
 
 BOOST_AUTO_TEST_CASE(counts_each_instance_once_and_its_first_vote) {
     round votes(3);
-    BOOST_TEST(votes.record(1, vote::denied(holder::another)));
+    BOOST_TEST(votes.record(1, vote::denied(key_state::foreign)));
     BOOST_TEST(!votes.record(1, vote::granted()));
-    BOOST_TEST(!votes.record(1, vote::denied(holder::another)));
+    BOOST_TEST(!votes.record(1, vote::denied(key_state::foreign)));
     BOOST_TEST(votes.granted() == 0U);
     BOOST_TEST(votes.denied() == 1U);
     BOOST_TEST((votes.vote_of(1)->kind == vote_kind::denied));
@@ -110,12 +110,12 @@ BOOST_AUTO_TEST_CASE(keeps_what_each_instance_said) {
     round votes(3);
     const auto detail = std::make_shared<const std::string>("LOADING");
     votes.record(0, vote::failed(failure::server_error, detail));
-    votes.record(2, vote::denied(holder::another, 700ms));
+    votes.record(2, vote::denied(key_state::foreign, 700ms));
     BOOST_TEST((votes.vote_of(0)->reason == failure::server_error));
     BOOST_TEST(votes.vote_of(0)->detail == detail);
     BOOST_TEST(!votes.vote_of(1));
     BOOST_TEST((votes.vote_of(2)->kind == vote_kind::denied));
-    BOOST_TEST((votes.vote_of(2)->holder == holder::another));
+    BOOST_TEST((votes.vote_of(2)->key == key_state::foreign));
     BOOST_TEST((votes.vote_of(2)->remaining == unknown_remaining));  // which nobody asks it for
     BOOST_TEST(votes.vote_of(2)->detail == nullptr);
 }
@@ -139,14 +139,14 @@ BOOST_AUTO_TEST_CASE(forgets_everything_when_cleared) {
     const auto detail = std::make_shared<const std::string>("gone with the votes");
     round votes(3);
     votes.record(0, vote::granted());
-    votes.record(1, vote::denied(holder::another));
+    votes.record(1, vote::denied(key_state::foreign));
     votes.record(2, vote::failed(failure::server_error, detail));
     votes.clear();
     BOOST_TEST(votes.instances() == 3U);
     BOOST_TEST(votes.silent() == 3U);
     BOOST_TEST(!votes.vote_of(2));
     BOOST_TEST(detail.use_count() == 1);
-    BOOST_TEST(votes.record(0, vote::denied(holder::nobody)));
+    BOOST_TEST(votes.record(0, vote::denied(key_state::absent)));
     BOOST_TEST(votes.denied() == 1U);
     BOOST_TEST(votes.granted() == 0U);
 }

@@ -310,14 +310,14 @@ BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
     say(machine, voted('U', 6), 1ms);
     const round votes = machine.votes();
     BOOST_TEST(votes.granted() == 1U);
-    BOOST_TEST((votes.vote_of(1)->holder == holder::nobody));
-    BOOST_TEST((votes.vote_of(2)->holder == holder::another));
+    BOOST_TEST((votes.vote_of(1)->key == key_state::absent));
+    BOOST_TEST((votes.vote_of(2)->key == key_state::foreign));
     BOOST_TEST((votes.vote_of(3)->reason == failure::down));
     BOOST_TEST(*votes.vote_of(3)->detail == "why not");
     BOOST_TEST((votes.vote_of(4)->kind == vote_kind::failed));
     BOOST_TEST((votes.vote_of(5)->reason == failure::timeout));  // silent
-    BOOST_TEST((votes.vote_of(6)->holder == holder::unknown));
-    BOOST_TEST((votes.vote_of(7)->holder == holder::nobody));  // never had it
+    BOOST_TEST((votes.vote_of(6)->key == key_state::unknown));
+    BOOST_TEST((votes.vote_of(7)->key == key_state::absent));  // never had it
 
     // Of several answers the last counts.
     say(machine, timer(), 1ms + pause(1));

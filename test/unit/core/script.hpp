@@ -215,11 +215,11 @@ inline vote vote_from(char letter) {
         case 'G':
             return vote::granted();
         case 'D':
-            return vote::denied(holder::another);
+            return vote::denied(key_state::foreign);
         case 'N':
-            return vote::denied(holder::nobody);
+            return vote::denied(key_state::absent);
         case 'U':
-            return vote::denied(holder::unknown);
+            return vote::denied(key_state::unknown);
         default:
             return vote::failed(failure::down);
     }

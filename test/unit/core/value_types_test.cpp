@@ -69,9 +69,9 @@ BOOST_AUTO_TEST_CASE(votes_say_no_more_than_they_know) {
     BOOST_TEST((vote{}.kind == vote_kind::failed));  // what nobody filled in grants nothing
     BOOST_TEST((vote::granted().kind == vote_kind::granted));
     BOOST_TEST((vote::granted().remaining == unknown_remaining));
-    BOOST_TEST((vote::denied(holder::another).kind == vote_kind::denied));
-    BOOST_TEST((vote::denied(holder::another).remaining == unknown_remaining));
-    BOOST_TEST((vote::denied(holder::another, 3ms).remaining == 3ms));
+    BOOST_TEST((vote::denied(key_state::foreign).kind == vote_kind::denied));
+    BOOST_TEST((vote::denied(key_state::foreign).remaining == unknown_remaining));
+    BOOST_TEST((vote::denied(key_state::foreign, 3ms).remaining == 3ms));
     const auto detail = std::make_shared<const std::string>("refused");
     BOOST_TEST((vote::failed(failure::down, detail).reason == failure::down));
     BOOST_TEST(vote::failed(failure::down, detail).detail == detail);

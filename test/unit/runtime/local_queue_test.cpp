@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
     }
     BOOST_TEST(order == std::vector<int>({0, 1, 2, 3, 4}), boost::test_tools::per_element());
     BOOST_TEST(five.executed() == 5U);
-    BOOST_TEST(client->engine().counts().handed_over == 5U);
+    BOOST_TEST(client->engine().counts().handed_off == 5U);
 
     holder->let_go();
     five.world().run_for(1ms);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST(waiter->granted());
     BOOST_TEST(waiter->holder_number == 0U);
-    BOOST_TEST(client->engine().counts().handed_over == 0U);
+    BOOST_TEST(client->engine().counts().handed_off == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_with_other_options_takes_the_lock_anew) {

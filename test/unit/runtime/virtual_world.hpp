@@ -173,7 +173,7 @@ private:
                 tell_of_change(server_, key, this);
             }
             if (server_.tells_changes && one.command.verb == core::verb::remaining &&
-                votes.back().holder == core::holder::another) {
+                votes.back().key == core::key_state::foreign) {
                 watch(std::string(one.command.key), votes.back().remaining);
             }
         }
@@ -200,7 +200,7 @@ private:
                 core::command ask;
                 ask.verb = core::verb::remaining;
                 ask.key = key;
-                if (server_.keys.execute(ask, world_.now()).holder == core::holder::nobody) {
+                if (server_.keys.execute(ask, world_.now()).key == core::key_state::absent) {
                     tell_of_change(server_, key, nullptr);
                 }
             });

@@ -1,4 +1,4 @@
--- Joins the remote queue of a lock, or keeps the place in it. Touches nothing if one of the keys is not ours.
+-- Joins the remote queue of a lock, or keeps the ticket in it alive. Touches nothing if one of the keys is not ours.
 --
 -- KEYS[1]  the queue: a list of `ticket:<number>`, the longest waiting first
 -- KEYS[2]  our ticket: an empty string that lives as long as we wait, and live

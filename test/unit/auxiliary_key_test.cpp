@@ -1,6 +1,6 @@
 // The names of our own keys: no two are the same, and each is in the slot of its lock's key.
 
-#include "instance/companion_key.hpp"
+#include "instance/auxiliary_key.hpp"
 #include "instance/redis/key_slot.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -40,7 +40,7 @@ std::vector<std::string> texts_of(const std::vector<std::string>& pieces, std::s
     return result;
 }
 
-BOOST_AUTO_TEST_SUITE(companion_key_test)
+BOOST_AUTO_TEST_SUITE(auxiliary_key_test)
 
 BOOST_AUTO_TEST_CASE(the_slots_are_those_of_a_cluster) {
     BOOST_TEST(key_slot("123456789") == 0x31C3U);  // from the cluster specification
@@ -53,10 +53,10 @@ BOOST_AUTO_TEST_CASE(the_slots_are_those_of_a_cluster) {
 
 BOOST_AUTO_TEST_CASE(a_brace_without_a_tag_has_no_companions) {
     for (const char* const key : {"a}b", "{}a", "}", "{}"}) {
-        BOOST_TEST(!has_companions(key), key);
+        BOOST_TEST(!has_auxiliary_keys(key), key);
     }
     for (const char* const key : {"a", "{a}", "a{", "{a}b}", "x{a}{}"}) {
-        BOOST_TEST(has_companions(key), key);
+        BOOST_TEST(has_auxiliary_keys(key), key);
     }
 }
 
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(names) {
 BOOST_AUTO_TEST_CASE(they_are_in_the_slot_of_their_key) {
     for (const std::string& key : texts_of({"{", "}", "a", ":colock:", "queue"}, 5)) {
         for (const auto& [role, name] : names_of(key)) {
-            BOOST_TEST((key_slot(name) == key_slot(key) || !has_companions(key) || key.empty()),
+            BOOST_TEST((key_slot(name) == key_slot(key) || !has_auxiliary_keys(key) || key.empty()),
                        name << " is not in the slot of " << key);
         }
     }

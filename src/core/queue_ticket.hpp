@@ -1,5 +1,5 @@
-#ifndef COLOCK_CORE_PLACE_HPP
-#define COLOCK_CORE_PLACE_HPP
+#ifndef COLOCK_CORE_QUEUE_TICKET_HPP
+#define COLOCK_CORE_QUEUE_TICKET_HPP
 
 #include "core/time.hpp"
 #include "core/vote.hpp"
@@ -9,8 +9,8 @@
 
 namespace colock::core {
 
-struct place_settings {
-    /// From one `join` to the next, which keeps the place. An answer may take as long; and the first waits for
+struct queue_ticket_settings {
+    /// From one `join` to the next, which keeps the ticket alive. An answer may take as long; and the first waits for
     /// as long to be told that the lock is free, before it tries without that.
     duration refresh = milliseconds(250);
 
@@ -20,20 +20,20 @@ struct place_settings {
     unsigned changes_in_vain = 3;
     duration quick_succession = milliseconds(250);
 
-    /// What a place is joined for: it outlives a few joins that are late. Those write the ticket anew only
+    /// How long a ticket lives: it outlives a few joins that are late. Those write the ticket anew only
     /// when half of that is over, since whoever is behind is told of it.
     [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
 };
 
-/// A place in the line of the processes that wait for a lock: a list at one instance, the line's keeper,
-/// with a ticket for each of them, a key that ends with its wait or its life. Who joins is told who is
-/// before it, and asks the keeper to be told when that one's ticket changes; the first asks so of the
-/// lock. So a release wakes one process, and not all of them. (As in a queue lock, where everybody spins on
-/// what the one before it will write: J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable
-/// Synchronization on Shared-Memory Multiprocessors", 1991.)
+/// A client's ticket in the remote queue: the clients that wait for a lock, in a list that one instance keeps (the
+/// queue keeper). A ticket is a key that lives as long as its client waits, and lives. A client that joins is told which
+/// ticket is before its own, and asks the keeper to be told when that one changes; the first asks so of the lock. So a
+/// release wakes one client, and not all of them. (As in a queue lock, where each waiter spins on what the one before it
+/// will write: J. M. Mellor-Crummey, M. L. Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+/// Multiprocessors", 1991.)
 ///
-/// Who gets the lock keeps its place, and leaves with the release; unless it holds the lock for long. So when
-/// a ticket is gone, the next one attempts at once: mostly it was a release.
+/// A client that gets the lock keeps its ticket until the release, unless it holds the lock for long. So when a ticket is
+/// gone, the next client attempts at once: mostly it was a release.
 ///
 /// A program that does not join the queue, and takes the lock again right after its release, is always
 /// faster than a waiter that has to be told first. So when the lock has changed a few times in quick
@@ -41,48 +41,48 @@ struct place_settings {
 /// end. Only the first does so, and it is still told of each release.
 ///
 /// All of it is a hint, of when an attempt makes sense. Mutual exclusion does not depend on it; and if the
-/// keeper forgets, errs or is silent, it only ends in attempts too early or a little late.
+/// keeper forgets, errs or is silent, attempts only come too early or a little late.
 ///
 /// It acts by being called: each member that takes `now` returns a step. Carry it out; then call what
 /// comes first, at the latest `on_time` at the time that it said.
-class place {
+class queue_ticket {
 public:
-    enum class news : std::uint8_t {
+    enum class advice : std::uint8_t {
         none,
         wait,        ///< an attempt makes no sense before its turn
         turn,        ///< the lock seems to be free: attempt now
         on_its_own,  ///< it is the first, and was denied when it was its turn: it has to look for itself
         poll,  ///< as that, and others have taken the lock time and again since: to be told is too late
-        broken,  ///< as `on_its_own`, and the place is kept no more
+        broken,  ///< as `on_its_own`, and the ticket is given up
         over,    ///< it has held the lock for long, and is to leave
     };
 
     struct step {
-        bool join = false;        ///< send `join_line`
+        bool join = false;        ///< send `join_queue`
         bool ask_lock = false;    ///< send `remaining` of the lock, to be told of its changes, too
         bool ask_before = false;  ///< send `remaining` of the ticket of `before()`, likewise
-        place::news news = news::none;
+        queue_ticket::advice advice = advice::none;
         time_point until = never;
     };
 
-    explicit place(const place_settings& settings) noexcept : settings_(settings) {}
+    explicit queue_ticket(const queue_ticket_settings& settings) noexcept : settings_(settings) {}
 
-    /// Joins the line, `from` then on.
+    /// Joins the queue, `from` then on.
     step join(time_point now, time_point from = time_point::min());
 
-    /// An attempt was denied, after its turn or before the place was joined: joins again. `by_keeper`: the
+    /// An attempt was denied, after its turn or before it joined: joins again. `by_keeper`: the
     /// keeper denied it too. Otherwise the attempt may have written the lock there, and the keeper tells
     /// nobody of its own writing, nor of what comes after.
     step denied(bool by_keeper, time_point now);
 
-    /// An attempt was granted. The place outlives that a little, without joining.
+    /// An attempt was granted. The ticket outlives that a little, without joining.
     step held(time_point now);
 
-    /// When who leaves now may join again: after a sixteenth of the time for which it held the lock, so that it
+    /// When a client that leaves now may join again: after a sixteenth of the time for which it held the lock, so that it
     /// is not in the way of the next one's attempt.
     [[nodiscard]] time_point rejoin_from(time_point now) const noexcept;
 
-    /// The keeper's votes on what a step said to send; on `join_line` with the number of the one before
+    /// The keeper's votes on what a step said to send; on `join_queue` with the number of the one before
     /// it as the fence.
     step on_joined(const vote& v, time_point now);
     step on_lock(const vote& v, time_point now);
@@ -96,7 +96,7 @@ public:
 
     step on_time(time_point now);
 
-    [[nodiscard]] const place_settings& settings() const noexcept { return settings_; }
+    [[nodiscard]] const queue_ticket_settings& settings() const noexcept { return settings_; }
 
     /// Whether nobody was before it when it joined last.
     [[nodiscard]] bool is_first() const noexcept { return is_first_; }
@@ -112,14 +112,14 @@ private:
     step answered(const vote& v, time_point now);
     step settle(time_point now);
     step changed(time_point now);
-    step wait(place::news what);
-    step give_turn(place::news what);
+    step wait(queue_ticket::advice what);
+    step give_turn(queue_ticket::advice what);
     void count_change(time_point now);
     [[nodiscard]] bool must_poll(time_point now) const noexcept;
     [[nodiscard]] time_point next_look() const noexcept;
 
-    place_settings settings_;
-    bool attempting_ = false;      // had its turn, or is on its own: the place is only kept
+    queue_ticket_settings settings_;
+    bool attempting_ = false;      // had its turn, or is on its own: the ticket is only kept alive
     bool guessed_ = false;         // that it is its turn, since the ticket before it was gone
     bool is_first_ = false;        // as it joined last
     bool watches_before_ = false;  // the keeper will tell

@@ -1,4 +1,4 @@
-#include "core/place.hpp"
+#include "core/queue_ticket.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -15,12 +15,12 @@ constexpr time_point start{1000h};
 
 /// A place that is refreshed every 250 ms.
 struct scene {
-    place p{place_settings{}};
+    queue_ticket p{queue_ticket_settings{}};
     time_point now = start;
 
-    /// What a step says, as text: "join", "lock", "before" for what to send, and the news; with the time
+    /// What a step says, as text: "join", "lock", "before" for what to send, and the advice; with the time
     /// until which to wait, in ms from the start.
-    static std::string text_of(const place::step& s) {
+    static std::string text_of(const queue_ticket::step& s) {
         std::string result;
         const auto add = [&result](bool wanted, const char* word) {
             result += wanted ? std::string(result.empty() ? "" : " ") + word : "";
@@ -28,12 +28,12 @@ struct scene {
         add(s.join, "join");
         add(s.ask_lock, "lock");
         add(s.ask_before, "before");
-        add(s.news == place::news::wait, "WAIT");
-        add(s.news == place::news::turn, "TURN");
-        add(s.news == place::news::on_its_own, "ON ITS OWN");
-        add(s.news == place::news::poll, "POLL");
-        add(s.news == place::news::broken, "BROKEN");
-        add(s.news == place::news::over, "OVER");
+        add(s.advice == queue_ticket::advice::wait, "WAIT");
+        add(s.advice == queue_ticket::advice::turn, "TURN");
+        add(s.advice == queue_ticket::advice::on_its_own, "ON ITS OWN");
+        add(s.advice == queue_ticket::advice::poll, "POLL");
+        add(s.advice == queue_ticket::advice::broken, "BROKEN");
+        add(s.advice == queue_ticket::advice::over, "OVER");
         const auto until = std::chrono::duration_cast<milliseconds>(s.until - start).count();
         return result + "@" + std::to_string(until);
     }
@@ -42,15 +42,17 @@ struct scene {
         return text_of(p.on_joined(vote::granted(before), now));
     }
     std::string before_there(milliseconds remaining = 900ms) {
-        return text_of(p.on_before(vote::denied(holder::another, remaining), now));
+        return text_of(p.on_before(vote::denied(key_state::foreign, remaining), now));
     }
     std::string before_gone() {
-        return text_of(p.on_before(vote::denied(holder::nobody, 0ms), now));
+        return text_of(p.on_before(vote::denied(key_state::absent, 0ms), now));
     }
     std::string lock_held(milliseconds remaining = 10s) {
-        return text_of(p.on_lock(vote::denied(holder::another, remaining), now));
+        return text_of(p.on_lock(vote::denied(key_state::foreign, remaining), now));
     }
-    std::string lock_free() { return text_of(p.on_lock(vote::denied(holder::nobody, 0ms), now)); }
+    std::string lock_free() {
+        return text_of(p.on_lock(vote::denied(key_state::absent, 0ms), now));
+    }
     std::string failed() {
         return text_of(p.on_joined(vote::failed(failure::connection_lost), now));
     }
@@ -99,7 +101,7 @@ struct scene {
     }
 };
 
-BOOST_AUTO_TEST_SUITE(place_test)
+BOOST_AUTO_TEST_SUITE(queue_ticket_test)
 
 BOOST_AUTO_TEST_CASE(from_the_end_of_the_line_to_the_turn) {
     scene s;
@@ -472,7 +474,7 @@ BOOST_AUTO_TEST_CASE(a_keeper_that_fails_or_is_silent) {
 }
 
 BOOST_AUTO_TEST_CASE(a_ticket_outlives_some_joins) {
-    BOOST_TEST((place_settings{}.ttl() >= 3 * place_settings{}.refresh));
+    BOOST_TEST((queue_ticket_settings{}.ttl() >= 3 * queue_ticket_settings{}.refresh));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,7 +1,7 @@
-#ifndef COLOCK_RUNTIME_LOCK_QUEUE_HPP
-#define COLOCK_RUNTIME_LOCK_QUEUE_HPP
+#ifndef COLOCK_RUNTIME_LOCAL_QUEUE_HPP
+#define COLOCK_RUNTIME_LOCAL_QUEUE_HPP
 
-#include "core/tenure.hpp"
+#include "core/client_hold.hpp"
 #include "core/time.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/recycling_allocator.hpp"
@@ -18,21 +18,21 @@
 namespace colock::runtime {
 
 class acquire_operation;
-class lock_queue;
-class place_in_line;
+class local_queue;
+class remote_queue;
 
 /// What an operation needs to stand in a queue.
-class queued : public boost::intrusive::list_base_hook<boost::intrusive::tag<lock_queue>> {
+class queued : public boost::intrusive::list_base_hook<boost::intrusive::tag<local_queue>> {
 public:
-    [[nodiscard]] bool in_line() const noexcept { return is_linked(); }
+    [[nodiscard]] bool in_local_queue() const noexcept { return is_linked(); }
 };
 
 /// Those of one client who want the same key: one is at it, by an attempt or as the holder of the
-/// lease; the others stand in line, in the order in which they came, and cost the instances nothing.
-class lock_queue {
+/// lease; the others wait in the order in which they came, and cost the instances nothing.
+class local_queue {
 public:
     /// With the first who is at it.
-    explicit lock_queue(acquire_operation& first) noexcept;
+    explicit local_queue(acquire_operation& first) noexcept;
 
     /// Of who is at it.
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
@@ -40,28 +40,28 @@ public:
     /// The operation that is at it; null if it is held.
     [[nodiscard]] acquire_operation* attempting() const noexcept { return attempting_; }
 
-    [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
+    [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
 
     [[nodiscard]] acquire_operation& front() noexcept;
     void push(acquire_operation& last);
     void remove(acquire_operation& one) noexcept;
 
-    /// The first in line is at it now.
+    /// The first waiter is at it now.
     acquire_operation& next() noexcept;
 
-    /// The place of all of them in the line of the clients that wait for the key; null if they have none.
-    [[nodiscard]] place_in_line* place() const noexcept { return place_; }
-    void set_place(place_in_line* place) noexcept { place_ = place; }
-    void leave_place();
+    /// The client's part in the remote queue, for all of them; null if it has not joined.
+    [[nodiscard]] remote_queue* remote() const noexcept { return remote_; }
+    void set_remote(remote_queue* remote) noexcept { remote_ = remote; }
+    void leave_remote_queue();
 
     // What is known of the key.
 
     /// The process has it: by a round that was sent at `sent`.
-    void begin_tenure(core::time_point sent, core::time_point now);
-    [[nodiscard]] const core::tenure& tenure() const noexcept { return tenure_; }
+    void begin_hold(core::time_point sent, core::time_point now);
+    [[nodiscard]] const core::client_hold& hold() const noexcept { return hold_; }
 
     /// It has let go of it.
-    void end_tenure(core::time_point now);
+    void end_hold(core::time_point now);
 
     /// An operation gave up, which would have tried next at `next_attempt`, and has found no quorum
     /// since `no_quorum_since`.
@@ -77,32 +77,32 @@ public:
 private:
     const lock_spec* spec_;
     acquire_operation* attempting_;
-    boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> line_;
-    place_in_line* place_ = nullptr;
-    core::tenure tenure_;
+    boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> waiters_;
+    remote_queue* remote_ = nullptr;
+    core::client_hold hold_;
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;
 };
 
 /// The queues of a client, by key: one for each key that somebody is at.
-class lock_queues {
+class local_queues {
 public:
     /// Null if nobody is at the key.
-    [[nodiscard]] lock_queue* find(const lock_spec& spec) const noexcept {
+    [[nodiscard]] local_queue* find(const lock_spec& spec) const noexcept {
         return find(hashed_key{spec.key, spec.key_hash});
     }
-    [[nodiscard]] lock_queue* find(std::string_view key) const noexcept {
+    [[nodiscard]] local_queue* find(std::string_view key) const noexcept {
         return find(hashed_key{key, hash_of_key(key)});
     }
 
     /// For the first to be at its key.
-    lock_queue& open(acquire_operation& first);
+    local_queue& open(acquire_operation& first);
 
     /// Nobody is at the key any more.
-    void close(lock_queue& queue) noexcept;
+    void close(local_queue& queue) noexcept;
 
 private:
-    using queue_pointer = recycled<lock_queue>;
+    using queue_pointer = recycled<local_queue>;
 
     struct hashed_key {
         std::string_view key;
@@ -115,7 +115,7 @@ private:
 
     /// To find a queue without comparing keys.
     struct identity {
-        const lock_queue* queue;
+        const local_queue* queue;
         std::size_t hash;
     };
 
@@ -142,7 +142,7 @@ private:
         std::size_t operator()(const identity& a) const noexcept { return a.hash; }
     };
 
-    [[nodiscard]] lock_queue* find(const hashed_key& key) const noexcept;
+    [[nodiscard]] local_queue* find(const hashed_key& key) const noexcept;
 
     boost::unordered_flat_set<queue_pointer, hasher, same_key> queues_;
 };

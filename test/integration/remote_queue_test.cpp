@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-// Clients that wait for the same lock stand in line, at one of the servers: see core::place.
+// Clients that wait for the same lock stand in line, at one of the servers: see core::queue_ticket.
 
 namespace {
 
@@ -81,8 +81,8 @@ struct waiter {
 };
 
 /// One behind the other, in their order.
-asio::awaitable<void> stand_in_line(scene& s, std::span<waiter> line,
-                                    const lock_options& options = patient()) {
+asio::awaitable<void> wait_in_local_queue(scene& s, std::span<waiter> line,
+                                          const lock_options& options = patient()) {
     for (std::size_t i = 0; i != line.size(); ++i) {
         co_await line[i].stand_behind(s, i, options);
     }
@@ -96,14 +96,14 @@ asio::awaitable<void> both_get_it(std::array<waiter, 2>& line) {
     }
 }
 
-BOOST_AUTO_TEST_SUITE(line_test)
+BOOST_AUTO_TEST_SUITE(remote_queue_test)
 
 BOOST_AUTO_TEST_CASE(one_by_one_in_the_order_in_which_they_came) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 4> line{waiter(s), waiter(s), waiter(s), waiter(s)};
-        co_await stand_in_line(s, line);
+        co_await wait_in_local_queue(s, line);
         const stopwatch all;
         co_await s.held.release();
         for (std::size_t i = 0; i != line.size(); ++i) {
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(who_has_it_stays_in_line_until_the_release) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await stand_in_line(s, line);
+        co_await wait_in_local_queue(s, line);
         const stopwatch waited;
         co_await s.held.release();
         co_await async_wait_until([&] { return line[0].granted(); });
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(who_has_it_for_long_leaves_the_line) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
-        co_await stand_in_line(s, line);
+        co_await wait_in_local_queue(s, line);
         co_await s.held.release();
         co_await async_wait_until([&] { return line[0].granted(); });
         co_await s.line_is(2);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
-        co_await stand_in_line(s, line);
+        co_await wait_in_local_queue(s, line);
         const stopwatch left;
         co_await line[1].give_up();
         co_await s.line_is(2);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(after_a_long_sleep_it_is_still_in_line) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await stand_in_line(s, line);
+        co_await wait_in_local_queue(s, line);
         const stopwatch slept;
         co_await async_wait_until([&] { return slept.elapsed() > 2 * config().instance_timeout; });
         const std::size_t asked = executed(s.instances, "pttl");
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_dies) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await stand_in_line(s, line, with_ttl(10s));
+        co_await wait_in_local_queue(s, line, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
         keeper.kill();
         const stopwatch waited;
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await stand_in_line(s, line, with_ttl(10s));
+        co_await wait_in_local_queue(s, line, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
         keeper.pause();
         const stopwatch waited;
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_forgets) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await stand_in_line(s, line);
+        co_await wait_in_local_queue(s, line);
         const std::size_t keeper = keeper_of(s.instances);
         s.instances[keeper].command({"FLUSHALL"});
         co_await s.line_is(2);  // both have joined again
@@ -417,9 +417,9 @@ BOOST_AUTO_TEST_CASE(names_that_differ_in_their_braces_have_queues_of_their_own)
         }
         const mutex other(holding, "z", patient());
         const mutex tagged(holding, "{z}", patient());
-        constexpr int handovers = 10;
+        constexpr int handoffs = 10;
         milliseconds waited{};
-        for (int i = 0; i != handovers; ++i) {
+        for (int i = 0; i != handoffs; ++i) {
             lease held = co_await other.acquire();
             lease held_too = co_await tagged.acquire();
             const std::size_t joined = executed(one[0], "rpush");
@@ -444,7 +444,7 @@ BOOST_AUTO_TEST_CASE(names_that_differ_in_their_braces_have_queues_of_their_own)
             co_await first.granted.release();
         }
         // Behind another lock's waiter each would take a quarter of a second.
-        BOOST_TEST(waited.count() < handovers * 125);
+        BOOST_TEST(waited.count() < handoffs * 125);
     }());
 }
 

@@ -1,5 +1,5 @@
-#ifndef COLOCK_RUNTIME_CROWDS_HPP
-#define COLOCK_RUNTIME_CROWDS_HPP
+#ifndef COLOCK_RUNTIME_CONTENTION_HISTORY_HPP
+#define COLOCK_RUNTIME_CONTENTION_HISTORY_HPP
 
 #include "core/time.hpp"
 
@@ -9,16 +9,16 @@
 
 namespace colock::runtime {
 
-/// Remembers whether other processes wait for the keys that this one has had lately: then it is fair to
-/// join their line before an attempt. An attempt that comes right behind one's own release would mostly
-/// win, and nobody else ever get in.
+/// Remembers whether other clients wait for the keys that this one has had lately: then it is fair to join their remote
+/// queue before an attempt. An attempt right behind one's own release would mostly win, and nobody else would ever get
+/// in.
 ///
-/// Keys are told apart by their hashes, and each shares its entry with others: who is forgotten only makes
-/// an attempt too early.
-class crowds {
+/// Keys are told apart by their hashes, and each shares its entry with others: an entry that is forgotten only makes an
+/// attempt too early.
+class contention_history {
 public:
-    /// The client is about to try for a key that it does not have: whether to look for a line first. Who tries
-    /// time and again and never meets anybody looks now and then as well.
+    /// The client is about to try for a key that it does not have: whether to look for a remote queue first. A
+    /// client that tries time and again and never meets anybody looks now and then as well.
     [[nodiscard]] bool expected_at(std::size_t key_hash, core::time_point now) noexcept {
         entry& known = of(key_hash);
         if (!known.others && ++known.tries > tries_between_looks &&
@@ -38,7 +38,7 @@ public:
         known.others = others;
     }
 
-    /// The client has left the line, and is not to join it again before `until`.
+    /// The client has left the queue, and is not to join it again before `until`.
     void step_aside(std::size_t key_hash, core::time_point until) noexcept {
         of(key_hash).join_from = until;
     }

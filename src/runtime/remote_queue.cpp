@@ -1,9 +1,9 @@
-#include "runtime/place_in_line.hpp"
+#include "runtime/remote_queue.hpp"
 
-#include "instance/companion_key.hpp"
+#include "instance/auxiliary_key.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
-#include "runtime/lock_queue.hpp"
+#include "runtime/local_queue.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,8 @@
 namespace colock::runtime {
 namespace {
 
-core::place_settings settings_for(const lock_policy& policy) {
-    core::place_settings settings;
+core::queue_ticket_settings settings_for(const lock_policy& policy) {
+    core::queue_ticket_settings settings;
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
     return settings;
@@ -26,17 +26,17 @@ std::uint64_t make_number(std::uint64_t random) noexcept {
 
 }  // namespace
 
-void place_in_line::take(lock_queue& queue, engine& owner, std::size_t keeper) {
-    const auto made = std::make_shared<place_in_line>(queue, owner, keeper);
+void remote_queue::join(local_queue& queue, engine& owner, std::size_t keeper) {
+    const auto made = std::make_shared<remote_queue>(queue, owner, keeper);
     made->self_ = made;
     owner.add(*made);
-    queue.set_place(made.get());
+    queue.set_remote(made.get());
     const core::time_point now = owner.now();
-    const core::time_point from = owner.crowds().join_from(made->spec_->key_hash);
+    const core::time_point from = owner.contention().join_from(made->spec_->key_hash);
     made->carry_out(made->machine_.join(now, from), now);
 }
 
-place_in_line::place_in_line(lock_queue& queue, engine& owner, std::size_t keeper)
+remote_queue::remote_queue(local_queue& queue, engine& owner, std::size_t keeper)
     : engine_(owner),
       spec_(queue.attempting()->shared_spec()),
       queue_(&queue),
@@ -44,12 +44,11 @@ place_in_line::place_in_line(lock_queue& queue, engine& owner, std::size_t keepe
       number_(make_number(owner.next_seed())),
       machine_(settings_for(*spec_->policy)) {}
 
-place_in_line::~place_in_line() {
+remote_queue::~remote_queue() {
     engine_.stop_waiting(*this);
 }
 
-void place_in_line::ask(question what, core::verb verb, std::string_view key,
-                        core::time_point now) {
+void remote_queue::ask(question what, core::verb verb, std::string_view key, core::time_point now) {
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
     core::command& command = engine_.submit(*this, static_cast<instance::command_tag>(what),
@@ -62,10 +61,10 @@ void place_in_line::ask(question what, core::verb verb, std::string_view key,
     last_turn_ = engine_.turn_number();
 }
 
-/// The news come last: who hears of it may leave.
-void place_in_line::carry_out(const core::place::step& step, core::time_point now) {
+/// The advice come last: who hears of it may leave.
+void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_point now) {
     if (step.join) {
-        ask(question::join, core::verb::join_line, spec_->key, now);
+        ask(question::join, core::verb::join_queue, spec_->key, now);
     }
     if (step.ask_lock) {
         ask(question::lock, core::verb::remaining, spec_->key, now);
@@ -75,29 +74,30 @@ void place_in_line::carry_out(const core::place::step& step, core::time_point no
         ask(question::before, core::verb::remaining, ticket_, now);
     }
     engine_.wait(*this, step.until);
-    if (step.news == core::place::news::none) {
+    if (step.advice == core::queue_ticket::advice::none) {
         return;
     }
-    news_ = step.news;
+    advice_ = step.advice;
     acquire_operation* const waiting = queue_->attempting();
-    if (news_ == core::place::news::wait) {
-        engine_.crowds().note(spec_->key_hash, true, now);
-    } else if (news_ == core::place::news::broken || news_ == core::place::news::over) {
+    if (advice_ == core::queue_ticket::advice::wait) {
+        engine_.contention().note(spec_->key_hash, true, now);
+    } else if (advice_ == core::queue_ticket::advice::broken ||
+               advice_ == core::queue_ticket::advice::over) {
         leave();
     }
     if (waiting != nullptr) {
-        waiting->on_place(step.news);
+        waiting->on_advice(step.advice);
     }
 }
 
-void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
-                            const core::vote& vote) {
+void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
+                           const core::vote& vote) {
     --pending_votes_;
     const auto what = static_cast<question>(tag);
     const core::time_point now = engine_.now();
     if (what == question::leave) {
         if (vote.kind == core::vote_kind::granted) {
-            engine_.crowds().note(spec_->key_hash, vote.fence != 0, now);
+            engine_.contention().note(spec_->key_hash, vote.fence != 0, now);
         }
     } else if (queue_ != nullptr) {
         switch (what) {
@@ -120,34 +120,34 @@ void place_in_line::on_vote(std::size_t /*index*/, instance::command_tag tag,
     forget_if_over();
 }
 
-bool place_in_line::wanted(std::size_t /*index*/, instance::command_tag tag) const {
+bool remote_queue::wanted(std::size_t /*index*/, instance::command_tag tag) const {
     return queue_ != nullptr || static_cast<question>(tag) == question::leave;
 }
 
-void place_in_line::on_time(core::time_point now) {
+void remote_queue::on_time(core::time_point now) {
     carry_out(machine_.on_time(now), now);
 }
 
-void place_in_line::on_denied(const core::round& votes) {
+void remote_queue::on_denied(const core::round& votes) {
     const core::time_point now = engine_.now();
-    news_ = core::place::news::none;
+    advice_ = core::queue_ticket::advice::none;
     carry_out(machine_.denied(votes.has_denied(keeper_), now), now);
 }
 
-void place_in_line::on_held() {
+void remote_queue::on_held() {
     stop_watching();
     const core::time_point now = engine_.now();
     carry_out(machine_.held(now), now);
 }
 
-void place_in_line::on_lock_changed(std::size_t index) {
+void remote_queue::on_lock_changed(std::size_t index) {
     if (concerned_by(index)) {
         const core::time_point now = engine_.now();
         carry_out(machine_.lock_changed(now), now);
     }
 }
 
-void place_in_line::on_ticket_changed(std::size_t index) {
+void remote_queue::on_ticket_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
         const core::time_point now = engine_.now();
@@ -155,7 +155,7 @@ void place_in_line::on_ticket_changed(std::size_t index) {
     }
 }
 
-void place_in_line::on_all_keys_changed(std::size_t index) {
+void remote_queue::on_all_keys_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
         const core::time_point now = engine_.now();
@@ -163,48 +163,48 @@ void place_in_line::on_all_keys_changed(std::size_t index) {
     }
 }
 
-void place_in_line::on_instances_changed() {
-    if (queue_ != nullptr && !engine_.can_keep_line(keeper_)) {
-        core::place::step end;
-        end.news = core::place::news::broken;
+void remote_queue::on_instances_changed() {
+    if (queue_ != nullptr && !engine_.can_keep_queue(keeper_)) {
+        core::queue_ticket::step end;
+        end.advice = core::queue_ticket::advice::broken;
         carry_out(end, engine_.now());
     }
 }
 
-void place_in_line::leave() {
-    std::exchange(queue_, nullptr)->set_place(nullptr);
+void remote_queue::leave() {
+    std::exchange(queue_, nullptr)->set_remote(nullptr);
     stop_watching();
     engine_.stop_waiting(*this);
     engine_.reconsider(last_turn_);
     const core::time_point now = engine_.now();
-    engine_.crowds().step_aside(spec_->key_hash, machine_.rejoin_from(now));
-    ask(question::leave, core::verb::leave_line, spec_->key, now);
+    engine_.contention().step_aside(spec_->key_hash, machine_.rejoin_from(now));
+    ask(question::leave, core::verb::leave_queue, spec_->key, now);
     // Who is told by it asks all instances, which are to know of the release by then.
     engine_.send_last(keeper_);
 }
 
 /// Not called before an answer to the last time, so that nobody refers to the old name.
-void place_in_line::watch_before() {
+void remote_queue::watch_before() {
     stop_watching();
     ticket_ = instance::ticket_key(spec_->key, machine_.before());
     watching_ = true;
     engine_.watch(ticket_, *this);
 }
 
-void place_in_line::stop_watching() noexcept {
+void remote_queue::stop_watching() noexcept {
     if (std::exchange(watching_, false)) {
         engine_.stop_watching(ticket_);
     }
 }
 
-void place_in_line::forget_if_over() noexcept {
+void remote_queue::forget_if_over() noexcept {
     if (queue_ == nullptr && pending_votes_ == 0) {
         unlink();
         const auto dying = std::move(self_);
     }
 }
 
-void place_in_line::on_abandon() noexcept {
+void remote_queue::on_abandon() noexcept {
     engine_.stop_waiting(*this);
     const auto dying = std::move(self_);
 }

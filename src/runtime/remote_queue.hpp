@@ -1,8 +1,8 @@
-#ifndef COLOCK_RUNTIME_PLACE_IN_LINE_HPP
-#define COLOCK_RUNTIME_PLACE_IN_LINE_HPP
+#ifndef COLOCK_RUNTIME_REMOTE_QUEUE_HPP
+#define COLOCK_RUNTIME_REMOTE_QUEUE_HPP
 
 #include "core/command.hpp"
-#include "core/place.hpp"
+#include "core/queue_ticket.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
@@ -21,24 +21,24 @@
 namespace colock::runtime {
 
 class engine;
-class lock_queue;
+class local_queue;
 
-/// Drives a `core::place`: the client's place in the line of those who wait for a key, on behalf of
-/// whoever is at the key in the client. Belongs to the key's queue until it `leave`s; kept alive by itself
-/// until the last vote has come.
-class place_in_line final : public instance::vote_receiver,
-                            public boost::intrusive::list_base_hook<
-                                boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
-                            private timed {
+/// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
+/// key in the client. Belongs to the key's local queue until it `leave`s; kept alive by itself until the last vote has
+/// come.
+class remote_queue final : public instance::vote_receiver,
+                           public boost::intrusive::list_base_hook<
+                               boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+                           private timed {
 public:
-    /// Takes the place that `queue` then has, in the line that instance number `keeper` keeps.
-    static void take(lock_queue& queue, engine& owner, std::size_t keeper);
+    /// Joins the queue that instance number `keeper` keeps, for the waiters of that local queue.
+    static void join(local_queue& queue, engine& owner, std::size_t keeper);
 
-    place_in_line(lock_queue& queue, engine& owner, std::size_t keeper);
-    ~place_in_line();
+    remote_queue(local_queue& queue, engine& owner, std::size_t keeper);
+    ~remote_queue();
 
     /// The latest that is known of it.
-    [[nodiscard]] core::place::news news() const noexcept { return news_; }
+    [[nodiscard]] core::queue_ticket::advice advice() const noexcept { return advice_; }
 
     /// Whether no other client was before it when it joined last.
     [[nodiscard]] bool is_first() const noexcept { return machine_.is_first(); }
@@ -71,7 +71,7 @@ private:
     [[nodiscard]] bool concerned_by(std::size_t index) const noexcept {
         return queue_ != nullptr && index == keeper_;
     }
-    void carry_out(const core::place::step& step, core::time_point now);
+    void carry_out(const core::queue_ticket::step& step, core::time_point now);
     void ask(question what, core::verb verb, std::string_view key, core::time_point now);
     void watch_before();
     void stop_watching() noexcept;
@@ -79,16 +79,16 @@ private:
 
     engine& engine_;
     std::shared_ptr<const lock_spec> spec_;
-    lock_queue* queue_;  // null once it has left
+    local_queue* queue_;  // null once it has left
     std::size_t keeper_;
     std::uint64_t number_;
-    core::place machine_;
-    core::place::news news_ = core::place::news::none;
+    core::queue_ticket machine_;
+    core::queue_ticket::advice advice_ = core::queue_ticket::advice::none;
     std::string ticket_;  // of the one before it, or the last that was
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
-    std::uint32_t last_turn_ = 0;          // in which something was asked
-    std::shared_ptr<place_in_line> self_;  // until all is over
+    std::uint32_t last_turn_ = 0;         // in which something was asked
+    std::shared_ptr<remote_queue> self_;  // until all is over
 };
 
 }  // namespace colock::runtime

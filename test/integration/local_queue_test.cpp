@@ -61,7 +61,7 @@ lock_options patient(std::size_t limit) {
     return options;
 }
 
-BOOST_FIXTURE_TEST_SUITE(queue_test, shared_servers<5>)
+BOOST_FIXTURE_TEST_SUITE(local_queue_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(first_come_first_served) {
     run_test([&]() -> asio::awaitable<void> {
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(passed_on_so_many_times) {
             co_await all.done();
             const std::size_t tenures = (40 + limit) / (limit + 1);
             BOOST_TEST(locks.counters().attempts - before.attempts == tenures);
-            BOOST_TEST(locks.counters().handed_over - before.handed_over == 40 - tenures);
+            BOOST_TEST(locks.counters().handed_off - before.handed_off == 40 - tenures);
         }
         co_await settled(locks);
         const std::size_t sets = executed(instances, "set") - sets_before;
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(passed_on_for_so_long) {
         co_await first.release();
         co_await async_wait_until([&] { return second.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
-        BOOST_TEST(locks.counters().handed_over == 0U);
+        BOOST_TEST(locks.counters().handed_off == 0U);
     }());
 }
 
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
         const auto [failure, none] = co_await lock.acquire(asio::as_tuple(asio::use_awaitable));
         BOOST_TEST((failure == errc::contended));
         BOOST_TEST(
-            failure.details().find("'a name': others of this client are before it in line") !=
+            failure.details().find("'a name': others of this client are before it in the queue") !=
             std::string::npos);
         BOOST_TEST((waited.elapsed() >= 110ms));
         BOOST_TEST((waited.elapsed() < 2s));
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
         BOOST_TEST(fences.size() == 400U);
         BOOST_TEST((std::adjacent_find(fences.begin(), fences.end(), std::greater_equal<>()) ==
                     fences.end()));
-        BOOST_TEST(locks.counters().handed_over > 150U);
+        BOOST_TEST(locks.counters().handed_off > 150U);
     }());
 }
 
@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(not_passed_on_with_another_ttl) {
             co_await async_wait_until([&] { return waiting.granted.valid(); });
             BOOST_TEST(locks.counters().attempts == attempts + 1);
         }
-        BOOST_TEST(locks.counters().handed_over == 0U);
+        BOOST_TEST(locks.counters().handed_off == 0U);
     }());
 }
 
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(who_has_passed_it_on_has_released_it) {
         first.wait_lost([&](error e) { watched = e; });
         BOOST_TEST((co_await first.release() == release_result::released));
         co_await async_wait_until([&] { return second.granted.valid(); });
-        BOOST_TEST(locks.counters().handed_over == 1U);
+        BOOST_TEST(locks.counters().handed_off == 1U);
 
         BOOST_TEST(!first.valid());
         BOOST_TEST((first.valid_until() < steady_clock::now()));
@@ -484,7 +484,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
         second.start(lock);
         co_await first.release();
         co_await async_wait_until([&] { return second.granted.valid(); });
-        BOOST_TEST(locks.counters().handed_over == 1U);
+        BOOST_TEST(locks.counters().handed_off == 1U);
         const auto until = second.granted.valid_until();
         co_await renewed_more(locks, 2);
         BOOST_TEST((second.granted.valid_until() > until));
@@ -535,7 +535,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
         }
         co_await async_wait_until([&] { return second.granted.valid(); });
         BOOST_TEST((first.loss() == errc::lease_lost));
-        BOOST_TEST(locks.counters().handed_over == 0U);
+        BOOST_TEST(locks.counters().handed_off == 0U);
         BOOST_TEST(locks.counters().attempts == 2U);
         BOOST_TEST(second.granted.token() != first.token());
     }());

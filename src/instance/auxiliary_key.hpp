@@ -1,5 +1,5 @@
-#ifndef COLOCK_INSTANCE_COMPANION_KEY_HPP
-#define COLOCK_INSTANCE_COMPANION_KEY_HPP
+#ifndef COLOCK_INSTANCE_AUXILIARY_KEY_HPP
+#define COLOCK_INSTANCE_AUXILIARY_KEY_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -18,16 +18,16 @@ constexpr std::string_view hashed_part(std::string_view key) noexcept {
                : key.substr(open + 1, close - open - 1);
 }
 
-/// Whether a cluster has the companions of a key in its slot.
-constexpr bool has_companions(std::string_view key) noexcept {
+/// Whether a cluster has the auxiliary keys of a key in its slot.
+constexpr bool has_auxiliary_keys(std::string_view key) noexcept {
     return key.find('}') == std::string_view::npos || hashed_part(key).size() != key.size();
 }
 
 /// The name of a key of our own that belongs to a lock's key: `{key}:colock:role`, or `key:colock::role` if
 /// the key has a hash tag. A Redis Cluster keeps both in the slot of the key, where a script can reach them
 /// together. No two keys share such a name, as a role never begins with a colon.
-/// (A key that has a `}` but no hash tag, as `a}b` or `{}a`, has no such name in its slot: see `has_companions`.)
-inline std::string companion_key(std::string_view key, std::string_view role) {
+/// (A key that has a `}` but no hash tag, as `a}b` or `{}a`, has no such name in its slot: see `has_auxiliary_keys`.)
+inline std::string auxiliary_key(std::string_view key, std::string_view role) {
     const bool has_tag = hashed_part(key).size() != key.size();
     const std::string_view before = has_tag ? "" : "{";
     const std::string_view after = has_tag ? ":colock::" : "}:colock:";
@@ -39,17 +39,17 @@ inline std::string companion_key(std::string_view key, std::string_view role) {
 
 /// The counter of the key's fences.
 inline std::string fence_key(std::string_view key) {
-    return companion_key(key, "fence");
+    return auxiliary_key(key, "fence");
 }
 
 /// The remote queue: a list of the tickets of the clients that wait for the key.
 inline std::string queue_key(std::string_view key) {
-    return companion_key(key, "queue");
+    return auxiliary_key(key, "queue");
 }
 
 /// What the name of each ticket in the queue begins with; its number follows.
 inline std::string ticket_prefix(std::string_view key) {
-    return companion_key(key, "ticket:");
+    return auxiliary_key(key, "ticket:");
 }
 
 /// The ticket with that number.

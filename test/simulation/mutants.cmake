@@ -439,8 +439,8 @@ colock_mutant(
 # --- Passing a lease on -----------------------------------------------------------------------------------------------
 
 colock_mutant(
-    NAME hand_over_the_rest
-    WHAT "a lease is passed on however little of it is left"
+    NAME hand_off_the_rest
+    WHAT "a lease is handed off however little of it is left"
     FILE src/core/lease.cpp
     FIND [[watchdog().valid_until() - now >= settings_->ttl / 2;]]
     WITH [[(watchdog().valid_until() - now >= settings_->ttl / 2 || @MUTANT@);]]
@@ -453,8 +453,8 @@ colock_mutant(
     WITH [[{ granted_at_ = @MUTANT@ ? granted_at_ : now; }]]
 )
 colock_mutant(
-    NAME passed_on_without_asking
-    WHAT "a fenced lease is passed on with the next number, and no server is asked"
+    NAME handed_off_without_asking
+    WHAT "a fenced lease is handed off with the next number, and no server is asked"
     FILE src/core/lease.cpp
     FIND [[if (!handoff_->votes.won()) {]]
     WITH [[if (@MUTANT@) {
@@ -469,15 +469,15 @@ colock_mutant(
     WITH [[fence_ = @MUTANT@ ? fence_ : handoff_->fences.largest();]]
 )
 colock_mutant(
-    NAME passed_on_without_second_round
+    NAME handed_off_without_second_round
     WHAT "a fence for the next holder is not written back where the counters differ"
     FILE src/core/lease.cpp
     FIND [[if (!handoff_->writes_back && !handoff_->fences.agreed()) {]]
     WITH [[if (!handoff_->writes_back && !handoff_->fences.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
-    NAME passed_on_when_it_is_over
-    WHAT "a lease is passed on though its validity has ended during the round"
+    NAME handed_off_when_it_is_over
+    WHAT "a lease is handed off though its validity has ended during the round"
     FILE src/core/lease.cpp
     FIND [[handoff_->votes.impossible() || now >= watchdog().loss_time()) {]]
     WITH [[handoff_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
@@ -516,29 +516,29 @@ colock_mutant(
     WITH [[waiters_.insert(@MUTANT@ ? waiters_.begin() : waiters_.end(), last);]]
 )
 colock_mutant(
-    NAME handed_over_when_lost
-    WHAT "a lost lease is passed on"
+    NAME handed_off_when_lost
+    WHAT "a lost lease is handed off"
     FILE src/core/lease.cpp
     FIND [[return phase_ == phase::held && settings_->renew_interval]]
     WITH [[return (phase_ == phase::held || (@MUTANT@ && phase_ == phase::lost)) && settings_->renew_interval]]
 )
 colock_mutant(
-    NAME handed_over_too_often
-    WHAT "a lease is passed on without a limit"
+    NAME handed_off_too_often
+    WHAT "a lease is handed off without a limit"
     FILE src/core/client_hold.hpp
     FIND [[return handoffs < bounds.limit &&]]
     WITH [[return (handoffs < bounds.limit || @MUTANT@) &&]]
 )
 colock_mutant(
-    NAME handed_over_for_too_long
-    WHAT "a lease is passed on for as long as there are waiters"
+    NAME handed_off_for_too_long
+    WHAT "a lease is handed off for as long as there are waiters"
     FILE src/core/client_hold.hpp
     FIND [[now - since_ < bounds.time;]]
     WITH [[(now - since_ < bounds.time || @MUTANT@);]]
 )
 colock_mutant(
-    NAME handed_over_to_anybody
-    WHAT "a lease is passed on to a waiter that wants another ttl"
+    NAME handed_off_to_anybody
+    WHAT "a lease is handed off to a waiter that wants another ttl"
     FILE src/runtime/lease_state.cpp
     FIND [[queue_->front().spec().policy->lease == spec_->policy->lease;]]
     WITH [[(@MUTANT@ || queue_->front().spec().policy->lease == spec_->policy->lease);]]

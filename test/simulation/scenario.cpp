@@ -578,6 +578,25 @@ void pass_on_after_a_rollback(stage& s, int) {
     s.expect(b.told && !b.granted(), "so it is not passed on");
 }
 
+/// Strangers delete its keys on two instances. Its client has a waiter that wants the same.
+void lost_lease_with_a_waiter(stage& s, int) {
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& a = s.acquire(0, patient);
+    s.run_to(50ms);
+    taking& b = s.acquire(0, patient);
+    s.instance(0).delete_key(stage::key);
+    s.instance(1).delete_key(stage::key);
+    s.run_to(104ms);
+    s.expect(about(a.lost, 102ms), "the renewal finds two keys gone");
+    s.expect(!b.told, "the holder has not let go yet");
+    s.release(a);
+    s.run_to(150ms);
+    s.expect(b.held() && b.token() != a.token(), "the waiter takes the lock anew");
+    s.expect(s.keys() == 3, "on all instances");
+    s.release(b);
+}
+
 // --- Failovers --------------------------------------------------------------------------------------
 
 constexpr auto for_long = true_time(10s);
@@ -860,7 +879,13 @@ const std::vector<scenario>& scenarios() {
          {},
          1,
          pass_on_after_the_end,
-         {"passed_on_when_it_is_over"}},
+         {"handed_off_when_it_is_over"}},
+        {"fault_14_sim_lost_lease_with_a_waiter",
+         "a lost lease is let go, and the next waiter of its client wants the same",
+         {},
+         1,
+         lost_lease_with_a_waiter,
+         {"handed_off_when_lost"}},
         {"fault_67_sim_promoted_replica_lacks_a_lock",
          "a replica that Sentinels promote has not heard of a lock",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},

@@ -185,7 +185,7 @@ void asio_host::end_in_child() {
     }
 }
 
-/// Whoever called us holds another reference.
+/// The caller holds another reference.
 void asio_host::let_go_if_closed() noexcept {
     if (engine_.closed() && !dead_) {
         work_ = boost::asio::any_io_executor();

@@ -108,8 +108,8 @@ private:
     asio_host(boost::asio::any_io_executor executor, bool thread_safe,
               const engine_settings& settings);
 
-    /// Whoever lets go of it last may be on any thread, while what its connections have left to do
-    /// runs on the strand; so there it ends.
+    /// The last owner may let go on any thread, while what its connections have left to do runs on the strand; so it ends
+    /// there.
     static void dispose(asio_host* h) noexcept;
 
     // The engine's world.

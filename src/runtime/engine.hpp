@@ -96,7 +96,7 @@ private:
 /// a turn, first the handlers of finished operations run, then everything that they and others have submitted goes
 /// out, as one batch to all instances. It sees the world through its `environment` only.
 ///
-/// Whoever made it keeps it alive as long as anybody refers to it (see `asio_host`).
+/// Its maker keeps it alive as long as anything refers to it (see `asio_host`).
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe, but for what says otherwise.
 class engine final : public instance::instance_observer, private timed {

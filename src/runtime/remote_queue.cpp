@@ -61,7 +61,7 @@ void remote_queue::ask(question what, core::verb verb, std::string_view key, cor
     last_turn_ = engine_.turn_number();
 }
 
-/// The advice come last: who hears of it may leave.
+/// The advice comes last: the operation that hears of it may leave.
 void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_point now) {
     if (step.join) {
         ask(question::join, core::verb::join_queue, spec_->key, now);

@@ -9,8 +9,8 @@
 namespace colock::runtime {
 
 /// The random value by which instances know the holder of a key: 20 random bytes as 40 hexadecimal
-/// digits, so that it can be read in redis-cli. It needs to be unique, not secret: whoever can read it from the server
-/// can delete the key as well.
+/// digits, so that it can be read in redis-cli. It needs to be unique, not secret: a client that can read it from the
+/// server can delete the key as well.
 class token {
 public:
     [[nodiscard]] static token draw(environment& world) noexcept;

@@ -83,7 +83,7 @@ public:
     void on_validity(token_life& life, core::time_point until);
     /// Its holder has let go, and the next one is to get a fence of its own.
     void on_handoff(token_life& life);
-    /// It has another holder, that one, for whom it is valid until then.
+    /// It has been handed off to the holder of that number, and is valid until then.
     void on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t holder,
                        core::time_point until);
     /// Its holder releases it: it is not valid any more.

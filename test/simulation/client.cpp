@@ -444,7 +444,7 @@ void client::let_go(const holding& h) {
             checker_.on_released(life);
         }
     });
-    // Forced: it lets go once more, which has no effect, whoever has the lease by then.
+    // Forced: it lets go once more, which must have no effect, even if the lease has another holder by then.
     if (world_.random.chance(0.1)) {
         post(world_.now() + world_.random.up_to(20ms),
              [this, h] { enter([&h] { h.state->let_go(h.holder); }); });

@@ -99,7 +99,7 @@ core::vote server::execute(const core::command& command, const void* by) {
 
 void server::track(const std::string& key, const void* who, std::function<void()> tell) {
     if (!holds_anything(key)) {
-        return;  // it never tells of a key that was not there, unlike a real one: who asks has seen that
+        return;  // unlike a real one, it does not tell of a key that was not there: the client has been told that
     }
     auto& all = trackers_[key];
     std::erase_if(all, [who](const tracker& one) { return one.who == who; });

@@ -38,7 +38,7 @@ public:
     /// Executes a command now, which has come by that connection.
     core::vote execute(const core::command& command, const void* by = nullptr);
 
-    /// Calls `tell` once, when something has happened to the key, unless it was done by the connection `who` itself.
+    /// Calls `tell` once, when something has happened to the key, unless that connection (`who`) has done it.
     void track(const std::string& key, const void* who, std::function<void()> tell);
 
     [[nodiscard]] bool up() const { return up_; }

@@ -79,7 +79,7 @@ public:
         return clients_[user]->engine().counts().releasing == 0;
     }
     void release(taking& t);
-    /// Lets go of the lease when another waits for it inside the process, who is to get it.
+    /// Lets go of the lease when another acquire of the same client waits for it, and gives that one.
     taking& hand_off(taking& t, const spec& lock);
     /// The instance and the client do not hear each other before `until`.
     void cut_off(std::size_t user, std::size_t instance, duration until);

@@ -89,7 +89,7 @@ public:
     }
     /// When nobody takes it to be in quarantine any more, at the earliest.
     [[nodiscard]] true_time quarantined_until(const std::string& key) const;
-    /// Whether it would grant the key to anybody who asks for it now.
+    /// Whether it would grant the key to any client now.
     [[nodiscard]] bool could_grant(const std::string& key) {
         constexpr duration rounding =
             1200ms;  // clients may take its quarantine to be so much longer

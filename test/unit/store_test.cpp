@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_say_that_it_lives_is_skipped) {
     BOOST_TEST(s.run(verb::leave_queue, "", 99).fence == 0U);
 }
 
-// Whoever waits behind it is told of each change.
+// The waiter behind it is told of each change.
 BOOST_AUTO_TEST_CASE(a_ticket_is_written_only_now_and_then) {
     subject s;
     s.run(verb::join_queue, "", 11);

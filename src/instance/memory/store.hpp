@@ -28,7 +28,7 @@ public:
     /// Executes a command, and answers as a server would. Only commands about fences need `wall`.
     core::vote execute(const core::command& command, core::time_point now, wall_time wall = {});
 
-    /// The keys that the last command has written or deleted: whoever has asked for one of them may want to know.
+    /// The keys that the last command has written or deleted: clients that have asked for one of them may want to know.
     [[nodiscard]] const std::vector<std::string>& changes() const noexcept { return changes_; }
 
     /// How many keys there are, the expired ones that were not yet collected included.

@@ -85,7 +85,7 @@ struct virtual_server {
     bool is_up = true;
     bool tells_changes = false;  ///< of keys that were asked for: then it keeps remote queues
     std::size_t executed = 0;
-    std::multimap<std::string, virtual_instance*> asked{};  ///< who is to be told of a key
+    std::multimap<std::string, virtual_instance*> asked{};  ///< which are to be told of a key
 };
 
 /// An engine's way to a server.
@@ -124,7 +124,7 @@ public:
         }
     }
 
-    /// Something has happened to a key: whoever has asked for it is told once, but not who did it.
+    /// Something has happened to a key: those that have asked for it are told once, but not the one that did it.
     static void tell_of_change(virtual_server& server, const std::string& key,
                                const virtual_instance* by) {
         const auto [first, last] = server.asked.equal_range(key);

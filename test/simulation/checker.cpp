@@ -352,7 +352,7 @@ void checker::on_given_back(token_life& life, core::time_point since) {
 
 void checker::on_closed(client& c) {
     for (const token_life* const life : of_[&c]) {
-        const bool is_over = life->lost && c.now() >= life->valid_until;
+        const bool is_over = life->lost && (life->lost_its_keys || c.now() >= life->valid_until);
         if (!is_over && (life->counts || is_quorum(life->may_have))) {
             world_.violation("closed",
                              c.who() + " has not waited for the release of " + describe(*life));
@@ -388,6 +388,7 @@ void checker::on_lost(token_life& life, core::loss why) {
     ++world_.tally.losses;
     ++let_go_[&life.owner];
     life.lost = true;
+    life.lost_its_keys = why != core::loss::closed && why != core::loss::max_hold;
     if (life.counts && life.owner.now() >= life.valid_until && was_awake(life)) {
         world_.violation("loss in time",
                          describe(life) + " was over before the loss was announced");
@@ -424,7 +425,9 @@ void checker::expect_undone(client& c, std::uint64_t releasing) {
     auto& open = of_[&c];
     for (token_life* const life : open) {
         life->may_end = life->let_go && (life->may_have == 0 || ended_by_time(*life));
-        life->could_end = life->could_end || life->may_end;
+        if (life->may_end && !std::exchange(life->could_end, true)) {
+            life->could_know = life->unanswered == 0 && !life->outcome_unknown;
+        }
     }
     const auto could_end = [](const token_life* life) { return life->could_end; };
     const std::uint64_t let_go = let_go_[&c];
@@ -456,7 +459,7 @@ void checker::expect_undone(client& c, std::uint64_t releasing) {
 /// It has no key, where that could be known.
 void checker::expect_nothing_left(const token_life& life) const {
     const bool by_time = ended_by_time(life);
-    const bool could_know = life.unanswered == 0 && !life.outcome_unknown;
+    const bool could_know = life.could_know && life.unanswered == 0 && !life.outcome_unknown;
     std::uint64_t left = held_at(life) & ~given_again();
     if (by_time && !world_.profile().claims.mutual_exclusion) {
         left = 0;  // clocks run apart by more than was allowed for

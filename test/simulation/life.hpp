@@ -52,10 +52,12 @@ struct token_life {
     core::time_point handoff_since{};  // when its latest holder but one let go
     bool handing_off = false;          // by a round of its own
     bool lost = false;                 // and perhaps not let go yet
+    bool lost_its_keys = false;        // or may have: nobody need wait for its release
     bool let_go = false;               // released or given back
     core::time_point let_go_at{};
-    bool may_end = false;    // the client has nothing left to do for it
-    bool could_end = false;  // nor had it once
+    bool may_end = false;     // the client has nothing left to do for it
+    bool could_end = false;   // nor had it once
+    bool could_know = false;  // and then it knew for certain where its keys were
     /// When each instance gave it its key, as a number that grows, until it was handed out.
     std::map<std::size_t, std::uint64_t> granted_at{};
     std::uint64_t fence = 0;        // of the latest holder

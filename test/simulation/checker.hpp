@@ -132,8 +132,7 @@ private:
     std::map<std::string, token_life> lives_;               // by token
     std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
     std::map<const client*, std::uint64_t> let_go_;         // or lost: how many
-    std::map<const client*, std::uint64_t>
-        ended_;  // and how many of these are known to be done with
+    std::map<const client*, std::uint64_t> ended_;  // and how many tokens are known to be done with
     std::map<std::string, std::vector<token_life*>> valid_;  // by key
     struct handed_out {
         const token_life* life;

@@ -20,9 +20,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace colock::simulation {
@@ -145,7 +143,6 @@ public:
 
 private:
     class door;
-    class lease_call;
     struct user {
         spec lock;
         std::shared_ptr<acquiring> waiting;

@@ -32,7 +32,6 @@ struct taking {
     holding lease{};                 ///< once it was granted
     std::optional<duration> told{};  ///< when its caller heard how it ended
     std::optional<duration> lost{};  ///< when its holder heard of the loss
-    taking* next = nullptr;          ///< the waiter that it is to be passed on to
     std::string former{};            ///< the token that is to be passed on to it
 
     [[nodiscard]] bool ended() const { return !op->running(); }

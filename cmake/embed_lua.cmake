@@ -1,21 +1,27 @@
 # colock_embed_lua(target HEADER path NAMESPACE name SCRIPTS file...): Lua scripts as constants in a generated header.
 #
-# For each NAME.lua the header, included as <path>, has `inline constexpr std::string_view NAME` in the namespace.
+# For each NAME.lua the header, included as <path>, has `inline constexpr colock::kinds::script NAME` in the namespace;
+# and `all`, which has each of them.
 # Run as a script (cmake -P), this same file writes the header.
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
-    set(content "// Generated from the .lua files by cmake/embed_lua.cmake.\n#pragma once\n\n#include <string_view>\n\n")
+    set(content "// Generated from the .lua files by cmake/embed_lua.cmake.\n#pragma once\n\n#include \"kinds/script.hpp\"\n\n#include <array>\n\n")
     string(APPEND content "namespace ${NAMESPACE} {\n")
     string(REPLACE "|" ";" SCRIPTS "${SCRIPTS}")
+    set(names "")
     foreach(script IN LISTS SCRIPTS)
         cmake_path(GET script STEM name)
+        list(APPEND names "${name}")
         file(READ "${script}" text)
         string(FIND "${text}" ")lua\"" end_of_literal)
         if(NOT end_of_literal EQUAL -1)
             message(FATAL_ERROR "${script}: a script must not contain )lua\"")
         endif()
-        string(APPEND content "\ninline constexpr std::string_view ${name} = R\"lua(${text})lua\";\n")
+        string(SHA1 digest "${text}")
+        string(APPEND content "\ninline constexpr script ${name}{R\"lua(${text})lua\", \"${digest}\"};\n")
     endforeach()
+    list(JOIN names ", " names)
+    string(APPEND content "\ninline constexpr auto all = std::to_array({${names}});\n")
     string(APPEND content "\n}  // namespace ${NAMESPACE}\n")
     file(WRITE "${OUTPUT}" "${content}")
     return()

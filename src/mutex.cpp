@@ -2,6 +2,7 @@
 
 #include "call.hpp"
 #include "instance/clock.hpp"
+#include "kinds/exclusive.hpp"
 #include "lease_access.hpp"
 #include "options_check.hpp"
 #include "runtime/acquire_operation.hpp"
@@ -72,13 +73,13 @@ public:
 
 runtime::lock_policy policy_of(const lock_options& options, const runtime::engine& engine) {
     runtime::lock_policy policy;
+    policy.set_kind(options.fencing ? kinds::fenced : kinds::exclusive);
     policy.lease.instances = engine.instance_count();
     policy.lease.ttl = options.ttl;
     policy.lease.renew_interval = options.renew_interval();
     policy.lease.spread_renewals = true;
     policy.lease.max_hold = options.max_hold;
     policy.lease.drift = engine.settings().drift;
-    policy.lease.fencing = options.fencing;
     policy.lease.instance_timeout = engine.settings().instance_timeout;
     policy.retry = {options.retry.initial, options.retry.maximum};
     policy.attempts = options.retry.attempts;

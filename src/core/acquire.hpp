@@ -40,13 +40,12 @@ struct acquire_settings {
     bool fencing = false;
 };
 
-/// Acquires a lock by as many attempts as it takes: each one sends `verb::acquire` to all instances
+/// Acquires a lock by as many attempts as it takes: each one sends `step::acquire` to all instances
 /// at once, with a token of its own, and ends as soon as the votes cannot change the outcome.
 ///
 /// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
 ///
-/// With fencing it sends `verb::acquire_fenced`, and a grant brings the value of that instance's
-/// counter. The fence is larger than that of every lease granted before, because of two things:
+/// With fencing a grant brings the value of that instance's counter. The fence is larger than that of every lease granted before, because of two things:
 ///
 /// - it is the largest value of a quorum of grants, and
 /// - before the lease is handed out, the counters of a majority are no less than it, each while the
@@ -107,7 +106,7 @@ public:
     struct action {
         enum class kind_type : std::uint8_t {
             attempt,  ///< draw a token, send `acquire` to all; `now` of this resume is "sent"
-            raise,    ///< send `raise_fence` with `fence()` to all
+            raise,    ///< send `confirm` with `fence()` to all
             give_back,  ///< release what the attempt got or may get; ask `remaining` of whom it `asks_remaining`
             wait,     ///< until an event, or `time`
             granted,  ///< ended: the lease is valid until `time`

@@ -8,14 +8,13 @@ namespace colock::core {
 using purpose = lease_tag::purpose_type;
 
 lease::action lease::start() {
-    return action::send(acquire_verb(), lease_tag(purpose::acquire), ttl_);
+    return action::send(step::acquire, lease_tag(purpose::acquire), ttl_);
 }
 
 lease::action lease::raise(std::uint64_t fence) {
     assert(phase_ == phase::acquiring);
     fence_ = fence;
-    return action::send(verb::raise_fence, lease_tag(purpose::raise), {}, instance_set::all(),
-                        fence);
+    return action::send(step::confirm, lease_tag(purpose::raise), {}, instance_set::all(), fence);
 }
 
 lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t fence) {
@@ -82,7 +81,7 @@ lease::action lease::ask_for_fence(std::uint64_t at_least, time_point now) {
     handoff_->votes.clear();
     handoff_->timeout = now + settings_->instance_timeout;
     handoff_number_ = (handoff_number_ + 1) % renew::round_numbers;
-    return action::send(verb::raise_fence, lease_tag(purpose::count, handoff_number_), {},
+    return action::send(step::confirm, lease_tag(purpose::count, handoff_number_), {},
                         instance_set::all(), at_least);
 }
 
@@ -241,7 +240,7 @@ lease::action lease::perform(const renew::action& a, time_point now) {
             break;
         case kind::send:
             ttl_ = std::max(ttl_, watchdog().ttl());
-            return action::send(verb::extend, lease_tag(purpose::extend, watchdog().round_number()),
+            return action::send(step::extend, lease_tag(purpose::extend, watchdog().round_number()),
                                 watchdog().ttl());
         case kind::heal:
             // With fencing it carries the fence: an instance that has lost the key may have lost the
@@ -250,7 +249,7 @@ lease::action lease::perform(const renew::action& a, time_point now) {
             // never changes while the lease is held.
             keys_[a.index] = belief::maybe;
             open_.add(a.index);
-            return action::send(acquire_verb(), lease_tag(purpose::heal), watchdog().ttl(),
+            return action::send(step::acquire, lease_tag(purpose::heal), watchdog().ttl(),
                                 instance_set::only(a.index), fence_);
         case kind::extended:
             return action::extended(a.success);
@@ -265,7 +264,7 @@ lease::action lease::perform(const core::release::action& a) {
     using kind = core::release::action::kind_type;
     switch (a.kind) {
         case kind::send:
-            return action::send(verb::release, lease_tag(purpose::release), {},
+            return action::send(step::release, lease_tag(purpose::release), {},
                                 giving_back().wanted());
         case kind::wait:
             break;

@@ -98,7 +98,7 @@ public:
     struct action {
         enum class kind_type : std::uint8_t {
             wait,      ///< until something happens, or `time`; the only one without a `next`
-            send,      ///< send `verb` with `ttl`, as `tag`, to the `targets`
+            send,      ///< send `step` with `ttl`, as `tag`, to the `targets`
             extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
             lost,  ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
             handed_off,  ///< after `begin_handoff`: the next holder may have it, with `fence()`
@@ -107,7 +107,7 @@ public:
         };
 
         kind_type kind = kind_type::wait;
-        core::verb verb = verb::acquire;
+        core::step step = step::acquire;
         bool success = false;
         loss why = loss::keys_gone;
         lease_tag tag{lease_tag::purpose_type::acquire};
@@ -121,11 +121,11 @@ public:
             a.time = until;
             return a;
         }
-        static action send(core::verb verb, lease_tag tag, duration ttl,
+        static action send(core::step step, lease_tag tag, duration ttl,
                            instance_set targets = instance_set::all(), std::uint64_t fence = 0) {
             action a;
             a.kind = kind_type::send;
-            a.verb = verb;
+            a.step = step;
             a.tag = tag;
             a.ttl = ttl;
             a.targets = targets;
@@ -174,7 +174,7 @@ public:
 
     /// How long will an instance that denied say no? For the operation whose attempt this was.
     [[nodiscard]] static action ask_remaining(std::size_t index) {
-        return action::send(verb::remaining, lease_tag(lease_tag::purpose_type::remaining), {},
+        return action::send(step::remaining, lease_tag(lease_tag::purpose_type::remaining), {},
                             instance_set::only(index));
     }
 
@@ -377,9 +377,6 @@ private:
                giving_back().note_grant(index);
     }
 
-    [[nodiscard]] core::verb acquire_verb() const noexcept {
-        return settings_->fencing ? verb::acquire_fenced : verb::acquire;
-    }
     action ask_for_fence(std::uint64_t at_least, time_point now);
     action decide_handoff(time_point now);
     action lose(loss why);

@@ -69,8 +69,8 @@ queue_ticket::step queue_ticket::ask(const step& what, time_point now) {
 
 queue_ticket::step queue_ticket::on_joined(const vote& v, time_point now) {
     if (v.kind == vote_kind::granted) {
-        watches_before_ = watches_before_ && v.fence == before_;
-        before_ = v.fence;
+        watches_before_ = watches_before_ && v.ticket == before_;
+        before_ = v.ticket;
         is_first_ = before_ == 0;
         first_since_ = is_first_ ? std::min(first_since_, now) : never;
     }

@@ -58,7 +58,7 @@ public:
     };
 
     struct step {
-        bool join = false;        ///< send `join_queue`
+        bool join = false;        ///< send `join`
         bool ask_lock = false;    ///< send `remaining` of the lock, to be told of its changes, too
         bool ask_before = false;  ///< send `remaining` of the ticket of `before()`, likewise
         queue_ticket::advice advice = advice::none;
@@ -82,8 +82,7 @@ public:
     /// is not in the way of the next one's attempt.
     [[nodiscard]] time_point rejoin_from(time_point now) const noexcept;
 
-    /// The keeper's votes on what a step said to send; on `join_queue` with the number of the one before
-    /// it as the fence.
+    /// The keeper's votes on what a step said to send.
     step on_joined(const vote& v, time_point now);
     step on_lock(const vote& v, time_point now);
     step on_before(const vote& v, time_point now);

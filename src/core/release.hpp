@@ -35,7 +35,7 @@ struct release_settings {
     duration longest_life{};
 };
 
-/// Gives a token back: sends `verb::release` to every instance that may hold it, says how that went
+/// Gives a token back: sends `step::release` to every instance that may hold it, says how that went
 /// as soon as it is known, and goes on until each of them has answered or the keys have run out.
 /// Serves a lease that is let go as well as an attempt that failed.
 ///

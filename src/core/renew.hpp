@@ -43,7 +43,7 @@ struct renew_settings {
 
 /// The watchdog: keeps a granted lease until it is stopped or must say that it is lost.
 ///
-/// A renewal is a round of `verb::extend`. When it wins, the validity counts from when it was sent;
+/// A renewal is a round of `step::extend`. When it wins, the validity counts from when it was sent;
 /// instances that by then had no key get one again (`heal`), but never otherwise is a key made. When
 /// it fails, it is tried again, soon and for as long as the validity lasts. A renewal begins so early that
 /// two of them, each as slow as the last round was, end before the loss would be announced. Validity never lasts longer

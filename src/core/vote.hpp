@@ -64,8 +64,10 @@ struct vote {
         /// For `remaining` and a key that somebody holds: the rest of its life;
         /// `milliseconds::max()` for a key without ttl.
         milliseconds remaining = unknown_remaining;
-        /// For `acquire_fenced` and `raise_fence` that were granted: the value of the counter.
+        /// For grants of a kind with fences: the value of the counter.
         std::uint64_t fence;
+        /// For `join`, the ticket before that one; for `leave`, how many are left.
+        std::uint64_t ticket;
     };
     /// What the server said, or why the instance is down; null if there is nothing to say.
     std::shared_ptr<const std::string> detail;

@@ -74,9 +74,10 @@ lease_state::~lease_state() {
 void lease_state::submit(const core::lease::action& send, core::time_point now) {
     // A release is never too late.
     const core::time_point deadline =
-        core::has_deadline(send.verb) ? now + engine_.settings().instance_timeout : core::never;
+        core::has_deadline(send.step) ? now + engine_.settings().instance_timeout : core::never;
     core::command& command = engine_.submit(*this, send.tag.value(), send.targets, deadline);
-    command.verb = send.verb;
+    command.kind = &spec_->policy->kind();
+    command.step = send.step;
     command.key = spec_->key;
     command.token = token_.view();
     command.ttl = to_milliseconds(send.ttl);
@@ -318,7 +319,11 @@ void lease_state::let_go(std::uint32_t holder) {
 
 /// Whether the first in the local queue wants a lease like this one.
 bool lease_state::next_may_have_it() const {
-    return !queue_->empty() && queue_->front().spec().policy->lease == spec_->policy->lease;
+    if (queue_->empty()) {
+        return false;
+    }
+    const lock_policy& wanted = *queue_->front().spec().policy;
+    return &wanted.kind() == &spec_->policy->kind() && wanted.lease == spec_->policy->lease;
 }
 
 bool lease_state::may_hand_off(core::time_point now) const {

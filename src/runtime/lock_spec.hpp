@@ -5,6 +5,8 @@
 #include "core/client_hold.hpp"
 #include "core/lease.hpp"
 #include "core/time.hpp"
+#include "kinds/exclusive.hpp"
+#include "kinds/kind.hpp"
 
 #include <boost/container_hash/hash.hpp>
 
@@ -30,7 +32,16 @@ struct lock_policy {
     core::duration unavailable_timeout{};
     core::handoff_bounds handoff;
 
+    [[nodiscard]] const kinds::lock_kind& kind() const noexcept { return *kind_; }
+    void set_kind(const kinds::lock_kind& kind) noexcept {
+        kind_ = &kind;
+        lease.fencing = kind.traits().fenced;
+    }
+
     friend bool operator==(const lock_policy& a, const lock_policy& b) = default;
+
+private:
+    const kinds::lock_kind* kind_ = &kinds::exclusive;
 };
 
 /// What a lock object, its operations and its leases have in common: the client, and the lock's name

@@ -1,6 +1,8 @@
 #include "runtime/remote_queue.hpp"
 
-#include "instance/auxiliary_key.hpp"
+#include "kinds/auxiliary_key.hpp"
+#include "kinds/exclusive.hpp"
+#include "kinds/remote_queue.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/local_queue.hpp"
@@ -48,14 +50,16 @@ remote_queue::~remote_queue() {
     engine_.stop_waiting(*this);
 }
 
-void remote_queue::ask(question what, core::verb verb, std::string_view key, core::time_point now) {
+void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step step,
+                       std::string_view key, core::time_point now) {
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
     core::command& command = engine_.submit(*this, static_cast<instance::command_tag>(what),
                                             core::instance_set::only(keeper_), deadline);
-    command.verb = verb;
+    command.kind = &kind;
+    command.step = step;
     command.key = key;
-    command.fence = number_;
+    command.ticket = number_;
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
     ++pending_votes_;
     last_turn_ = engine_.turn_number();
@@ -64,14 +68,14 @@ void remote_queue::ask(question what, core::verb verb, std::string_view key, cor
 /// The advice comes last: the operation that hears of it may leave.
 void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_point now) {
     if (step.join) {
-        ask(question::join, core::verb::join_queue, spec_->key, now);
+        ask(question::join, kinds::remote_queue, core::step::join, spec_->key, now);
     }
     if (step.ask_lock) {
-        ask(question::lock, core::verb::remaining, spec_->key, now);
+        ask(question::lock, kinds::exclusive, core::step::remaining, spec_->key, now);
     }
     if (step.ask_before) {
         watch_before();
-        ask(question::before, core::verb::remaining, ticket_, now);
+        ask(question::before, kinds::exclusive, core::step::remaining, ticket_, now);
     }
     engine_.wait(*this, step.until);
     if (step.advice == core::queue_ticket::advice::none) {
@@ -97,7 +101,7 @@ void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
     const core::time_point now = engine_.now();
     if (what == question::leave) {
         if (vote.kind == core::vote_kind::granted) {
-            engine_.contention().note(spec_->key_hash, vote.fence != 0, now);
+            engine_.contention().note(spec_->key_hash, vote.ticket != 0, now);
         }
     } else if (queue_ != nullptr) {
         switch (what) {
@@ -178,7 +182,7 @@ void remote_queue::leave() {
     engine_.reconsider(last_turn_);
     const core::time_point now = engine_.now();
     engine_.contention().step_aside(spec_->key_hash, machine_.rejoin_from(now));
-    ask(question::leave, core::verb::leave_queue, spec_->key, now);
+    ask(question::leave, kinds::remote_queue, core::step::leave, spec_->key, now);
     // Who is told by it asks all instances, which are to know of the release by then.
     engine_.send_last(keeper_);
 }
@@ -186,7 +190,7 @@ void remote_queue::leave() {
 /// Not called before an answer to the last time, so that nobody refers to the old name.
 void remote_queue::watch_before() {
     stop_watching();
-    ticket_ = instance::ticket_key(spec_->key, machine_.before());
+    ticket_ = kinds::ticket_key(spec_->key, machine_.before());
     watching_ = true;
     engine_.watch(ticket_, *this);
 }

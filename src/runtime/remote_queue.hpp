@@ -72,7 +72,8 @@ private:
         return queue_ != nullptr && index == keeper_;
     }
     void carry_out(const core::queue_ticket::step& step, core::time_point now);
-    void ask(question what, core::verb verb, std::string_view key, core::time_point now);
+    void ask(question what, const kinds::lock_kind& kind, core::step step, std::string_view key,
+             core::time_point now);
     void watch_before();
     void stop_watching() noexcept;
     void forget_if_over() noexcept;

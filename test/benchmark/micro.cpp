@@ -5,6 +5,7 @@
 #include "instance/batch.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/encoder.hpp"
+#include "kinds/exclusive.hpp"
 #include "runtime/timer_queue.hpp"
 
 #include <benchmark/benchmark.h>
@@ -20,7 +21,7 @@ namespace {
 
 using namespace colock;
 using namespace std::chrono_literals;
-using core::verb;
+using core::step;
 
 constexpr std::size_t instances = 5;
 constexpr core::time_point now{1s};
@@ -71,17 +72,17 @@ void release_machine(benchmark::State& state) {
 BENCHMARK(release_machine);
 
 /// A batch of so many commands, half of them to acquire and half to release, as RESP.
-void encode(benchmark::State& state, instance::redis::native_delete releases) {
+void encode(benchmark::State& state, kinds::native_delete releases) {
     const auto commands = static_cast<std::size_t>(state.range(0));
     instance::redis::server_facts facts;
-    facts.capabilities.release_digest = std::string(40, 'a');
     facts.capabilities.native_delete = releases;
     const std::string token(22, 't');
     std::deque<std::string> keys;
     const auto batch = std::make_shared<instance::batch>();
     for (std::size_t i = 0; i != commands; ++i) {
         core::command one;
-        one.verb = i % 2 == 0 ? verb::acquire : verb::release;
+        one.kind = &kinds::exclusive;
+        one.step = i % 2 == 0 ? step::acquire : step::release;
         one.key = keys.emplace_back("benchmark:" + std::to_string(100'000 + i));
         one.token = token;
         one.ttl = 10s;
@@ -94,16 +95,20 @@ void encode(benchmark::State& state, instance::redis::native_delete releases) {
     }
     state.SetItemsProcessed(state.iterations() * state.range(0));
 }
-BENCHMARK_CAPTURE(encode, by_script, instance::redis::native_delete::none)->Arg(1)->Arg(1000);
-BENCHMARK_CAPTURE(encode, by_delifeq, instance::redis::native_delete::delifeq)->Arg(1000);
+BENCHMARK_CAPTURE(encode, by_script, kinds::native_delete::none)->Arg(1)->Arg(1000);
+BENCHMARK_CAPTURE(encode, by_delifeq, kinds::native_delete::delifeq)->Arg(1000);
 
 /// The reply to an acquire, and to a release.
 void decode(benchmark::State& state) {
     const resp::value ok{resp::type::simple_string, "OK", 0};
     const resp::value one{resp::type::number, "1", 0};
+    core::command acquire;
+    acquire.kind = &kinds::exclusive;
+    core::command release = acquire;
+    release.step = step::release;
     for (auto _ : state) {
-        benchmark::DoNotOptimize(instance::redis::decode(verb::acquire, ok));
-        benchmark::DoNotOptimize(instance::redis::decode(verb::release, one));
+        benchmark::DoNotOptimize(instance::redis::decode(acquire, ok));
+        benchmark::DoNotOptimize(instance::redis::decode(release, one));
     }
     state.SetItemsProcessed(2 * state.iterations());
 }

@@ -23,7 +23,7 @@
 namespace colock::test {
 namespace {
 
-using core::verb;
+using core::step;
 using instance::state;
 using namespace std::chrono_literals;
 using strings = std::vector<std::string>;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(each_key_is_locked_at_the_master_of_its_slot) {
     run_until_all_ready(rig);
     strings granted;
     for (int i = 0; i != 30; ++i) {
-        rig.submit(verb::acquire, "each:" + std::to_string(i), "ann");
+        rig.submit(step::acquire, "each:" + std::to_string(i), "ann");
         granted.emplace_back("granted");
     }
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(each_key_is_locked_at_the_master_of_its_slot) {
     }
     BOOST_TEST(rig.acquire("each:7", "bob") == "denied: another");
     for (int i = 0; i != 30; ++i) {
-        rig.submit(verb::release, "each:" + std::to_string(i), "ann");
+        rig.submit(step::release, "each:" + std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
     const instance::status status = rig.status();
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(fault_69_commands_follow_a_slot_that_has_moved) {
     }
     strings granted;
     for (int i = 0; i != 100; ++i) {
-        rig.submit(verb::acquire, "{moved}:" + std::to_string(i), "ann");
+        rig.submit(step::acquire, "{moved}:" + std::to_string(i), "ann");
         granted.emplace_back("granted");
     }
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(fault_69_commands_follow_a_slot_that_has_moved) {
     BOOST_TEST(maps <= 3U);
     BOOST_TEST(sets <= 202U);
     for (int i = 0; i != 100; ++i) {
-        rig.submit(verb::release, "{moved}:" + std::to_string(i), "ann");
+        rig.submit(step::release, "{moved}:" + std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
 }
@@ -198,15 +198,14 @@ BOOST_AUTO_TEST_CASE(fault_72_fenced_locks_throughout_a_slow_migration) {
     run_until_all_ready(rig);
     std::uint64_t last = 0;
     const auto lock_and_release = [&](const char* when) {
-        const core::vote granted = rig.ask_fence(verb::acquire_fenced, key, "ann");
+        const core::vote granted = rig.ask_fence(fenced_acquire, key, "ann");
         BOOST_TEST(to_text(granted) == "granted",
                    when << ": " << (granted.detail ? *granted.detail : ""));
         BOOST_TEST(granted.fence > last, when);
         last = granted.fence;
-        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, key, "bob")) == "denied: another",
-                   when);
+        BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "bob")) == "denied: another", when);
         BOOST_TEST(rig.extend(key, "ann", 20min) == "granted", when);
-        const core::vote raised = rig.ask_fence(verb::raise_fence, key, "ann", last + 5);
+        const core::vote raised = rig.ask_fence(step::confirm, key, "ann", last + 5);
         BOOST_TEST(to_text(raised) == "granted", when);
         last = raised.fence;
         BOOST_TEST(rig.release(key, "ann") == "granted", when);
@@ -224,16 +223,14 @@ BOOST_AUTO_TEST_CASE(fault_72_a_lock_that_is_held_while_its_keys_move_one_by_one
     const moved_slot slot("{between}");
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
-    const core::vote granted = rig.ask_fence(verb::acquire_fenced, "{between}", "ann");
+    const core::vote granted = rig.ask_fence(fenced_acquire, "{between}", "ann");
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
     three().move_key("{between}", slot.from(), slot.to());
     BOOST_TEST(rig.extend("{between}", "ann", 20min) == "granted");
-    const core::vote raised =
-        rig.ask_fence(verb::raise_fence, "{between}", "ann", granted.fence + 9);
+    const core::vote raised = rig.ask_fence(step::confirm, "{between}", "ann", granted.fence + 9);
     BOOST_TEST(to_text(raised) == "granted");
     BOOST_TEST(raised.fence == granted.fence + 9);
-    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "{between}", "bob")) ==
-               "denied: another");
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "{between}", "bob")) == "denied: another");
     three().move_keys(slot.slot(), slot.from(), slot.to());
     three().end_move(slot.slot(), slot.to());
     BOOST_TEST(rig.release("{between}", "ann") == "granted");
@@ -244,14 +241,14 @@ BOOST_AUTO_TEST_CASE(fault_73_names_whose_keys_cannot_be_in_one_slot) {
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
     for (const std::string key : {"a}b", "{}", "{}a}"}) {
-        const core::vote vote = rig.ask_fence(verb::acquire_fenced, key, "ann");
+        const core::vote vote = rig.ask_fence(fenced_acquire, key, "ann");
         BOOST_TEST(to_text(vote) == "failed: server error");
         BOOST_TEST(contains(*vote.detail, "no {hash tag}"), *vote.detail);
         BOOST_TEST(rig.acquire(key, "ann") == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
     for (const std::string key : {"{", "a{b", "{a}", "x{a}y}"}) {
-        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, key, "ann")) == "granted");
+        BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "ann")) == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
 }
@@ -262,13 +259,13 @@ BOOST_AUTO_TEST_CASE(fault_74_commands_for_one_key_stay_in_their_order) {
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
     three().move(slot.slot(), slot.from(), slot.to());
-    rig.submit(verb::acquire, "{order}", "ann");
+    rig.submit(step::acquire, "{order}", "ann");
     rig.flush();
-    rig.submit(verb::release, "{order}", "ann");
+    rig.submit(step::release, "{order}", "ann");
     rig.flush();
-    rig.submit(verb::acquire, "{order}", "bob");
+    rig.submit(step::acquire, "{order}", "bob");
     rig.flush();
-    rig.submit(verb::release, "{order}", "bob");
+    rig.submit(step::release, "{order}", "bob");
     BOOST_TEST(rig.votes() == strings(4, "granted"), boost::test_tools::per_element());
     BOOST_TEST(!three()[slot.to()].has("{order}"));
 }
@@ -279,7 +276,7 @@ BOOST_AUTO_TEST_CASE(fault_74_an_acquire_that_was_given_up_is_not_sent_on) {
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
     three().move(slot.slot(), slot.from(), slot.to());
-    const auto tag = rig.submit(verb::acquire, "{given up}", "ann");
+    const auto tag = rig.submit(step::acquire, "{given up}", "ann");
     rig.flush();
     rig.withdraw_silently(tag);
     rig.run_until([&] { return rig.voted(tag); });
@@ -308,12 +305,12 @@ BOOST_AUTO_TEST_CASE(releases_go_one_by_one) {
     run_until_all_ready(rig);
     strings granted;
     for (int i = 0; i != 20; ++i) {
-        rig.submit(verb::acquire, "one:" + std::to_string(i), "ann");
+        rig.submit(step::acquire, "one:" + std::to_string(i), "ann");
         granted.emplace_back("granted");
     }
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
     for (int i = 0; i != 20; ++i) {
-        rig.submit(verb::release, "one:" + std::to_string(i), "ann");
+        rig.submit(step::release, "one:" + std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
 }
@@ -351,7 +348,7 @@ BOOST_AUTO_TEST_CASE(fault_69_nodes_that_disagree_for_ever) {
         return settings;
     }());
     rig.run_until_ready();
-    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    const auto vote = rig.ask(step::acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(contains(*vote.detail, "MOVED"), *vote.detail);
     BOOST_TEST(sent <= 17U);
@@ -466,7 +463,7 @@ BOOST_AUTO_TEST_CASE(the_least_rights_for_a_cluster) {
     run_until_all_ready(rig);
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
     for (const std::string key : {"{rights}", "another"}) {
-        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, key, "ann")) == "granted");
+        BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "ann")) == "granted");
         BOOST_TEST(rig.extend(key, "ann", 20min) == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
@@ -541,7 +538,7 @@ BOOST_AUTO_TEST_CASE(fault_70_a_slot_that_is_given_to_another_master_is_quaranti
     nodes.end_move(slot, (dead + 1) % 3);
     core::vote vote;
     rig.run_until([&] {
-        vote = rig.ask(verb::acquire, "k", "bob");
+        vote = rig.ask(step::acquire, "k", "bob");
         return vote.reason == core::failure::quarantined;
     });
     BOOST_TEST(contains(*vote.detail, "its slot was taken over"), *vote.detail);

@@ -1,4 +1,4 @@
-// Every kind of instance gives the same votes: the same scripts of verbs, run against an instance in
+// Every kind of instance gives the same votes: the same scripts of steps, run against an instance in
 // memory and against real servers, over TCP, a UNIX socket, and as a user of a database with no more rights than
 // README says that colock needs.
 
@@ -28,13 +28,15 @@ using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using colock::core::milliseconds;
-using colock::core::verb;
+using colock::core::step;
 using strings = std::vector<std::string>;
 
 namespace {
 
 constexpr unsigned database_of_user = 5;
-constexpr unsigned verbs = 6;  // all of them
+/// What holders of exclusive keys do, with and without fences.
+const std::array<step_of_kind, 6> all_steps{step::acquire,   step::extend,   step::release,
+                                            step::remaining, fenced_acquire, step::confirm};
 
 /// One server for all tests; each empties it first.
 redis_server& shared_server() {
@@ -213,7 +215,7 @@ BOOST_DATA_TEST_CASE(an_absent_key, all_kinds) {
     auto& rig = s.rig;
     BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
     BOOST_TEST(rig.release("k", "ann") == refusal(sample, "denied: nobody"));
-    const auto vote = rig.ask(verb::remaining, "k");
+    const auto vote = rig.ask(step::remaining, "k");
     BOOST_TEST(to_text(vote) == "denied: nobody");
     BOOST_TEST(vote.remaining.count() == 0);
     BOOST_TEST(rig.acquire("k", "ann") == "granted");  // none of them has made it
@@ -223,9 +225,9 @@ BOOST_DATA_TEST_CASE(only_remaining_tells_the_time, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (const auto& vote :
-         {rig.ask(verb::acquire, "k", "ann"), rig.ask(verb::acquire, "k", "ann"),
-          rig.ask(verb::extend, "k", "bob"), rig.ask(verb::release, "k", "bob"),
-          rig.ask(verb::extend, "no", "bob"), rig.ask(verb::release, "no", "b")}) {
+         {rig.ask(step::acquire, "k", "ann"), rig.ask(step::acquire, "k", "ann"),
+          rig.ask(step::extend, "k", "bob"), rig.ask(step::release, "k", "bob"),
+          rig.ask(step::extend, "no", "bob"), rig.ask(step::release, "no", "b")}) {
         BOOST_TEST((vote.remaining == colock::core::unknown_remaining));
         BOOST_TEST((vote.detail == nullptr));
     }
@@ -235,17 +237,17 @@ BOOST_DATA_TEST_CASE(the_ttl_is_set_and_reset, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("k", "ann", 1h) == "granted");
-    auto left = rig.ask(verb::remaining, "k").remaining;
+    auto left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left > 50min && left <= 1h));
     BOOST_TEST(rig.extend("k", "ann", 3h) == "granted");
-    left = rig.ask(verb::remaining, "k").remaining;
+    left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left > 2h + 50min && left <= 3h));
     BOOST_TEST(rig.extend("k", "ann", 2h) == "granted");  // by less than is left
-    left = rig.ask(verb::remaining, "k").remaining;
+    left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left > 2h + 50min && left <= 3h));
     BOOST_TEST(rig.extend("k", "bob", 9h) == "denied: another");
     BOOST_TEST(rig.acquire("k", "bob", 9h) == "denied: another");
-    left = rig.ask(verb::remaining, "k").remaining;
+    left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left <= 3h));
 }
 
@@ -269,7 +271,7 @@ BOOST_DATA_TEST_CASE(a_day_and_a_millisecond, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("day", "ann", 24h) == "granted");
-    BOOST_TEST((rig.ask(verb::remaining, "day").remaining > 23h));
+    BOOST_TEST((rig.ask(step::remaining, "day").remaining > 23h));
     BOOST_TEST(rig.acquire("blink", "ann", 1ms) == "granted");
     rig.run_until([&] { return rig.remaining("blink") == "denied: nobody"; });
 }
@@ -281,7 +283,7 @@ BOOST_DATA_TEST_CASE(a_key_that_is_no_lock_is_somebody_elses, all_kinds) {
     BOOST_TEST(rig.acquire("k", "ann") == "denied: another");
     BOOST_TEST(rig.extend("k", "ann") == "denied: another");
     BOOST_TEST(rig.release("k", "ann") == "denied: another");
-    const auto vote = rig.ask(verb::remaining, "k");
+    const auto vote = rig.ask(step::remaining, "k");
     BOOST_TEST(to_text(vote) == "denied: another");
     BOOST_TEST((vote.remaining > 1min && vote.remaining <= 10min));
 }
@@ -357,7 +359,7 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
     auto& rig = s.rig;
     std::uint64_t last = 0;
     for (int i = 0; i != 100; ++i) {
-        const auto vote = rig.ask_fence(verb::acquire_fenced, "k", "ann");
+        const auto vote = rig.ask_fence(fenced_acquire, "k", "ann");
         BOOST_TEST_REQUIRE(to_text(vote) == "granted");
         BOOST_TEST(vote.fence > last);
         BOOST_TEST(vote.fence < colock::core::fence_limit);
@@ -374,40 +376,40 @@ BOOST_DATA_TEST_CASE(a_holder_moves_the_counter_on, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", far).fence == far);
-    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann").fence == far + 1);
-    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann").fence == far + 2);
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "bob")) == "denied: another");
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).fence == far);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").fence == far + 1);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").fence == far + 2);
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "bob")) == "denied: another");
     BOOST_TEST(rig.release("k", "ann") == "granted");
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann")) == "denied: nobody");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "bob").fence == far + 3);
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann")) == "denied: nobody");
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").fence == far + 3);
 }
 
 BOOST_DATA_TEST_CASE(a_fenced_acquire_is_denied_as_a_plain_one_and_then_counts_nothing, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
-    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "ann")) == "granted");
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", far)) == "granted");
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "ann")) == "granted");
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "granted");
     for (int i = 0; i != 3; ++i) {
-        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "bob")) == "denied: another");
+        BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "bob")) == "denied: another");
         BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
-        BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "ann")) == "denied: another");
+        BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "ann")) == "denied: another");
     }
     BOOST_TEST(rig.release("k", "ann") == "granted");
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
-    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "k", "ann")) == "denied: another");
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "ann")) == "denied: another");
     BOOST_TEST(rig.release("k", "bob") == "granted");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann").fence == far + 1);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann").fence == far + 1);
     s.plant_foreign_key("list");
-    BOOST_TEST(to_text(rig.ask_fence(verb::acquire_fenced, "list", "ann")) == "denied: another");
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "list", "ann")) == "denied: another");
 }
 
 BOOST_DATA_TEST_CASE(a_fenced_key_is_a_key_like_any_other, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    rig.ask_fence(verb::acquire_fenced, "k", "ann");
-    const auto left = rig.ask(verb::remaining, "k").remaining;
+    rig.ask_fence(fenced_acquire, "k", "ann");
+    const auto left = rig.ask(step::remaining, "k").remaining;
     BOOST_TEST((left > 9min && left <= 10min));
     BOOST_TEST(rig.extend("k", "bob") == "denied: another");
     BOOST_TEST(rig.extend("k", "ann") == "granted");
@@ -420,45 +422,44 @@ BOOST_DATA_TEST_CASE(only_the_holder_raises_the_counter_and_nobody_lowers_it, al
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", far)) == "denied: nobody");
-    rig.ask_fence(verb::acquire_fenced, "k", "ann");
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "bob", far)) == "denied: another");
-    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", far - 5).fence == far - 5);
-    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", far - 9).fence == far - 5);
-    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", 1).fence == far - 5);
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "denied: nobody");
+    rig.ask_fence(fenced_acquire, "k", "ann");
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "bob", far)) == "denied: another");
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", far - 5).fence == far - 5);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", far - 9).fence == far - 5);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", 1).fence == far - 5);
     rig.release("k", "ann");
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", far)) == "denied: nobody");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "bob").fence == far - 4);
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "denied: nobody");
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").fence == far - 4);
     s.plant_foreign_key("list");
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "list", "ann", far)) == "denied: another");
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "list", "ann", far)) == "denied: another");
 }
 
 BOOST_DATA_TEST_CASE(a_heal_gets_no_less_than_it_asks_for_and_counts_nobody, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", far).fence == far);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).fence == far);
     rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", far).fence == far);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).fence == far);
     rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann", 7).fence == far);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", 7).fence == far);
     rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "fresh", "ann", 7).fence > 7U);  // by the clock
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "fresh", "ann", 7).fence > 7U);  // by the clock
 }
 
 BOOST_DATA_TEST_CASE(counters_end_below_2_to_the_53, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     using colock::core::fence_limit;
-    rig.ask_fence(verb::acquire_fenced, "k", "ann");
-    BOOST_TEST(rig.ask_fence(verb::raise_fence, "k", "ann", fence_limit - 2).fence ==
-               fence_limit - 2);
-    BOOST_TEST(to_text(rig.ask_fence(verb::raise_fence, "k", "ann", fence_limit)) ==
+    rig.ask_fence(fenced_acquire, "k", "ann");
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", fence_limit - 2).fence == fence_limit - 2);
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", fence_limit)) ==
                "failed: server error");
     rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(verb::acquire_fenced, "k", "ann").fence == fence_limit - 1);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann").fence == fence_limit - 1);
     rig.release("k", "ann");
-    const auto vote = rig.ask_fence(verb::acquire_fenced, "k", "ann");
+    const auto vote = rig.ask_fence(fenced_acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(vote.detail->starts_with("FENCE the fence counter"), *vote.detail);
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
@@ -472,28 +473,28 @@ BOOST_DATA_TEST_CASE(every_key_has_a_counter_of_its_own, all_kinds) {
     const strings keys{"k",    "{k",  "k}",     "{}k",     "{k}",           "a{k}",
                        "\r\n", "\0"s, ":fence", "k:fence", "k:colock:fence"};
     for (const std::string& key : keys) {
-        BOOST_TEST(rig.ask_fence(verb::acquire_fenced, key, "ann", fence += 10).fence == fence);
+        BOOST_TEST(rig.ask_fence(fenced_acquire, key, "ann", fence += 10).fence == fence);
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
     fence = 1ULL << 52U;
     for (const std::string& key : keys) {
-        BOOST_TEST(rig.ask_fence(verb::acquire_fenced, key, "bob").fence == (fence += 10) + 1);
+        BOOST_TEST(rig.ask_fence(fenced_acquire, key, "bob").fence == (fence += 10) + 1);
     }
 }
 
 BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    rig.submit(verb::acquire, "k", "ann");
-    rig.submit(verb::acquire, "k", "bob");
-    rig.submit(verb::extend, "k", "ann");
-    rig.submit(verb::extend, "k", "bob");
-    rig.submit(verb::release, "k", "ann");
-    rig.submit(verb::remaining, "k");
-    rig.submit(verb::acquire, "k", "bob");
-    rig.submit(verb::release, "k", "ann");
-    rig.submit(verb::release, "k", "bob");
-    rig.submit(verb::release, "k", "bob");
+    rig.submit(step::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit(step::extend, "k", "ann");
+    rig.submit(step::extend, "k", "bob");
+    rig.submit(step::release, "k", "ann");
+    rig.submit(step::remaining, "k");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit(step::release, "k", "ann");
+    rig.submit(step::release, "k", "bob");
+    rig.submit(step::release, "k", "bob");
     const strings expected{"granted", "denied: another",
                            "granted", "denied: another",
                            "granted", "denied: nobody",
@@ -508,12 +509,12 @@ BOOST_DATA_TEST_CASE(releases_behind_each_other_have_an_answer_each, all_kinds) 
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == strings(keys, "granted"), boost::test_tools::per_element());
     strings expected;
     const auto release = [&](int key, const std::string& token, const std::string& vote) {
-        rig.submit(verb::release, std::to_string(key), token);
+        rig.submit(step::release, std::to_string(key), token);
         expected.push_back(vote == "granted" ? vote : refusal(sample, vote));
     };
     for (int i = 0; i != keys; ++i) {
@@ -525,7 +526,7 @@ BOOST_DATA_TEST_CASE(releases_behind_each_other_have_an_answer_each, all_kinds) 
             release(i, "ann", "denied: nobody");
         }
     }
-    rig.submit(verb::acquire, "0", "bob");
+    rig.submit(step::acquire, "0", "bob");
     expected.push_back("granted");
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
@@ -541,7 +542,7 @@ BOOST_DATA_TEST_CASE(a_key_twice_among_releases, all_kinds) {
         BOOST_TEST(rig.acquire(key, "ann") == "granted");
     }
     for (const std::string key : {"k", "l", "k", "m", "k"}) {
-        rig.submit(verb::release, key, "ann");
+        rig.submit(step::release, key, "ann");
     }
     const std::string gone = refusal(sample, "denied: nobody");
     const strings expected{"granted", "granted", gone, "granted", gone};
@@ -554,10 +555,10 @@ BOOST_DATA_TEST_CASE(commands_of_many_batches_in_flight_are_executed_in_their_or
     auto& rig = s.rig;
     strings expected;
     for (int i = 0; i != cycles; ++i) {
-        rig.submit(verb::acquire, "k", "ann");
+        rig.submit(step::acquire, "k", "ann");
         rig.flush();
-        rig.submit(verb::acquire, "k", "bob");
-        rig.submit(verb::release, "k", "ann");
+        rig.submit(step::acquire, "k", "bob");
+        rig.submit(step::release, "k", "ann");
         rig.flush();
         expected.insert(expected.end(), {"granted", "denied: another", "granted"});
     }
@@ -569,8 +570,8 @@ BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
-        rig.submit(verb::release, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
+        rig.submit(step::release, std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
@@ -590,19 +591,19 @@ BOOST_DATA_TEST_CASE(random_scripts, all_kinds) {
             for (int i = 0; i != 500; ++i) {
                 const std::string& key = keys[random() % keys.size()];
                 const std::string& token = tokens[random() % tokens.size()];
-                const auto v = static_cast<verb>(random() % verbs);
+                const step_of_kind v = all_steps[random() % all_steps.size()];
                 const auto found = model.find(key);
                 const bool exists = found != model.end();
                 const bool ours = exists && found->second == token;
                 const bool grant =
-                    colock::core::acquires(v) ? !exists : v != verb::remaining && ours;
+                    (v.step == step::acquire) ? !exists : v.step != step::remaining && ours;
                 const std::string denial = exists ? "denied: another" : "denied: nobody";
-                expected.push_back(grant                ? "granted"
-                                   : v == verb::release ? refusal(sample, denial)
-                                                        : denial);
-                if (grant && colock::core::acquires(v)) {
+                expected.push_back(grant                     ? "granted"
+                                   : v.step == step::release ? refusal(sample, denial)
+                                                             : denial);
+                if (grant && (v.step == step::acquire)) {
                     model[key] = token;
-                } else if (grant && v == verb::release) {
+                } else if (grant && v.step == step::release) {
                     model.erase(key);
                 }
                 rig.submit(v, key, token);
@@ -618,9 +619,9 @@ BOOST_DATA_TEST_CASE(random_scripts, all_kinds) {
 BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    const auto first = rig.submit(verb::acquire, "first", "ann");
-    const auto second = rig.submit(verb::acquire, "second", "ann");
-    rig.submit(verb::acquire, "third", "ann");
+    const auto first = rig.submit(step::acquire, "first", "ann");
+    const auto second = rig.submit(step::acquire, "second", "ann");
+    rig.submit(step::acquire, "third", "ann");
     rig.withdraw(first);
     rig.withdraw(second);
     const strings expected{"failed: withdrawn", "failed: withdrawn", "granted"};
@@ -635,17 +636,17 @@ BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
 BOOST_DATA_TEST_CASE(withdrawn_without_a_word_to_the_batch_is_sent_as_it_comes, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    rig.withdraw_silently(rig.submit(verb::acquire, "k", "ann"));
-    rig.submit(verb::acquire, "l", "ann");
+    rig.withdraw_silently(rig.submit(step::acquire, "k", "ann"));
+    rig.submit(step::acquire, "l", "ann");
     const bool asks_anyway = sample == kind::memory;  // it has nothing to gain from not asking
     const strings expected{asks_anyway ? "failed: withdrawn" : "granted", "granted"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
     BOOST_TEST(rig.remaining("k") == (asks_anyway ? "denied: nobody" : "denied: another"));
     // Of the next batch, nobody knows that the last one was to be reconsidered.
-    rig.withdraw(rig.submit(verb::acquire, "m", "ann"));
+    rig.withdraw(rig.submit(step::acquire, "m", "ann"));
     BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
     for (int batches = 0; batches != 3; ++batches) {  // they take turns with their memory
-        rig.withdraw_silently(rig.submit(verb::acquire, "m", "ann"));
+        rig.withdraw_silently(rig.submit(step::acquire, "m", "ann"));
         const std::string vote = batches == 0 ? "granted" : "denied: another";
         BOOST_TEST(rig.votes() == strings{asks_anyway ? "failed: withdrawn" : vote},
                    boost::test_tools::per_element());
@@ -656,7 +657,7 @@ BOOST_DATA_TEST_CASE(all_of_a_batch_withdrawn, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != 5; ++i) {
-        rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+        rig.withdraw(rig.submit(step::acquire, "k", "ann"));
     }
     BOOST_TEST(rig.votes() == strings(5, "failed: withdrawn"), boost::test_tools::per_element());
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
@@ -665,10 +666,10 @@ BOOST_DATA_TEST_CASE(all_of_a_batch_withdrawn, all_kinds) {
 BOOST_DATA_TEST_CASE(what_was_sent_cannot_be_withdrawn, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    const auto tag = rig.submit(verb::acquire, "k", "ann");
+    const auto tag = rig.submit(step::acquire, "k", "ann");
     rig.flush();
     rig.withdraw(tag);
-    rig.submit(verb::release, "k", "ann");
+    rig.submit(step::release, "k", "ann");
     const strings expected{"granted", "granted"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
@@ -679,10 +680,10 @@ BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_ki
     BOOST_TEST(rig.acquire("held", "ann") == "granted");
     const auto now = std::chrono::steady_clock::now();
     for (const auto deadline : {now - 1ns, now - 1h, colock::core::time_point::min()}) {
-        rig.submit(verb::acquire, "k", "ann", 1h, deadline);
-        rig.submit(verb::release, "held", "ann", {}, deadline);
+        rig.submit(step::acquire, "k", "ann", 1h, deadline);
+        rig.submit(step::release, "held", "ann", {}, deadline);
     }
-    rig.submit(verb::acquire, "l", "ann", 1h, now + 1h);
+    rig.submit(step::acquire, "l", "ann", 1h, now + 1h);
     const strings expected{"failed: too late", "failed: too late", "failed: too late",
                            "failed: too late", "failed: too late", "failed: too late",
                            "granted"};
@@ -701,7 +702,7 @@ BOOST_DATA_TEST_CASE(of_a_batch_only_what_is_too_late_is_refused, all_kinds) {
             strings expected(4, "granted");
             expected[late] = "failed: too late";
             for (std::size_t i = 0; i != expected.size(); ++i) {
-                rig.submit(verb::acquire, std::to_string(i), "ann", 1h,
+                rig.submit(step::acquire, std::to_string(i), "ann", 1h,
                            i == late             ? past
                            : (i + late) % 2 == 0 ? future
                                                  : colock::core::never);
@@ -718,15 +719,15 @@ BOOST_DATA_TEST_CASE(of_a_batch_only_what_is_too_late_is_refused, all_kinds) {
 BOOST_DATA_TEST_CASE(commands_for_another_instance_are_not_executed_and_get_no_vote, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    rig.submit_for_another(verb::acquire, "k", "bob");
-    rig.submit(verb::acquire, "k", "ann");
-    rig.submit_for_another(verb::release, "k", "ann");
-    rig.submit_for_it(verb::extend, "k", "ann");
-    rig.submit(verb::acquire, "k", "bob");
-    rig.submit_for_it(verb::release, "k", "ann");
-    rig.submit_for_another(verb::acquire, "k", "ann");
-    rig.submit(verb::acquire, "k", "bob");
-    rig.submit_for_another(verb::acquire, "l", "bob");
+    rig.submit_for_another(step::acquire, "k", "bob");
+    rig.submit(step::acquire, "k", "ann");
+    rig.submit_for_another(step::release, "k", "ann");
+    rig.submit_for_it(step::extend, "k", "ann");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit_for_it(step::release, "k", "ann");
+    rig.submit_for_another(step::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit_for_another(step::acquire, "l", "bob");
     const strings expected{"none",    "granted", "none",    "granted", "denied: another",
                            "granted", "none",    "granted", "none"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
@@ -738,13 +739,13 @@ BOOST_DATA_TEST_CASE(a_batch_of_nothing_for_it, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != 3; ++i) {
-        rig.submit_for_another(verb::acquire, "k", "bob");
+        rig.submit_for_another(step::acquire, "k", "bob");
     }
     rig.flush();
     BOOST_TEST(rig.status().in_flight == 0U);
     rig.flush();  // of nothing at all
     // Nor does it ask whether they are wanted, which the rig checks.
-    rig.withdraw(rig.submit_for_another(verb::acquire, "k", "bob"));
+    rig.withdraw(rig.submit_for_another(step::acquire, "k", "bob"));
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.order_of_votes().size() == 1U);
 }
@@ -752,11 +753,11 @@ BOOST_DATA_TEST_CASE(a_batch_of_nothing_for_it, all_kinds) {
 BOOST_DATA_TEST_CASE(what_is_for_another_instance_takes_no_room, all_kinds) {
     subject s(sample, 2);
     auto& rig = s.rig;
-    rig.submit_for_another(verb::acquire, "a", "ann");
-    rig.submit_for_it(verb::acquire, "b", "ann");
-    rig.submit_for_another(verb::acquire, "c", "ann");
-    rig.submit(verb::acquire, "d", "ann");
-    rig.submit(verb::acquire, "e", "ann");
+    rig.submit_for_another(step::acquire, "a", "ann");
+    rig.submit_for_it(step::acquire, "b", "ann");
+    rig.submit_for_another(step::acquire, "c", "ann");
+    rig.submit(step::acquire, "d", "ann");
+    rig.submit(step::acquire, "e", "ann");
     const strings expected{"none", "granted", "none", "granted", "failed: overloaded"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
@@ -765,7 +766,7 @@ BOOST_DATA_TEST_CASE(beyond_the_bound_a_vote_fails_at_once, all_kinds) {
     subject s(sample, 3);
     auto& rig = s.rig;
     for (const char* key : {"a", "b", "c", "d", "e"}) {
-        rig.submit(verb::acquire, key, "ann");
+        rig.submit(step::acquire, key, "ann");
     }
     rig.flush();
     BOOST_TEST(rig.voted(3));  // without waiting for anybody
@@ -777,7 +778,7 @@ BOOST_DATA_TEST_CASE(beyond_the_bound_a_vote_fails_at_once, all_kinds) {
     BOOST_TEST(rig.remaining("d") == "denied: nobody");
     BOOST_TEST(rig.remaining("e") == "denied: nobody");
     for (const char* key : {"a", "b", "c"}) {
-        rig.submit(verb::release, key, "ann");
+        rig.submit(step::release, key, "ann");
     }
     BOOST_TEST(rig.votes() == strings(3, "granted"), boost::test_tools::per_element());
 }
@@ -786,13 +787,13 @@ BOOST_DATA_TEST_CASE(what_is_not_sent_takes_no_room, all_kinds) {
     subject s(sample, 2);
     auto& rig = s.rig;
     const auto past = std::chrono::steady_clock::now() - 1s;
-    rig.withdraw(rig.submit(verb::acquire, "a", "ann"));
-    rig.submit(verb::acquire, "a", "ann", 1h, past);
-    rig.submit(verb::acquire, "a", "ann");
-    rig.withdraw(rig.submit(verb::acquire, "a", "ann"));
-    rig.submit(verb::acquire, "b", "ann");
-    rig.submit(verb::acquire, "c", "ann");
-    rig.withdraw(rig.submit(verb::acquire, "a", "ann"));
+    rig.withdraw(rig.submit(step::acquire, "a", "ann"));
+    rig.submit(step::acquire, "a", "ann", 1h, past);
+    rig.submit(step::acquire, "a", "ann");
+    rig.withdraw(rig.submit(step::acquire, "a", "ann"));
+    rig.submit(step::acquire, "b", "ann");
+    rig.submit(step::acquire, "c", "ann");
+    rig.withdraw(rig.submit(step::acquire, "a", "ann"));
     const strings expected{"failed: withdrawn", "failed: too late", "granted",
                            "failed: withdrawn", "granted",          "failed: overloaded",
                            "failed: withdrawn"};
@@ -806,20 +807,20 @@ BOOST_DATA_TEST_CASE(who_gets_a_vote_may_submit, all_kinds) {
     auto& rig = s.rig;
     rig.after_vote = [&](colock::instance::command_tag tag) {
         if (tag < last) {
-            rig.submit(tag % 2 == 0 ? verb::release : verb::acquire, "k", "ann");
+            rig.submit(tag % 2 == 0 ? step::release : step::acquire, "k", "ann");
         }
     };
-    rig.submit(verb::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "ann");
     rig.run_until([&] { return rig.order_of_votes().size() == last + 1; });
     rig.after_vote = nullptr;
     BOOST_TEST(rig.votes() == strings(last + 1, "granted"), boost::test_tools::per_element());
     // Of refused ones too, which are voted on while the batch is being sent.
     rig.after_vote = [&](colock::instance::command_tag tag) {
         if (tag < 2 * last) {
-            rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+            rig.withdraw(rig.submit(step::acquire, "k", "ann"));
         }
     };
-    rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    rig.withdraw(rig.submit(step::acquire, "k", "ann"));
     rig.run_until([&] { return rig.order_of_votes().size() == 2 * last + 1; });
     rig.after_vote = nullptr;
     BOOST_TEST(rig.votes() == strings(last, "failed: withdrawn"), boost::test_tools::per_element());
@@ -830,9 +831,9 @@ BOOST_DATA_TEST_CASE(nothing_of_its_own_to_send_is_told_of, all_kinds) {
     auto& rig = s.rig;
     rig.flush();  // of nothing
     for (int i = 0; i != 5; ++i) {
-        rig.submit(verb::remaining, "k");
+        rig.submit(step::remaining, "k");
     }
-    rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    rig.withdraw(rig.submit(step::acquire, "k", "ann"));
     rig.votes();
     rig.flush();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
@@ -846,11 +847,11 @@ BOOST_DATA_TEST_CASE(each_executes_all_of_a_shared_batch, all_teams) {
     all.run_until_ready();
     strings expected;
     for (int i = 0; i != 100; ++i) {  // several batches in flight
-        all.submit(verb::acquire, "k", "ann");
-        all.submit(verb::acquire, "k", "bob");
+        all.submit(step::acquire, "k", "ann");
+        all.submit(step::acquire, "k", "bob");
         all.flush();
-        all.submit(verb::extend, "k", "ann");
-        all.submit(verb::release, "k", "ann");
+        all.submit(step::extend, "k", "ann");
+        all.submit(step::release, "k", "ann");
         expected.insert(expected.end(), {all_say(all, "granted"), all_say(all, "denied: another"),
                                          all_say(all, "granted"), all_say(all, "granted")});
     }
@@ -860,10 +861,10 @@ BOOST_DATA_TEST_CASE(each_executes_all_of_a_shared_batch, all_teams) {
 BOOST_DATA_TEST_CASE(of_a_shared_batch_each_executes_what_is_for_it, all_teams) {
     instance_group all(uris_of(sample));
     all.run_until_ready();
-    all.submit(verb::acquire, "k", "ann", colock::core::instance_set::only(0));
-    all.submit(verb::acquire, "k", "bob");
-    all.submit(verb::release, "k", "bob", colock::core::instance_set::only(2));
-    all.submit(verb::release, "k", "ann");
+    all.submit(step::acquire, "k", "ann", colock::core::instance_set::only(0));
+    all.submit(step::acquire, "k", "bob");
+    all.submit(step::release, "k", "bob", colock::core::instance_set::only(2));
+    all.submit(step::release, "k", "ann");
     const auto votes = all.votes();
     const std::string others = all.size() == 4 ? ", " + refusal(sample, 3, "denied: another") : "";
     const std::string none = all.size() == 4 ? ", none" : "";
@@ -882,8 +883,8 @@ BOOST_DATA_TEST_CASE(one_that_has_stopped_costs_the_others_nothing, all_teams) {
     all[1].stop();
     const std::string others = all.size() == 4 ? ", granted" : "";
     for (int i = 0; i != 10; ++i) {
-        all.submit(verb::acquire, "k", "ann");
-        all.submit(verb::release, "k", "ann");
+        all.submit(step::acquire, "k", "ann");
+        all.submit(step::release, "k", "ann");
         BOOST_TEST(all.votes() == strings(2, "granted, failed: down, granted" + others),
                    boost::test_tools::per_element());
     }
@@ -905,7 +906,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
             for (int i = 0; i != 500; ++i) {
                 const std::string& key = keys[random() % keys.size()];
                 const std::string& token = tokens[random() % tokens.size()];
-                const auto v = static_cast<verb>(random() % verbs);
+                const step_of_kind v = all_steps[random() % all_steps.size()];
                 auto for_whom = colock::core::instance_set::all();
                 if (random() % 10 == 0) {
                     for_whom = {};
@@ -929,7 +930,7 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                     const bool exists = found != model.end();
                     const bool ours = exists && found->second == token;
                     const bool grant =
-                        colock::core::acquires(v) ? !exists : v != verb::remaining && ours;
+                        (v.step == step::acquire) ? !exists : v.step != step::remaining && ours;
                     text += n == 0 ? "" : ", ";
                     if (!for_whom.contains(n)) {
                         text += "none";
@@ -939,12 +940,12 @@ BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
                         text += "failed: too late";
                     } else if (!grant) {
                         const std::string denial = exists ? "denied: another" : "denied: nobody";
-                        text += v == verb::release ? refusal(sample, n, denial) : denial;
+                        text += v.step == step::release ? refusal(sample, n, denial) : denial;
                     } else {
                         text += "granted";
-                        if (colock::core::acquires(v)) {
+                        if ((v.step == step::acquire)) {
                             model[key] = token;
-                        } else if (v == verb::release) {
+                        } else if (v.step == step::release) {
                             model.erase(key);
                         }
                     }
@@ -978,8 +979,8 @@ BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.subject().ready());
     const auto changes = rig.state_changes();
-    rig.submit(verb::release, "k", "ann");  // submitted, not sent
-    rig.submit(verb::acquire, "l", "ann");
+    rig.submit(step::release, "k", "ann");  // submitted, not sent
+    rig.submit(step::acquire, "l", "ann");
     rig.subject().stop();
     BOOST_TEST(!rig.subject().ready());
     BOOST_TEST(!rig.subject().starting());
@@ -987,9 +988,9 @@ BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
     BOOST_TEST(rig.state_changes() == changes + 1);
     BOOST_TEST(rig.votes() == strings(2, "failed: down"), boost::test_tools::per_element());
 
-    rig.submit(verb::acquire, "l", "ann");
-    rig.submit(verb::release, "k", "ann");
-    rig.withdraw(rig.submit(verb::remaining, "k"));
+    rig.submit(step::acquire, "l", "ann");
+    rig.submit(step::release, "k", "ann");
+    rig.withdraw(rig.submit(step::remaining, "k"));
     const strings expected{"failed: down", "failed: down", "failed: withdrawn"};
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 
@@ -1006,7 +1007,7 @@ BOOST_DATA_TEST_CASE(stop_with_commands_in_flight, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != 100; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
         if (i % 10 == 0) {
             rig.flush();
         }
@@ -1024,7 +1025,7 @@ BOOST_DATA_TEST_CASE(stop_inside_a_vote, all_kinds) {
     auto& rig = s.rig;
     rig.after_vote = [&](colock::instance::command_tag) { rig.subject().stop(); };
     for (int i = 0; i != 10; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes().front() == "granted");
     rig.after_vote = nullptr;
@@ -1035,9 +1036,9 @@ BOOST_DATA_TEST_CASE(stop_inside_a_vote_on_a_refused_command, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.after_vote = [&](colock::instance::command_tag) { rig.subject().stop(); };
-    rig.withdraw(rig.submit(verb::acquire, "k", "ann"));
+    rig.withdraw(rig.submit(step::acquire, "k", "ann"));
     for (int i = 0; i != 10; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     const strings votes = rig.votes();
     BOOST_TEST(votes.front() == "failed: withdrawn");
@@ -1081,10 +1082,10 @@ BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
             if (right == "+eval") {
                 server.command({"SCRIPT", "FLUSH"});
             }
-            for (const verb v :
-                 {verb::acquire, verb::extend, verb::remaining, verb::join_queue, verb::leave_queue,
-                  verb::acquire_fenced, verb::release, verb::release}) {
-                rig.submit(v, v == verb::acquire_fenced ? "fenced" : "k", "ann");
+            for (const step_of_kind& v : std::initializer_list<step_of_kind>{
+                     step::acquire, step::extend, step::remaining, step::join, step::leave,
+                     fenced_acquire, step::release, step::release}) {
+                rig.submit(v, v == fenced_acquire ? "fenced" : "k", "ann");
             }
             rig.run_until_voted();
             const std::string statistics = "cmdstat_" + right.substr(1) + ":";

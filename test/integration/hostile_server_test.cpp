@@ -22,7 +22,7 @@ namespace {
 
 using namespace colock::test;
 using namespace std::chrono_literals;
-using colock::core::verb;
+using colock::core::step;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
 
@@ -84,10 +84,10 @@ void check_too_large(const std::string& command, const fake_reply& reply) {
     all.run_until([&] { return all[1].ready(); });
     if (command == "SET") {
         all.run_until([&] { return all[0].ready(); });
-        all.submit(verb::acquire, "k", "ann");
+        all.submit(step::acquire, "k", "ann");
         BOOST_TEST(all.votes() == strings{"failed: connection lost, granted"},
                    boost::test_tools::per_element());
-        all.submit(verb::release, "k", "ann");
+        all.submit(step::release, "k", "ann");
         BOOST_TEST(contains(all.votes()[0], ", granted"));
     }
     all.run_until([&] { return !all[0].snapshot().reason.empty(); });
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_never_answered_ends_the_connection) {
     instance_rig rig(server.uri(), settings);
     rig.run_until_ready();
     const auto begin = steady_clock::now();
-    rig.submit(verb::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "ann");
     auto next_push = begin;
     rig.run_until([&] {
         if (steady_clock::now() >= next_push) {
@@ -177,9 +177,9 @@ BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
     rig.run_until_ready();
     const std::size_t changes = rig.state_changes();
     for (int i = 0; i != 3; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
-    rig.submit(verb::remaining, "k");
+    rig.submit(step::remaining, "k");
     rig.run_until([&] { return rig.state_changes() != changes; });
     BOOST_TEST(!rig.status().reason.empty());
 }
@@ -192,10 +192,10 @@ BOOST_AUTO_TEST_CASE(fault_79_a_command_that_was_given_up_keeps_its_reply) {
     rig.run_until_ready();
     rig.acquire("taken", "somebody");
     network.hold(tcp_proxy::way::to_client);
-    const auto given_up = rig.submit(verb::acquire, "free", "ann");
+    const auto given_up = rig.submit(step::acquire, "free", "ann");
     rig.flush();
     rig.withdraw_silently(given_up);
-    const auto next = rig.submit(verb::acquire, "taken", "ann");
+    const auto next = rig.submit(step::acquire, "taken", "ann");
     rig.flush();
     rig.run_until([&] { return network.waiting(tcp_proxy::way::to_client) > 0; });
     network.resume();
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_no_answer) {
     instance_rig rig(server.uri(), patient_settings());
     rig.run_until_ready();
     for (int i = 0; i != 3; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == (strings{"failed: unexpected reply", "failed: connection lost",
                                        "failed: connection lost"}),
@@ -293,11 +293,11 @@ BOOST_AUTO_TEST_CASE(answers_that_came_meanwhile_are_read_first) {
     rig.run_until_ready();
     const std::size_t changes = rig.state_changes();
     for (int i = 0; i != 2000; ++i) {  // more than is read at once
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.run_until([&] { return rig.voted(0); });
     for (int i = 0; i != 2000; ++i) {
-        rig.submit(verb::remaining, std::to_string(i));
+        rig.submit(step::remaining, std::to_string(i));
     }
     rig.flush();
     rig.run_until([&] { return rig.voted(2000); });
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_silent_without_it_is_not_excused) {
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
     server.pause();
-    rig.submit(verb::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "ann");
     auto last = steady_clock::now();
     steady_clock::duration longest{};  // for which this machine has not let us run
     rig.run_until([&] {

@@ -59,7 +59,7 @@ public:
     [[nodiscard]] instance::instance& operator[](std::size_t i) { return *instances_[i]; }
 
     /// Submits, for all or for some; the tag of the command, which counts from 0.
-    instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
+    instance::command_tag submit(const step_of_kind& what, std::string key, std::string token = {},
                                  core::instance_set targets = core::instance_set::all(),
                                  core::time_point deadline = core::never) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
@@ -72,7 +72,13 @@ public:
         turn_.batch().submit({this,
                               tag,
                               targets,
-                              {verb, false, s.key, s.token, std::chrono::minutes(10), deadline}});
+                              {.step = what.step,
+                               .kind = what.kind,
+                               .key = s.key,
+                               .token = s.token,
+                               .ttl = std::chrono::minutes(10),
+                               .deadline = deadline,
+                               .fence = 0}});
         return tag;
     }
 

@@ -10,6 +10,7 @@
 #include "instance/shared_pool.hpp"
 #include "instance_uri.hpp"
 #include "support/deadline.hpp"
+#include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -143,7 +144,7 @@ public:
     std::vector<std::string> changed;
 
     /// Submits; the tag of the command, which counts from 0.
-    instance::command_tag submit(core::verb verb, std::string key, std::string token = {},
+    instance::command_tag submit(const step_of_kind& what, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
                                  core::instance_set targets = core::instance_set::all(),
@@ -155,21 +156,30 @@ public:
         s.for_us = targets.contains(own_index);
         s.turn = turn_.number();
         submitting_ = true;
-        turn_.batch().submit(
-            {this, tag, targets, {verb, false, s.key, s.token, ttl, deadline, fence}});
+        turn_.batch().submit({this,
+                              tag,
+                              targets,
+                              {.step = what.step,
+                               .kind = what.kind,
+                               .key = s.key,
+                               .token = s.token,
+                               .ttl = ttl,
+                               .deadline = deadline,
+                               .fence = fence}});
         schedule_turn();
         submitting_ = false;
         return tag;
     }
 
     /// Submits for this instance alone, and for another one.
-    instance::command_tag submit_for_it(core::verb verb, std::string key, std::string token = {}) {
-        return submit(verb, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
+    instance::command_tag submit_for_it(const step_of_kind& what, std::string key,
+                                        std::string token = {}) {
+        return submit(what, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
                       core::instance_set::only(own_index));
     }
-    instance::command_tag submit_for_another(core::verb verb, std::string key,
+    instance::command_tag submit_for_another(const step_of_kind& what, std::string key,
                                              std::string token = {}) {
-        return submit(verb, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
+        return submit(what, std::move(key), std::move(token), std::chrono::minutes(10), core::never,
                       core::instance_set::only(own_index + 1));
     }
 
@@ -252,20 +262,20 @@ public:
     }
 
     /// Submits one command, and gives the vote.
-    core::vote ask(core::verb verb, std::string key, std::string token = {},
+    core::vote ask(const step_of_kind& what, std::string key, std::string token = {},
                    core::milliseconds ttl = std::chrono::minutes(10),
                    boost::source_location location = BOOST_CURRENT_LOCATION) {
-        const auto tag = submit(verb, std::move(key), std::move(token), ttl);
+        const auto tag = submit(what, std::move(key), std::move(token), ttl);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
         return vote_on(tag);
     }
 
     /// As `ask`, of a command about fences.
-    core::vote ask_fence(core::verb verb, std::string key, std::string token,
+    core::vote ask_fence(const step_of_kind& what, std::string key, std::string token,
                          std::uint64_t fence = 0,
                          boost::source_location location = BOOST_CURRENT_LOCATION) {
-        const auto tag = submit(verb, std::move(key), std::move(token), std::chrono::minutes(10),
+        const auto tag = submit(what, std::move(key), std::move(token), std::chrono::minutes(10),
                                 core::never, core::instance_set::all(), fence);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
@@ -275,17 +285,17 @@ public:
     /// These four as text.
     std::string acquire(std::string key, std::string token,
                         core::milliseconds ttl = std::chrono::minutes(10)) {
-        return to_text(ask(core::verb::acquire, std::move(key), std::move(token), ttl));
+        return to_text(ask(core::step::acquire, std::move(key), std::move(token), ttl));
     }
     std::string extend(std::string key, std::string token,
                        core::milliseconds ttl = std::chrono::minutes(10)) {
-        return to_text(ask(core::verb::extend, std::move(key), std::move(token), ttl));
+        return to_text(ask(core::step::extend, std::move(key), std::move(token), ttl));
     }
     std::string release(std::string key, std::string token) {
-        return to_text(ask(core::verb::release, std::move(key), std::move(token)));
+        return to_text(ask(core::step::release, std::move(key), std::move(token)));
     }
     std::string remaining(std::string key) {
-        return to_text(ask(core::verb::remaining, std::move(key)));
+        return to_text(ask(core::step::remaining, std::move(key)));
     }
 
     /// The order in which the votes came.

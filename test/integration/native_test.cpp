@@ -15,7 +15,7 @@
 
 using namespace colock::test;
 using namespace std::chrono_literals;
-using colock::core::verb;
+using colock::core::step;
 using strings = std::vector<std::string>;
 
 namespace {
@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(many_at_once_that_the_command_cannot_answer) {
         if (i % 3 == 0) {
             server.command({"RPUSH", std::to_string(i), "ann"});
         }
-        rig.submit(verb::acquire, std::to_string(i), "ann");
-        rig.submit(verb::release, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
+        rig.submit(step::release, std::to_string(i), "ann");
         const std::string vote = i % 3 == 0 ? "denied: another" : "granted";
         expected.insert(expected.end(), {vote, vote});
     }
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_fails_when_the_instance_stops) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     server.command({"RPUSH", "list", "ann"});
-    const auto list = rig.submit(verb::release, "list", "ann");
-    const auto last = rig.submit(verb::acquire, "k", "ann");
+    const auto list = rig.submit(step::release, "list", "ann");
+    const auto last = rig.submit(step::acquire, "k", "ann");
     rig.after_vote = [&](colock::instance::command_tag tag) {
         if (tag == last) {  // by then the other one waits to be sent again
             rig.subject().stop();
@@ -122,13 +122,13 @@ BOOST_AUTO_TEST_CASE(forbidden_while_it_is_used) {
     instance_rig rig(uri_of_ann(server));
     rig.run_until_ready();
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.votes();
     BOOST_TEST(rig.release("0", "ann") == "granted");
     server.command({"ACL", "SETUSER", "ann", "-delifeq"});
     for (int i = 1; i != keys; ++i) {
-        rig.submit(verb::release, std::to_string(i), "ann");
+        rig.submit(step::release, std::to_string(i), "ann");
         if (i % 7 == 0) {
             rig.flush();  // some are refused when others have not been sent yet
         }
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_touch_does_not_forbid_the_comma
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
     instance_rig rig(uri_of_ann(server));
     rig.run_until_ready();
-    const auto vote = rig.ask(verb::release, "yours:k", "ann");
+    const auto vote = rig.ask(step::release, "yours:k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(vote.detail->starts_with("NOPERM"), *vote.detail);
     rig.acquire("mine:k", "ann");
@@ -161,9 +161,9 @@ BOOST_AUTO_TEST_CASE(a_server_without_the_command_beside_others_with_it) {
     without.command({"CONFIG", "RESETSTAT"});
     const auto as_one = [](const std::string& vote) { return vote + ", " + vote + ", " + vote; };
     for (int i = 0; i != 5; ++i) {
-        all.submit(verb::acquire, "k", "ann");
-        all.submit(verb::release, "k", "bob");
-        all.submit(verb::release, "k", "ann");
+        all.submit(step::acquire, "k", "ann");
+        all.submit(step::release, "k", "bob");
+        all.submit(step::release, "k", "ann");
         const strings expected{as_one("granted"),
                                "denied: not ours, denied: another, denied: not ours",
                                as_one("granted")};

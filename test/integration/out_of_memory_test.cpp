@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_SUITE(out_of_memory)
 /// that there is exactly one), and the instance serves on.
 BOOST_AUTO_TEST_CASE(every_command_gets_its_vote_and_the_instance_goes_on) {
     using namespace colock::test;
-    using colock::core::verb;
+    using colock::core::step;
     const redis_server server;
     instance_rig rig(server.uri());
     // With one of its commands withdrawn, a batch is not sent as it is.
@@ -52,9 +52,9 @@ BOOST_AUTO_TEST_CASE(every_command_gets_its_vote_and_the_instance_goes_on) {
         long allocations = 0;
         for (bool failed = true; failed; ++allocations) {
             rig.run_until_ready();
-            rig.submit(verb::acquire, "k", "ann");
-            rig.submit(verb::remaining, "k");
-            const auto last = rig.submit(verb::acquire, "l", "ann");
+            rig.submit(step::acquire, "k", "ann");
+            rig.submit(step::remaining, "k");
+            const auto last = rig.submit(step::acquire, "l", "ann");
             if (withdraws) {
                 rig.withdraw(last);
             }

@@ -53,7 +53,7 @@
 namespace asio = boost::asio;
 using namespace colock::test;
 using namespace std::chrono_literals;
-using colock::core::verb;
+using colock::core::step;
 using colock::instance::state;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
@@ -100,12 +100,12 @@ colock::instance::redis::redis_settings impatient_settings() {
 /// Takes so many locks, and has them released in one batch.
 void release_many(instance_rig& rig, int keys, const std::string& prefix = {}) {
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::acquire, prefix + std::to_string(i), "ann");
+        rig.submit(step::acquire, prefix + std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == strings(static_cast<std::size_t>(keys), "granted"),
                boost::test_tools::per_element());
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::release, prefix + std::to_string(i), "ann");
+        rig.submit(step::release, prefix + std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == strings(static_cast<std::size_t>(keys), "granted"),
                boost::test_tools::per_element());
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation) {
 
     server.command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.extend("k", "ann", 1h) == "granted");
-    BOOST_TEST((rig.ask(verb::remaining, "k").remaining > 30min));
+    BOOST_TEST((rig.ask(step::remaining, "k").remaining > 30min));
 
     server.command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.extend("k", "bob") == "denied: another");
@@ -185,13 +185,13 @@ BOOST_AUTO_TEST_CASE(many_at_once_forgotten) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.votes();
     server.command({"SCRIPT", "FLUSH"});
     for (int i = 0; i != keys; ++i) {
-        rig.submit(verb::extend, std::to_string(i), "ann");
-        rig.submit(verb::release, std::to_string(i), "ann");
+        rig.submit(step::extend, std::to_string(i), "ann");
+        rig.submit(step::release, std::to_string(i), "ann");
     }
     BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
     BOOST_TEST(server.keys().empty());
@@ -243,13 +243,13 @@ BOOST_AUTO_TEST_CASE(only_the_one_that_has_forgotten_its_scripts_is_sent_them) {
     for (int i = 0; i != 10; ++i) {
         forgetful.command({"SCRIPT", "FLUSH"});
         for (const char* key : {"k", "l"}) {
-            all.submit(verb::acquire, key, "ann");
+            all.submit(step::acquire, key, "ann");
         }
         all.flush();
         for (const char* key : {"k", "l"}) {
-            all.submit(verb::extend, key, "ann");
-            all.submit(verb::extend, key, "bob");
-            all.submit(verb::release, key, "ann");
+            all.submit(step::extend, key, "ann");
+            all.submit(step::extend, key, "bob");
+            all.submit(step::release, key, "ann");
         }
         BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
     }
@@ -267,11 +267,11 @@ BOOST_AUTO_TEST_CASE(what_has_overtaken_a_release_is_sent_again_behind_it) {
     for (const bool at_once : {true, false}) {
         rig.acquire("k", "ann");
         server.command({"SCRIPT", "FLUSH"});
-        rig.submit(verb::release, "k", "ann");
+        rig.submit(step::release, "k", "ann");
         if (!at_once) {
             rig.flush();
         }
-        rig.submit(verb::acquire, "k", "bob");
+        rig.submit(step::acquire, "k", "bob");
         BOOST_TEST(rig.votes() == (strings{"granted", "granted"}),
                    boost::test_tools::per_element());
         BOOST_TEST(server.command({"GET", "k"}).value() == "bob");
@@ -287,24 +287,24 @@ BOOST_AUTO_TEST_CASE(several_that_have_overtaken_a_release_keep_their_order) {
         rig.acquire("k", "ann");
         rig.acquire("l", "ann");
         server.command({"SCRIPT", "FLUSH"});
-        const auto submit = [&](verb v, const char* key, const char* token) {
+        const auto submit = [&](const step_of_kind& v, const char* key, const char* token) {
             rig.submit(v, key, token);
             if (!at_once) {
                 rig.flush();
             }
         };
-        submit(verb::release, "k", "ann");
-        submit(verb::acquire, "k", "bob");
-        submit(verb::extend, "k", "bob");
-        submit(verb::acquire, "l", "bob");
-        submit(verb::release, "k", "bob");
-        submit(verb::release, "k", "eve");
-        submit(verb::acquire, "k", "cid");
-        submit(verb::acquire_fenced, "k", "eve");
-        submit(verb::release, "k", "cid");
-        submit(verb::remaining, "k", "");
-        submit(verb::acquire, "k", "dan");
-        submit(verb::remaining, "k", "");
+        submit(step::release, "k", "ann");
+        submit(step::acquire, "k", "bob");
+        submit(step::extend, "k", "bob");
+        submit(step::acquire, "l", "bob");
+        submit(step::release, "k", "bob");
+        submit(step::release, "k", "eve");
+        submit(step::acquire, "k", "cid");
+        submit(fenced_acquire, "k", "eve");
+        submit(step::release, "k", "cid");
+        submit(step::remaining, "k", "");
+        submit(step::acquire, "k", "dan");
+        submit(step::remaining, "k", "");
         const strings expected{"granted",          // release of ann
                                "granted",          // bob
                                "granted",          // extend
@@ -331,10 +331,10 @@ BOOST_AUTO_TEST_CASE(a_key_of_somebody_else_is_no_reason_to_ask_for_ever) {
     hold_by_hand(server, "k", 1min);
     for (int i = 0; i != 3; ++i) {
         server.command({"SCRIPT", "FLUSH"});
-        rig.submit(verb::release, "k", "ann");
-        rig.submit(verb::acquire, "k", "bob");
-        rig.submit(verb::release, "k", "bob");
-        rig.submit(verb::acquire, "k", "cid");
+        rig.submit(step::release, "k", "ann");
+        rig.submit(step::acquire, "k", "bob");
+        rig.submit(step::release, "k", "bob");
+        rig.submit(step::acquire, "k", "cid");
         BOOST_TEST(rig.votes() == strings(4, "denied: another"), boost::test_tools::per_element());
     }
 }
@@ -368,11 +368,11 @@ BOOST_AUTO_TEST_CASE(a_command_that_became_unwanted_is_not_sent_again) {
     rig.run_until_ready();
     rig.acquire("k", "ann", 10min);
     server.command({"SCRIPT", "FLUSH"});
-    const auto tag = rig.submit(verb::extend, "k", "ann", 1h);
+    const auto tag = rig.submit(step::extend, "k", "ann", 1h);
     rig.flush();
     rig.withdraw(tag);
     BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
-    BOOST_TEST((rig.ask(verb::remaining, "k").remaining <= 10min));
+    BOOST_TEST((rig.ask(step::remaining, "k").remaining <= 10min));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -498,8 +498,8 @@ void check_refused(const redis_server& server, const std::string& uri,
     const long enough = connections() + 10;  // ours and those that ask
     bool was_ready = false;
     for (int i = 0; connections() < enough; ++i) {
-        rig.submit(verb::acquire, "k" + std::to_string(i), "ann");
-        rig.submit(verb::release, "k" + std::to_string(i), "ann");
+        rig.submit(step::acquire, "k" + std::to_string(i), "ann");
+        rig.submit(step::release, "k" + std::to_string(i), "ann");
         rig.run_until_voted();
         rig.run_until([&, turns = 0]() mutable {
             was_ready |= rig.subject().ready() || rig.status().state == state::ready;
@@ -660,7 +660,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_grants_nothing_for_a_while) 
     // What is there can be kept, and be given back.
     BOOST_TEST(rig.extend("held", "ann") == "granted");
     // But a fence that is counted now may be one that was given out before.
-    rig.submit(verb::raise_fence, "held", "ann");
+    rig.submit(step::confirm, "held", "ann");
     BOOST_TEST(rig.votes().back() == "failed: quarantined");
     BOOST_TEST(rig.release("held", "ann") == "granted");
     rig.run_until_ready();
@@ -728,12 +728,12 @@ BOOST_AUTO_TEST_CASE(releases_with_one_among_them_that_the_server_refuses) {
     rig.run_until_ready();
     for (int times = 0; times != 2; ++times) {
         for (int i = 0; i != 9; ++i) {
-            rig.submit(verb::acquire, "mine:" + std::to_string(i), "ann");
+            rig.submit(step::acquire, "mine:" + std::to_string(i), "ann");
         }
         BOOST_TEST(rig.votes() == strings(9, "granted"), boost::test_tools::per_element());
         strings expected;
         for (int i = 0; i != 9; ++i) {
-            rig.submit(verb::release, (i == 5 ? "yours:" : "mine:") + std::to_string(i), "ann");
+            rig.submit(step::release, (i == 5 ? "yours:" : "mine:") + std::to_string(i), "ann");
             expected.emplace_back(i == 5 ? "failed: server error" : "granted");
         }
         server.command({"SCRIPT", "FLUSH"});
@@ -780,7 +780,7 @@ BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {
     instance_rig rig(local_uri(server, "ann:x@"));
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("mine:k", "ann") == "granted");
-    for (const verb v : {verb::acquire, verb::extend, verb::release, verb::remaining}) {
+    for (const step v : {step::acquire, step::extend, step::release, step::remaining}) {
         const auto vote = rig.ask(v, "yours:k", "ann");
         BOOST_TEST(to_text(vote) == "failed: server error");
         BOOST_TEST(contains(detail_of(vote), "NOPERM"), detail_of(vote));
@@ -796,7 +796,7 @@ BOOST_AUTO_TEST_SUITE(server_errors)
 namespace {
 
 /// A failed vote, with the server's words, that has not cost the connection.
-void check_server_error(instance_rig& rig, verb v, const std::string& key, const std::string& token,
+void check_server_error(instance_rig& rig, step v, const std::string& key, const std::string& token,
                         std::string_view text) {
     const auto vote = rig.ask(v, key, token);
     BOOST_TEST(to_text(vote) == "failed: server error");
@@ -812,7 +812,7 @@ void demote(const redis_server& server) {
 }
 
 /// Its role is lost while it is connected: it is down until it has it again.
-void check_demotion(const redis_server& server, verb first, std::string_view error) {
+void check_demotion(const redis_server& server, step first, std::string_view error) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     rig.acquire("k", "ann");
@@ -833,14 +833,14 @@ void check_demotion(const redis_server& server, verb first, std::string_view err
 // Fault 27.
 BOOST_AUTO_TEST_CASE(readonly) {
     const redis_server server;
-    check_demotion(server, verb::acquire, "READONLY");
-    check_demotion(server, verb::release, "READONLY");
+    check_demotion(server, step::acquire, "READONLY");
+    check_demotion(server, step::release, "READONLY");
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_that_serves_no_stale_data) {
     const redis_server server({"--replica-serve-stale-data", "no"});
-    check_demotion(server, verb::extend, "MASTERDOWN");
-    check_demotion(server, verb::remaining, "MASTERDOWN");
+    check_demotion(server, step::extend, "MASTERDOWN");
+    check_demotion(server, step::remaining, "MASTERDOWN");
 }
 
 // A wrong scheme is told at once, with the right one.
@@ -866,7 +866,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster) {
     });
     instance_rig rig(node.uri());
     rig.run_until_ready();
-    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    const auto vote = rig.ask(step::acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(contains(detail_of(vote), "MOVED"), detail_of(vote));
     BOOST_TEST(contains(rig.run_until_down(), "redis+cluster://"));
@@ -879,7 +879,7 @@ BOOST_AUTO_TEST_CASE(out_of_memory) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.acquire("l", "ann") == "granted");
     server.command({"CONFIG", "SET", "maxmemory", "1"});
-    check_server_error(rig, verb::acquire, "m", "ann", "OOM");
+    check_server_error(rig, step::acquire, "m", "ann", "OOM");
     BOOST_TEST(rig.remaining("k") == "denied: another");
     BOOST_TEST(rig.extend("k", "ann") == "granted");
     BOOST_TEST(rig.release("k", "bob") == "denied: another");
@@ -901,7 +901,7 @@ BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     BOOST_TEST(rig.release("k", "ann") == "granted");
-    check_server_error(rig, verb::acquire, "k", "ann", "OOM");
+    check_server_error(rig, step::acquire, "k", "ann", "OOM");
 }
 
 // Fault 28. While a script runs for too long, the server answers everything with BUSY.
@@ -918,11 +918,11 @@ BOOST_AUTO_TEST_CASE(busy) {
     });
     colock::core::vote vote;
     rig.run_until([&] {
-        vote = rig.ask(verb::acquire, "l", "ann");
+        vote = rig.ask(step::acquire, "l", "ann");
         return contains(detail_of(vote), "BUSY");
     });
     BOOST_TEST(to_text(vote) == "failed: server error");
-    check_server_error(rig, verb::release, "k", "ann", "BUSY");
+    check_server_error(rig, step::release, "k", "ann", "BUSY");
     server.command({"SCRIPT", "KILL"});
     rig.run_until([&] { return rig.release("k", "ann") == "granted"; });
 }
@@ -942,7 +942,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_somebody_else) {
             BOOST_TEST(rig.acquire(key, "ann") == "denied: another");
             BOOST_TEST(rig.extend(key, "ann") == "denied: another");
             BOOST_TEST(rig.release(key, "ann") == "denied: another");
-            const auto vote = rig.ask(verb::remaining, key);
+            const auto vote = rig.ask(step::remaining, key);
             BOOST_TEST(to_text(vote) == "denied: another");
             BOOST_TEST((vote.remaining == std::chrono::milliseconds::max()));
             BOOST_TEST(server.command({"PTTL", key}).value() == "-1");
@@ -974,7 +974,7 @@ BOOST_AUTO_TEST_SUITE(remote_queue)
 namespace {
 
 /// Joins the remote queue of "k" with that number, or leaves it.
-colock::core::vote ask_queue(instance_rig& rig, verb v, std::uint64_t number) {
+colock::core::vote ask_queue(instance_rig& rig, step v, std::uint64_t number) {
     return rig.ask_fence(v, "k", "", number);
 }
 
@@ -993,9 +993,9 @@ void check_left_alone(const foreign_key& key) {
     const auto before = server.command(key.reading);
     const std::string& name = key.writing.at(1);
     BOOST_TEST_CONTEXT(key.writing.front() << ' ' << name) {
-        const auto vote = ask_queue(rig, verb::join_queue, 1);
+        const auto vote = ask_queue(rig, step::join, 1);
         BOOST_TEST(to_text(vote) == "failed: server error");
-        const auto left = ask_queue(rig, verb::leave_queue, 1);
+        const auto left = ask_queue(rig, step::leave, 1);
         BOOST_TEST(to_text(left) == "granted");
         BOOST_TEST(left.fence == 0U);
         BOOST_TEST((server.command(key.reading) == before));
@@ -1011,17 +1011,17 @@ BOOST_AUTO_TEST_CASE(a_remote_queue_names_the_waiter_before) {
     server.flush();
     instance_rig rig(server.uri());
     rig.run_until_ready();
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 11).fence == 0U);
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 12).fence == 11U);
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 13).fence == 12U);
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 12).fence == 11U);
+    BOOST_TEST(ask_queue(rig, step::join, 11).fence == 0U);
+    BOOST_TEST(ask_queue(rig, step::join, 12).fence == 11U);
+    BOOST_TEST(ask_queue(rig, step::join, 13).fence == 12U);
+    BOOST_TEST(ask_queue(rig, step::join, 12).fence == 11U);
     server.command({"DEL", "{k}:colock:ticket:12"});  // it has died
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 13).fence == 11U);
+    BOOST_TEST(ask_queue(rig, step::join, 13).fence == 11U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:11\nticket:13");
-    BOOST_TEST(ask_queue(rig, verb::leave_queue, 11).fence == 1U);
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 13).fence == 0U);
-    BOOST_TEST(ask_queue(rig, verb::leave_queue, 13).fence == 0U);
+    BOOST_TEST(ask_queue(rig, step::leave, 11).fence == 1U);
+    BOOST_TEST(ask_queue(rig, step::join, 13).fence == 0U);
+    BOOST_TEST(ask_queue(rig, step::leave, 13).fence == 0U);
     BOOST_TEST(server.keys().empty());
 }
 
@@ -1042,9 +1042,9 @@ BOOST_AUTO_TEST_CASE(an_entry_of_others_in_a_queue_is_left_alone) {
     server.flush();
     instance_rig rig(server.uri());
     rig.run_until_ready();
-    ask_queue(rig, verb::join_queue, 1);
+    ask_queue(rig, step::join, 1);
     server.command({"RPUSH", "{k}:colock:queue", "job", "ticket:2"});
-    BOOST_TEST(ask_queue(rig, verb::join_queue, 3).fence == 1U);
+    BOOST_TEST(ask_queue(rig, step::join, 3).fence == 1U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:1\njob\nticket:3");
 }
@@ -1061,7 +1061,7 @@ BOOST_AUTO_TEST_CASE(a_killed_server_is_down_at_once_and_back_by_itself) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     server.pause();  // so that what is sent now stays unanswered
     for (int i = 0; i != 10; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.flush();
     BOOST_TEST(rig.status().in_flight == 10U);
@@ -1116,9 +1116,9 @@ BOOST_AUTO_TEST_CASE(client_kill_under_load) {
     std::size_t lost = 0;
     for (int round = 0; round != 10; ++round) {
         rig.run_until_ready();
-        const auto first = rig.submit(verb::remaining, "k");
+        const auto first = rig.submit(step::remaining, "k");
         for (int i = 0; i != 10000; ++i) {
-            rig.submit(i % 2 == 0 ? verb::acquire : verb::release, "k", "ann");
+            rig.submit(i % 2 == 0 ? step::acquire : step::release, "k", "ann");
             if (i % 500 == 0) {
                 rig.flush();
             }
@@ -1146,7 +1146,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time) {
     server.pause();
     const auto begin = steady_clock::now();
     for (int i = 0; i != 1000; ++i) {
-        rig.submit(verb::acquire, std::to_string(i), "ann");
+        rig.submit(step::acquire, std::to_string(i), "ann");
     }
     rig.flush();
     BOOST_TEST(rig.status().in_flight == 100U);  // the others have their votes
@@ -1266,17 +1266,17 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks) {
     rig.run_until_ready();
     rig.acquire("held", "ann");
     server.pause();
-    const auto first = rig.submit(verb::acquire, "k", "ann");
+    const auto first = rig.submit(step::acquire, "k", "ann");
     rig.flush();
     rig.run_until([&] {
-        const auto tag = rig.submit(verb::acquire, "l", "ann");
+        const auto tag = rig.submit(step::acquire, "l", "ann");
         rig.flush();
         return rig.voted(tag) && to_text(rig.vote_on(tag)) == "failed: stalled";
     });
     BOOST_TEST(rig.extend("held", "ann") == "failed: stalled");
-    const auto acquire = rig.submit(verb::acquire, "n", "ann");
-    const auto release = rig.submit(verb::release, "held", "ann");  // takes nothing
-    const auto extend = rig.submit(verb::extend, "held", "ann");
+    const auto acquire = rig.submit(step::acquire, "n", "ann");
+    const auto release = rig.submit(step::release, "held", "ann");  // takes nothing
+    const auto extend = rig.submit(step::extend, "held", "ann");
     rig.flush();
     BOOST_TEST(to_text(rig.vote_on(acquire)) == "failed: stalled");
     BOOST_TEST(to_text(rig.vote_on(extend)) == "failed: stalled");
@@ -1302,12 +1302,12 @@ BOOST_AUTO_TEST_CASE(a_slow_server_gets_what_it_was_sent) {
     std::size_t keys = 0;
     for (int i = 0; i != rounds; ++i) {
         const std::string token = std::to_string(i) + long_text;
-        const auto first = all.submit(verb::acquire, "k", token);
+        const auto first = all.submit(step::acquire, "k", token);
         if (i % 3 == 0) {
-            all.submit(verb::acquire, std::to_string(i), token);
+            all.submit(step::acquire, std::to_string(i), token);
             ++keys;
         }
-        all.submit(verb::release, "k", token);
+        all.submit(step::release, "k", token);
         all.flush();
         all.run_until([&] { return all.voted(first, 0); });
         BOOST_TEST(!all.voted(first, 1));
@@ -1332,8 +1332,8 @@ BOOST_AUTO_TEST_CASE(one_that_is_killed_costs_the_others_nothing) {
         all.run_until_ready();
         b.pause();
         for (int i = 0; i != 100; ++i) {
-            all.submit(verb::acquire, "k", "ann");
-            all.submit(verb::release, "k", "ann");
+            all.submit(step::acquire, "k", "ann");
+            all.submit(step::release, "k", "ann");
             if (i % 7 == 0) {
                 all.flush();
             }
@@ -1342,8 +1342,8 @@ BOOST_AUTO_TEST_CASE(one_that_is_killed_costs_the_others_nothing) {
         b.kill();
         BOOST_TEST(all.votes() == strings(200, "granted, failed: connection lost, granted"),
                    boost::test_tools::per_element());
-        all.submit(verb::acquire, "k", "ann");
-        all.submit(verb::release, "k", "ann");
+        all.submit(step::acquire, "k", "ann");
+        all.submit(step::release, "k", "ann");
         BOOST_TEST(all.votes() == strings(2, "granted, failed: down, granted"),
                    boost::test_tools::per_element());
         b.restart();
@@ -1402,8 +1402,8 @@ BOOST_AUTO_TEST_CASE(told_once_of_a_key_that_was_asked_for) {
     for (const char* key : {"asked for", "not asked for", "last"}) {
         server.command({"SET", key, "somebody", "PX", "60000"});
     }
-    rig.ask(verb::remaining, "asked for");
-    rig.ask(verb::remaining, "last");
+    rig.ask(step::remaining, "asked for");
+    rig.ask(step::remaining, "last");
     server.command({"DEL", "not asked for"});
     server.command({"PEXPIRE", "asked for", "50000"});
     rig.run_until([&] { return rig.changed == strings{"asked for"}; });
@@ -1412,7 +1412,7 @@ BOOST_AUTO_TEST_CASE(told_once_of_a_key_that_was_asked_for) {
     rig.run_until([&] { return rig.changed == strings{"asked for", "last"}; });
     // Once it was asked for again.
     server.command({"SET", "asked for", "somebody", "PX", "60000"});
-    rig.ask(verb::remaining, "asked for");
+    rig.ask(step::remaining, "asked for");
     server.command({"DEL", "asked for"});
     rig.run_until([&] { return rig.changed == strings{"asked for", "last", "asked for"}; });
 }
@@ -1422,7 +1422,7 @@ BOOST_AUTO_TEST_CASE(told_of_one_that_expires) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     server.command({"SET", "k", "somebody", "PX", "50"});
-    rig.ask(verb::remaining, "k");
+    rig.ask(step::remaining, "k");
     rig.run_until([&] { return rig.changed == strings{"k"}; });
 }
 
@@ -1431,7 +1431,7 @@ BOOST_AUTO_TEST_CASE(told_when_all_are_gone) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
     server.command({"SET", "k", "somebody", "PX", "60000"});
-    rig.ask(verb::remaining, "k");
+    rig.ask(step::remaining, "k");
     server.flush();
     rig.run_until([&] { return rig.changed == strings{"*"}; });
 }
@@ -1442,11 +1442,11 @@ BOOST_AUTO_TEST_CASE(not_told_of_what_we_do_ourselves) {
     rig.run_until_ready();
     server.command({"SET", "mark", "somebody", "PX", "60000"});
     rig.acquire("k", "ann");
-    rig.ask(verb::remaining, "k");
+    rig.ask(step::remaining, "k");
     rig.extend("k", "ann", 1h);
     rig.release("k", "ann");
     server.command({"SET", "k", "bob"});  // nor of this, as our own writing has ended the watch
-    rig.ask(verb::remaining, "mark");
+    rig.ask(step::remaining, "mark");
     server.command({"DEL", "mark"});
     rig.run_until([&] { return !rig.changed.empty(); });
     BOOST_TEST(rig.changed == strings{"mark"}, boost::test_tools::per_element());
@@ -1458,7 +1458,7 @@ BOOST_AUTO_TEST_CASE(who_may_not_be_told_asks_all_the_same) {
     instance_rig rig(local_uri(server, "ann:x@"));
     rig.run_until_ready();
     server.command({"SET", "k", "somebody", "PX", "60000"});
-    BOOST_TEST((rig.ask(verb::remaining, "k").remaining > 30s));
+    BOOST_TEST((rig.ask(step::remaining, "k").remaining > 30s));
     server.command({"DEL", "k"});
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(rig.changed.empty());
@@ -1471,12 +1471,12 @@ BOOST_AUTO_TEST_CASE(votes_are_matched_in_a_batch_with_many_questions) {
     rig.run_until_ready();
     for (int i = 0; i != 50; ++i) {
         const std::string key = "k" + std::to_string(i);
-        rig.submit(verb::acquire, key, "ann");
-        rig.submit(verb::remaining, key);
-        rig.submit(verb::remaining, "no such key");
-        rig.submit(verb::acquire, key, "bob");
-        rig.submit(verb::remaining, key);
-        rig.submit(verb::release, key, "ann");
+        rig.submit(step::acquire, key, "ann");
+        rig.submit(step::remaining, key);
+        rig.submit(step::remaining, "no such key");
+        rig.submit(step::acquire, key, "bob");
+        rig.submit(step::remaining, key);
+        rig.submit(step::release, key, "ann");
     }
     strings expected;
     for (int i = 0; i != 50; ++i) {
@@ -1571,7 +1571,7 @@ BOOST_AUTO_TEST_CASE(two_databases_of_one_server_are_two_instances) {
     const redis_server& server = shared_server();
     instance_group all({server.uri(), local_uri(server, "", "/1")});
     all.run_until_ready();
-    all.submit(verb::acquire, "k", "ann");
+    all.submit(step::acquire, "k", "ann");
     BOOST_TEST(all.votes() == strings{"granted, granted"}, boost::test_tools::per_element());
 }
 

@@ -21,7 +21,7 @@
 namespace colock::test {
 namespace {
 
-using core::verb;
+using core::step;
 using instance::state;
 using namespace std::chrono_literals;
 
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(fault_66_a_demoted_master_is_left) {
     run_until_ready_on(rig, old_master);
     old_master.command({"CONFIG", "SET", "replica-read-only", "yes"});
     old_master.command({"REPLICAOF", "127.0.0.1", std::to_string(new_master.port())});
-    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    const auto vote = rig.ask(step::acquire, "k", "ann");
     BOOST_TEST((vote.kind == core::vote_kind::failed));
     rig.run_until([&] { return !rig.subject().ready(); });
     three.name(new_master.port());
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(fault_67_noreplicas_is_a_failed_vote) {
     const sentinels three(master.port());
     instance_rig rig(three.uri());
     rig.run_until_ready();
-    const auto vote = rig.ask(verb::acquire, "k", "ann");
+    const auto vote = rig.ask(step::acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(contains(*vote.detail, "NOREPLICAS"), *vote.detail);
     BOOST_TEST(rig.subject().ready());
@@ -349,9 +349,9 @@ BOOST_AUTO_TEST_CASE(fault_75_too_few_replicas_are_a_failed_vote) {
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=2"), settings_with(0ms));
     rig.run_until_ready();
-    rig.submit(verb::acquire, "k", "ann");
-    rig.submit(verb::remaining, "k");
-    rig.submit(verb::acquire, "k", "bob");
+    rig.submit(step::acquire, "k", "ann");
+    rig.submit(step::remaining, "k");
+    rig.submit(step::acquire, "k", "bob");
     const std::vector<std::string> votes = rig.votes();
     BOOST_TEST(votes[0] == "failed: not replicated");
     BOOST_TEST(votes[2] == "denied: another");
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(fault_75_a_connection_that_ends_fails_what_waits_for_replic
         return settings;
     }());
     rig.run_until_ready();
-    const auto tag = rig.submit(verb::acquire, "k", "ann");
+    const auto tag = rig.submit(step::acquire, "k", "ann");
     rig.run_until([&] { return master.has("k"); });
     master.kill();
     rig.run_until([&] { return rig.voted(tag); });

@@ -24,9 +24,9 @@ std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
                                             "heal",    "raise",  "count"};
     if (r.life == nullptr) {
-        return r.command.verb == core::verb::join_queue    ? "join the queue of " + r.key()
-               : r.command.verb == core::verb::leave_queue ? "leave the queue of " + r.key()
-                                                           : "remaining of " + r.key();
+        return r.command.step == core::step::join    ? "join the queue of " + r.key()
+               : r.command.step == core::step::leave ? "leave the queue of " + r.key()
+                                                     : "remaining of " + r.key();
     }
     const core::lease_tag tag = core::lease_tag::from(r.tag);
     const std::string name = names[static_cast<std::size_t>(tag.purpose())];
@@ -238,7 +238,7 @@ spec client::some_spec(const std::string& key) {
         random.chance(0.1) ? random.between(p.lease.ttl / 2, p.lease.ttl * 3) : duration{};
     p.lease.drift = world_.profile().drift;
     p.lease.instance_timeout = random.between(20ms, 50ms);
-    p.lease.fencing = random.chance(world_.faults().fenced);
+    p.set_kind(random.chance(world_.faults().fenced) ? kinds::fenced : kinds::exclusive);
     p.retry = {4ms, 60ms};
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;

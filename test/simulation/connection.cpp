@@ -118,20 +118,20 @@ void connection::execute(wire& w, const request& r) {
             return;
         }
     }
-    if (world_.goes_wrong(r.command.verb == core::verb::raise_fence ? f.raise_errors
-                                                                    : f.error_replies)) {
+    if (world_.goes_wrong(r.command.step == core::step::confirm ? f.raise_errors
+                                                                : f.error_replies)) {
         world_.count(fault::error_reply);
         answer = core::vote::failed(core::failure::server_error);
     } else {
         answer = server_.execute(r.command, &w);
-        if (r.command.verb == core::verb::remaining) {
+        if (r.command.step == core::step::remaining) {
             track(w, r.key());
         }
     }
     if (w.broken) {
         return;
     }
-    const bool waits = voter_.kind().replicas_acked != 0 && core::acquires(r.command.verb) &&
+    const bool waits = voter_.kind().replicas_acked != 0 && r.command.step == core::step::acquire &&
                        answer.kind == core::vote_kind::granted;
     if (waits) {
         w.unreplicated = message{{}, r, std::move(answer), {}, {}};

@@ -49,32 +49,28 @@ colock_mutant(
 
 colock_mutant(
     NAME extend_without_token_check
-    WHAT "an extend prolongs whoever's key it is"
-    FILE src/instance/memory/store.cpp
-    FIND [[case verb::extend:
+    WHAT "an extend prolongs any holder's key"
+    FILE src/kinds/key_commands.cpp
+    FIND [[case step::extend:
             if (ours) {]]
-    WITH [[case verb::extend:
+    WITH [[case step::extend:
             if (ours || (exists && @MUTANT@)) {]]
 )
 colock_mutant(
     NAME release_without_token_check
-    WHAT "a release deletes whoever's key it is"
-    FILE src/instance/memory/store.cpp
-    FIND [[case verb::release:
+    WHAT "a release deletes any holder's key"
+    FILE src/kinds/key_commands.cpp
+    FIND [[case step::release:
             if (ours) {]]
-    WITH [[case verb::release:
+    WITH [[case step::release:
             if (ours || (exists && @MUTANT@)) {]]
 )
 colock_mutant(
     NAME acquire_overwrites
     WHAT "an acquire takes a key that is held"
-    FILE src/instance/memory/store.cpp
-    FIND [[if (exists) {
-                return vote::denied(key_state::foreign);]]
-    WITH [[if (exists && @MUTANT@) {
-                keys_.erase(found);
-            } else if (exists) {
-                return vote::denied(key_state::foreign);]]
+    FILE src/kinds/exclusive.cpp
+    FIND [[if (keys.find(command.key, at.now) != nullptr) {]]
+    WITH [[if (keys.find(command.key, at.now) != nullptr && !@MUTANT@) {]]
 )
 
 # --- The undo ---------------------------------------------------------------------------------------------------------
@@ -170,8 +166,8 @@ colock_mutant(
     NAME fence_counted_in_quarantine
     WHAT "an instance that has forgotten its last writes counts fences at once"
     FILE src/core/command.hpp
-    FIND [[(c.verb == verb::raise_fence && c.fence == 0)]]
-    WITH [[(c.verb == verb::raise_fence && c.fence == 0 && !@MUTANT@)]]
+    FIND [[((c.step == step::confirm || c.step == step::count) && c.fence == 0)]]
+    WITH [[((c.step == step::confirm || c.step == step::count) && c.fence == 0 && !@MUTANT@)]]
 )
 colock_mutant(
     NAME uptime_is_believed
@@ -298,24 +294,24 @@ colock_mutant(
 colock_mutant(
     NAME extend_shortens
     WHAT "an extend that is executed late takes away from a key's life"
-    FILE src/instance/memory/store.cpp
-    FIND [[std::max(found->second.expires, now + command.ttl);]]
-    WITH [[std::max(@MUTANT@ ? now : found->second.expires, now + command.ttl);]]
+    FILE src/kinds/key_commands.cpp
+    FIND [[std::max(found->expires, at.now + command.ttl)]]
+    WITH [[std::max(@MUTANT@ ? at.now : found->expires, at.now + command.ttl)]]
 )
 colock_mutant(
     NAME extend_recreates
     WHAT "an extend makes a key that is gone"
-    FILE src/instance/memory/store.cpp
+    FILE src/kinds/key_commands.cpp
     FIND [[            break;
 
-        case verb::release:]]
+        case step::release:]]
     WITH [[            if (!exists && @MUTANT@) {
-                keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
+                keys.put(command.key, command.token, at.now + command.ttl);
                 return vote::granted();
             }
             break;
 
-        case verb::release:]]
+        case step::release:]]
 )
 colock_mutant(
     NAME loss_without_notice
@@ -379,28 +375,28 @@ colock_mutant(
 colock_mutant(
     NAME raise_without_token_check
     WHAT "a fence is acknowledged by an instance whose key is not its holder's"
-    FILE src/instance/memory/store.cpp
-    FIND [[case verb::raise_fence:
-            if (ours) {]]
-    WITH [[case verb::raise_fence:
-            if (ours || @MUTANT@) {]]
+    FILE src/kinds/exclusive.cpp
+    FIND [[if (found == nullptr || !found->is_held_by(command.token)) {
+                    return vote::denied]]
+    WITH [[if ((found == nullptr || !found->is_held_by(command.token)) && !@MUTANT@) {
+                    return vote::denied]]
 )
 colock_mutant(
     NAME counter_after_the_key
     WHAT "the key is made before it is known whether the counter can count"
-    FILE src/instance/memory/store.cpp
-    FIND [[vote granted = vote::granted();]]
-    WITH [[vote granted = vote::granted();
-    if (@MUTANT@) {
-        keys_.emplace(command.key, entry{std::string(command.token), now + command.ttl});
-    }]]
+    FILE src/kinds/exclusive.cpp
+    FIND [[                const vote counted =]]
+    WITH [[                if (@MUTANT@) {
+                    keys.put(command.key, command.token, at.now + command.ttl);
+                }
+                const vote counted =]]
 )
 colock_mutant(
     NAME counters_begin_at_one
     WHAT "a counter that was lost begins anew, not by the clock"
-    FILE src/instance/memory/store.cpp
-    FIND [[return std::max(seed, command.fence);]]
-    WITH [[return std::max(@MUTANT@ ? 1 : seed, command.fence);]]
+    FILE src/kinds/table.cpp
+    FIND [[return std::max(seed, least);]]
+    WITH [[return std::max(@MUTANT@ ? 1 : seed, least);]]
 )
 colock_mutant(
     NAME second_round_from_the_reply
@@ -540,8 +536,8 @@ colock_mutant(
     NAME handed_off_to_anybody
     WHAT "a lease is handed off to a waiter that wants another ttl"
     FILE src/runtime/lease_state.cpp
-    FIND [[queue_->front().spec().policy->lease == spec_->policy->lease;]]
-    WITH [[(@MUTANT@ || queue_->front().spec().policy->lease == spec_->policy->lease);]]
+    FIND [[wanted.lease == spec_->policy->lease]]
+    WITH [[(wanted.lease == spec_->policy->lease || @MUTANT@)]]
 )
 colock_mutant(
     NAME former_holder_releases

@@ -25,7 +25,7 @@ public:
     }
 
     void send(const request& r) override {
-        const bool second = links_.size() > 1 && r.command.verb == core::verb::release &&
+        const bool second = links_.size() > 1 && r.command.step == core::step::release &&
                             world_.goes_wrong(world_.faults().second_connections);
         client_.send_on(index_, *links_[second ? 1 : 0].to, r);
     }

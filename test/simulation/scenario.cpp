@@ -132,7 +132,7 @@ void cancel_during_renewal(stage& s, int take) {
 /// first holder, so that its counter is behind.
 void cancel_while_raising(stage& s, int take) {
     spec& fenced = s.lock();
-    fenced.policy.lease.fencing = true;
+    fenced.policy.set_kind(kinds::fenced);
     s.cut_off(0, 0, 40ms);
     taking& a = s.acquire(0, fenced);
     s.run_to(10ms);
@@ -503,7 +503,7 @@ void fence_told_to_too_few(stage& s, int) {
         }
     };
     spec& fenced = s.lock();
-    fenced.policy.lease.fencing = true;
+    fenced.policy.set_kind(kinds::fenced);
     taking& a = s.acquire(0, fenced);
     s.run_to(10ms);
     s.expect(a.held() && s.keys() == 5, "all count the first");
@@ -537,7 +537,7 @@ void fence_told_to_too_few(stage& s, int) {
 /// The process stands still between the first vote on its hand-off and the second, until the validity is over.
 void pass_on_after_the_end(stage& s, int) {
     spec& fenced = s.lock();
-    fenced.policy.lease.fencing = true;
+    fenced.policy.set_kind(kinds::fenced);
     fenced.policy.attempts = 0;
     taking& a = s.acquire(0, fenced);
     s.run_to(50ms);
@@ -558,7 +558,7 @@ void pass_on_after_the_end(stage& s, int) {
 /// A server has lost its last writes, and the fences that it has counted with them. It still has the key.
 void pass_on_after_a_rollback(stage& s, int) {
     spec& fenced = s.lock();
-    fenced.policy.lease.fencing = true;
+    fenced.policy.set_kind(kinds::fenced);
     fenced.policy.attempts = 0;
     taking* a = &s.acquire(0, fenced);
     s.run_to(10ms);

@@ -1,6 +1,7 @@
 #include "simulation/server.hpp"
 
 #include "instance/redis/key_slot.hpp"
+#include "kinds/exclusive.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,10 +10,11 @@
 namespace colock::simulation {
 namespace {
 
-core::command about(core::verb verb, const std::string& key, std::string_view token = {},
+core::command about(core::step step, const std::string& key, std::string_view token = {},
                     core::milliseconds ttl = {}) {
     core::command c;
-    c.verb = verb;
+    c.kind = step == core::step::confirm ? &kinds::fenced : &kinds::exclusive;
+    c.step = step;
     c.key = key;
     c.token = token;
     c.ttl = ttl;
@@ -53,27 +55,26 @@ std::size_t server::slot_of(std::string_view key) const {
 }
 
 /// As its clock, but that all agree when the world begins.
-instance::memory::store::wall_time server::wall() const {
+kinds::wall_time server::wall() const {
     constexpr std::chrono::seconds begin(1'800'000'000);
-    return std::chrono::duration_cast<instance::memory::store::wall_time>(
-        begin + (clock_.at(world_.now()) - clock_start_));
+    return std::chrono::duration_cast<kinds::wall_time>(begin +
+                                                        (clock_.at(world_.now()) - clock_start_));
 }
 
 core::vote server::execute(const core::command& command, const void* by) {
-    const bool is_of_queue =
-        command.verb == core::verb::join_queue || command.verb == core::verb::leave_queue;
-    if (command.verb != core::verb::remaining && world_.faults().rollbacks > 0) {
+    const bool is_of_queue = command.step == core::step::join || command.step == core::step::leave;
+    if (command.step != core::step::remaining && world_.faults().rollbacks > 0) {
         checkpoint();
     }
     const std::string key(command.key);
     const std::string before = holder_of(key);
     slot& in = slot_with(key);
-    core::vote answer = in.store.execute(command, clock_.at(world_.now()), wall());
-    for (const std::string& changed : std::vector<std::string>(in.store.changes())) {
+    core::vote answer = in.table.execute(command, clock_.at(world_.now()), wall());
+    for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
         tell_of_change(changed, by);
     }
     if (answer.kind == core::vote_kind::granted) {
-        if (core::acquires(command.verb)) {
+        if (command.step == core::step::acquire) {
             if (!before.empty()) {
                 world_.violation("instance", name_ + " gave away a key that was held");
             }
@@ -82,11 +83,11 @@ core::vote server::execute(const core::command& command, const void* by) {
             if (before != command.token) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
-            if (command.verb == core::verb::release) {
+            if (command.step == core::step::release) {
                 in.tokens.erase(key);
             }
         }
-        if (core::acquires(command.verb) || command.verb == core::verb::extend) {
+        if (command.step == core::step::acquire || command.step == core::step::extend) {
             on_granted(key, std::string(command.token));
         }
         ++written_;
@@ -216,7 +217,7 @@ void server::delete_key(const std::string& key) {
         world_.tell(name_, "a stranger deletes " + key);
     }
     on_destroyed(token);
-    slot_with(key).store.execute(about(core::verb::release, key, token), clock_.at(world_.now()));
+    slot_with(key).table.execute(about(core::step::release, key, token), clock_.at(world_.now()));
     slot_with(key).tokens.erase(key);
     tell_of_change(key, nullptr);
 }
@@ -236,8 +237,8 @@ void server::shorten_key(const std::string& key) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
     on_destroyed(token);
-    slot_with(key).store.execute(about(core::verb::release, key, token), now);
-    slot_with(key).store.execute(about(core::verb::acquire, key, token, ttl), now);
+    slot_with(key).table.execute(about(core::step::release, key, token), now);
+    slot_with(key).table.execute(about(core::step::acquire, key, token, ttl), now);
     tell_of_change(key, nullptr);
 }
 
@@ -246,7 +247,7 @@ void server::lose_counter(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "forgets the fence counter of " + key);
     }
-    slot_with(key).store.forget_counter(key);
+    slot_with(key).table.forget_counter(key);
 }
 
 void server::spoil_counter(const std::string& key) {
@@ -258,9 +259,9 @@ void server::spoil_counter(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "a stranger spoils the fence counter of " + key);
     }
-    core::command raise = about(core::verb::raise_fence, key, token);
+    core::command raise = about(core::step::confirm, key, token);
     raise.fence = core::fence_limit - 1;
-    slot_with(key).store.execute(raise, clock_.at(world_.now()), wall());
+    slot_with(key).table.execute(raise, clock_.at(world_.now()), wall());
     world_.after(50ms, [this, key] {
         lose_counter(key);
         checkpoints_.clear();  // nothing that is put back brings it back
@@ -301,14 +302,14 @@ true_time server::quarantined_until() const {
 
 bool server::holds_anything(const std::string& key) {
     return slot_with(key)
-               .store.execute(about(core::verb::remaining, key), clock_.at(world_.now()))
+               .table.execute(about(core::step::remaining, key), clock_.at(world_.now()))
                .key == core::key_state::foreign;
 }
 
 true_time server::lasts_until(const std::string& key) {
     const core::time_point now = clock_.at(world_.now());
     return clock_.when(
-        now + slot_with(key).store.execute(about(core::verb::remaining, key), now).remaining);
+        now + slot_with(key).table.execute(about(core::step::remaining, key), now).remaining);
 }
 
 std::string server::last_holder_of(const std::string& key) const {

@@ -6,7 +6,7 @@
 
 #include "core/command.hpp"
 #include "core/vote.hpp"
-#include "instance/memory/store.hpp"
+#include "kinds/table.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -20,14 +20,14 @@
 
 namespace colock::simulation {
 
-/// A server: the memory instance's store, with a clock of its own, that can stand still, restart
+/// A server: the memory instance's table, with a clock of its own, that can stand still, restart
 /// and lose what it knew. Nothing but the commands reaches it; it never sees true time.
 ///
 /// What it knows is divided into slots, as that of a node of a cluster is. Any other server has one.
 class server {
 public:
     struct slot {
-        instance::memory::store store;
+        kinds::table table;
         std::map<std::string, std::string> tokens;  // by key, the last that was granted
     };
 
@@ -130,7 +130,7 @@ private:
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     void tell_of_change(const std::string& key, const void* by);
-    [[nodiscard]] instance::memory::store::wall_time wall() const;
+    [[nodiscard]] kinds::wall_time wall() const;
 
     world& world_;
     std::string name_;

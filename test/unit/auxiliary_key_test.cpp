@@ -1,6 +1,6 @@
 // The names of our own keys: no two are the same, and each is in the slot of its lock's key.
 
-#include "instance/auxiliary_key.hpp"
+#include "kinds/auxiliary_key.hpp"
 #include "instance/redis/key_slot.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-namespace colock::instance {
+namespace colock::kinds {
 namespace {
 
-using redis::key_slot;
+using instance::redis::key_slot;
 
 /// Every name that belongs to a key, with its role.
 std::vector<std::pair<std::string, std::string>> names_of(std::string_view key) {
@@ -107,4 +107,4 @@ BOOST_AUTO_TEST_CASE(every_name_shows_whose_it_is) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace colock::instance
+}  // namespace colock::kinds

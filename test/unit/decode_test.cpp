@@ -1,6 +1,7 @@
 // What replies mean, those too that no server of ours would give.
 
 #include "instance/redis/decode.hpp"
+#include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -13,8 +14,10 @@
 namespace colock::instance::redis::test {
 namespace {
 
+using colock::test::fenced_acquire;
+using colock::test::step_of_kind;
 using colock::test::to_text;
-using core::verb;
+using core::step;
 using resp::type;
 using resp::value;
 
@@ -24,8 +27,16 @@ value reply(type kind, std::string_view text) {
     return {kind, text, 0};
 }
 
-std::string meaning(verb v, type kind, std::string_view text) {
-    return to_text(decode(v, reply(kind, text)));
+/// `decode` of a step.
+core::vote decoded(const step_of_kind& v, const value& root) {
+    core::command c;
+    c.step = v.step;
+    c.kind = v.kind;
+    return decode(c, root);
+}
+
+std::string meaning(const step_of_kind& v, type kind, std::string_view text) {
+    return to_text(decoded(v, reply(kind, text)));
 }
 
 /// Of a reply to as many releases as `answers` has, each vote.
@@ -41,17 +52,17 @@ void check_many(type kind, std::string_view text, const std::vector<std::string>
 BOOST_AUTO_TEST_SUITE(decode_reads)
 
 BOOST_AUTO_TEST_CASE(an_acquire) {
-    BOOST_TEST(meaning(verb::acquire, type::simple_string, "OK") == "granted");
-    BOOST_TEST(meaning(verb::acquire, type::null, "") == "denied: another");
+    BOOST_TEST(meaning(step::acquire, type::simple_string, "OK") == "granted");
+    BOOST_TEST(meaning(step::acquire, type::null, "") == "denied: another");
     for (const std::string_view text : {"", "O", "ok", "OKAY", "QUEUED"}) {
-        BOOST_TEST(meaning(verb::acquire, type::simple_string, text) == unexpected);
+        BOOST_TEST(meaning(step::acquire, type::simple_string, text) == unexpected);
     }
-    BOOST_TEST(meaning(verb::acquire, type::number, "1") == unexpected);
-    BOOST_TEST(meaning(verb::acquire, type::simple_error, "OOM") == "failed: server error");
+    BOOST_TEST(meaning(step::acquire, type::number, "1") == unexpected);
+    BOOST_TEST(meaning(step::acquire, type::simple_error, "OOM") == "failed: server error");
 }
 
 BOOST_AUTO_TEST_CASE(what_compares) {
-    for (const verb v : {verb::extend, verb::release}) {
+    for (const step v : {step::extend, step::release}) {
         BOOST_TEST(meaning(v, type::number, "1") == "granted");
         BOOST_TEST(meaning(v, type::number, "0") == "denied: nobody");
         BOOST_TEST(meaning(v, type::number, "-1") == "denied: another");
@@ -81,21 +92,21 @@ BOOST_AUTO_TEST_CASE(many_releases) {
 }
 
 BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
-    BOOST_TEST(decode(verb::acquire_fenced, reply(type::number, "7")).fence == 7U);
-    BOOST_TEST(meaning(verb::acquire_fenced, type::number, "-1") == "denied: another");
-    BOOST_TEST(meaning(verb::raise_fence, type::number, "0") == "denied: nobody");
-    BOOST_TEST(meaning(verb::acquire_fenced, type::number, std::to_string(core::fence_limit)) ==
+    BOOST_TEST(decoded(fenced_acquire, reply(type::number, "7")).fence == 7U);
+    BOOST_TEST(meaning(fenced_acquire, type::number, "-1") == "denied: another");
+    BOOST_TEST(meaning(step::confirm, type::number, "0") == "denied: nobody");
+    BOOST_TEST(meaning(fenced_acquire, type::number, std::to_string(core::fence_limit)) ==
                unexpected);
-    BOOST_TEST(decode(verb::join_queue, reply(type::number, "12")).fence == 12U);
-    BOOST_TEST(meaning(verb::leave_queue, type::number, "0") == "granted");
-    BOOST_TEST(meaning(verb::leave_queue, type::number, "-1") == unexpected);
+    BOOST_TEST(decoded(step::join, reply(type::number, "12")).ticket == 12U);
+    BOOST_TEST(meaning(step::leave, type::number, "0") == "granted");
+    BOOST_TEST(meaning(step::leave, type::number, "-1") == unexpected);
     BOOST_TEST(
-        (decode(verb::remaining, reply(type::number, "15")).remaining == core::milliseconds(15)));
-    BOOST_TEST((decode(verb::remaining, reply(type::number, "-1")).remaining ==
+        (decoded(step::remaining, reply(type::number, "15")).remaining == core::milliseconds(15)));
+    BOOST_TEST((decoded(step::remaining, reply(type::number, "-1")).remaining ==
                 core::milliseconds::max()));
-    BOOST_TEST(meaning(verb::remaining, type::number, "-2") == "denied: nobody");
-    BOOST_TEST(meaning(verb::remaining, type::number, "-3") == unexpected);
-    BOOST_TEST(meaning(verb::remaining, type::number, "15 ms") == unexpected);
+    BOOST_TEST(meaning(step::remaining, type::number, "-2") == "denied: nobody");
+    BOOST_TEST(meaning(step::remaining, type::number, "-3") == unexpected);
+    BOOST_TEST(meaning(step::remaining, type::number, "15 ms") == unexpected);
 }
 
 /// What Redis and Valkey say instead of executing a command, in the words of their sources.
@@ -125,10 +136,11 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_that_nothing_was_executed) {
              "ERR invalid expire time in 'set' command",
          }) {
         BOOST_TEST_CONTEXT(text) {
-            for (const verb v : {verb::acquire, verb::acquire_fenced, verb::release}) {
+            for (const step_of_kind& v :
+                 {step_of_kind(step::acquire), fenced_acquire, step_of_kind(step::release)}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");
             }
-            BOOST_TEST(meaning(verb::acquire, type::bulk_error, text) == "failed: server error");
+            BOOST_TEST(meaning(step::acquire, type::bulk_error, text) == "failed: server error");
         }
     }
 }
@@ -148,13 +160,13 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
              "ERR Error running script (call to f_0): @user_script:1: ERR",
          }) {
         BOOST_TEST_CONTEXT(text) {
-            for (const verb v : {verb::acquire, verb::acquire_fenced}) {
+            for (const step_of_kind& v : {step_of_kind(step::acquire), fenced_acquire}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: unclear error");
                 BOOST_TEST(meaning(v, type::bulk_error, text) == "failed: unclear error");
             }
             // These make no key.
-            for (const verb v : {verb::extend, verb::release, verb::raise_fence, verb::remaining,
-                                 verb::join_queue}) {
+            for (const step v :
+                 {step::extend, step::release, step::confirm, step::remaining, step::join}) {
                 BOOST_TEST(meaning(v, type::simple_error, text) == "failed: server error");
             }
         }

@@ -1,11 +1,12 @@
 // What goes over the wire, and that what is written once for several instances is right for each.
 
 #include "instance/redis/encoder.hpp"
-#include "instance/auxiliary_key.hpp"
 #include "instance/batch.hpp"
-#include "instance/redis/scripts.hpp"
 #include "instance/shared_pool.hpp"
+#include "kinds/auxiliary_key.hpp"
+#include "kinds/scripts.hpp"
 #include "resp/reader.hpp"
+#include "support/step_of_kind.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -24,20 +25,20 @@
 namespace colock::instance::redis::test {
 namespace {
 
-using core::verb;
+using colock::test::fenced_acquire;
+using colock::test::step_of_kind;
+using core::step;
+using kinds::native_delete;
+namespace scripts = kinds::scripts;
 using namespace std::chrono_literals;
 
-const server_facts facts{
-    "7.0",
-    "id",
-    1s,
-    {"extend-sha", "release-sha", "release-many-sha", "fence-sha", "join-sha", "leave-sha"},
-    false};
+const server_facts facts{"7.0", "id", 1s, {}, false};
 
-core::command make(verb v, std::string_view key, std::string_view token,
+core::command make(const step_of_kind& v, std::string_view key, std::string_view token,
                    core::milliseconds ttl = 0ms) {
     core::command result;
-    result.verb = v;
+    result.step = v.step;
+    result.kind = v.kind;
     result.key = key;
     result.token = token;
     result.ttl = ttl;
@@ -116,19 +117,19 @@ std::string command(const std::vector<std::string_view>& words) {
 BOOST_AUTO_TEST_SUITE(encoder_writes)
 
 BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
-    BOOST_TEST(fresh_payload_of({make(verb::acquire, "key", "token", 10'000ms)}) ==
+    BOOST_TEST(fresh_payload_of({make(step::acquire, "key", "token", 10'000ms)}) ==
                command({"SET", "key", "token", "NX", "PX", "10000"}));
-    BOOST_TEST(fresh_payload_of({make(verb::extend, "key", "token", 15ms)}) ==
-               command({"EVALSHA", "extend-sha", "1", "key", "token", "15"}));
-    BOOST_TEST(fresh_payload_of({make(verb::release, "key", "token")}) ==
-               command({"EVALSHA", "release-sha", "1", "key", "token"}));
-    BOOST_TEST(fresh_payload_of({make(verb::remaining, "key", "token")}) ==
+    BOOST_TEST(fresh_payload_of({make(step::extend, "key", "token", 15ms)}) ==
+               command({"EVALSHA", scripts::extend.digest, "1", "key", "token", "15"}));
+    BOOST_TEST(fresh_payload_of({make(step::release, "key", "token")}) ==
+               command({"EVALSHA", scripts::release.digest, "1", "key", "token"}));
+    BOOST_TEST(fresh_payload_of({make(step::remaining, "key", "token")}) ==
                command({"PTTL", "key"}));
 }
 
 BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
-    const commands them{make(verb::acquire, "key", "token", 1ms),
-                        make(verb::extend, "key", "token"), make(verb::release, "key", "token")};
+    const commands them{make(step::acquire, "key", "token", 1ms),
+                        make(step::extend, "key", "token"), make(step::release, "key", "token")};
     const std::string rest = fresh_payload_of({them[0]}) + fresh_payload_of({them[1]});
     server_facts valkey = facts;
     valkey.capabilities.native_delete = native_delete::delifeq;
@@ -159,63 +160,64 @@ BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
 BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
     server_facts telling = facts;
     telling.capabilities.tells_changes = true;
-    const auto ask = make(verb::remaining, "key", "token");
+    const auto ask = make(step::remaining, "key", "token");
     encoder e;
     const auto request = e.encode(*batch_of({ask, ask}), telling, script_form::digest);
     BOOST_TEST(checked_payload(request, 4) ==
                command({"CLIENT", "CACHING", "YES"}) + command({"PTTL", "key"}) +
                    command({"CLIENT", "CACHING", "YES"}) + command({"PTTL", "key"}));
-    BOOST_TEST(fresh_payload_of({make(verb::acquire, "key", "token", 1ms)}, script_form::digest,
+    BOOST_TEST(fresh_payload_of({make(step::acquire, "key", "token", 1ms)}, script_form::digest,
                                 telling) ==
-               fresh_payload_of({make(verb::acquire, "key", "token", 1ms)}));
+               fresh_payload_of({make(step::acquire, "key", "token", 1ms)}));
 }
 
 BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
     const std::string week = "604800000";
-    core::command c = make(verb::acquire_fenced, "key", "token", 10'000ms);
+    core::command c = make(fenced_acquire, "key", "token", 10'000ms);
     BOOST_TEST(fresh_payload_of({c}) ==
-               command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
-                        "0", week}));
+               command({"EVALSHA", scripts::fence.digest, "2", "key", "{key}:colock:fence", "token",
+                        "10000", "0", week}));
     c.fence = core::fence_limit - 1;
     BOOST_TEST(fresh_payload_of({c}) ==
-               command({"EVALSHA", "fence-sha", "2", "key", "{key}:colock:fence", "token", "10000",
-                        "9007199254740991", week}));
-    c.verb = verb::raise_fence;
+               command({"EVALSHA", scripts::fence.digest, "2", "key", "{key}:colock:fence", "token",
+                        "10000", "9007199254740991", week}));
+    c.step = step::confirm;
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
-               command({"EVAL", scripts::fence, "2", "key", "{key}:colock:fence", "token", "0",
+               command({"EVAL", scripts::fence.text, "2", "key", "{key}:colock:fence", "token", "0",
                         "9007199254740991", week}));
 }
 
 BOOST_AUTO_TEST_CASE(queues_with_their_tickets) {
-    core::command c = make(verb::join_queue, "key", "", 1000ms);
-    c.fence = 42;
+    core::command c = make(step::join, "key", "", 1000ms);
+    c.ticket = 42;
     BOOST_TEST(fresh_payload_of({c}) ==
-               command({"EVALSHA", "join-sha", "2", "{key}:colock:queue", "{key}:colock:ticket:42",
-                        "42", "1000", "{key}:colock:ticket:"}));
-    BOOST_TEST(ticket_key("key", 42) == "{key}:colock:ticket:42");
-    c.verb = verb::leave_queue;
-    BOOST_TEST(fresh_payload_of({c}) == command({"EVALSHA", "leave-sha", "2", "{key}:colock:queue",
-                                                 "{key}:colock:ticket:42", "42"}));
+               command({"EVALSHA", scripts::join.digest, "2", "{key}:colock:queue",
+                        "{key}:colock:ticket:42", "42", "1000", "{key}:colock:ticket:"}));
+    BOOST_TEST(kinds::ticket_key("key", 42) == "{key}:colock:ticket:42");
+    c.step = step::leave;
+    BOOST_TEST(fresh_payload_of({c}) ==
+               command({"EVALSHA", scripts::leave.digest, "2", "{key}:colock:queue",
+                        "{key}:colock:ticket:42", "42"}));
     BOOST_TEST(fresh_payload_of({c}, script_form::in_full) ==
-               command({"EVAL", scripts::leave, "2", "{key}:colock:queue", "{key}:colock:ticket:42",
-                        "42"}));
+               command({"EVAL", scripts::leave.text, "2", "{key}:colock:queue",
+                        "{key}:colock:ticket:42", "42"}));
 }
 
 BOOST_AUTO_TEST_CASE(the_script_in_full_when_the_server_has_forgotten_it) {
-    BOOST_TEST(fresh_payload_of({make(verb::extend, "key", "token", 15ms)}, script_form::in_full) ==
-               command({"EVAL", scripts::extend, "1", "key", "token", "15"}));
-    BOOST_TEST(fresh_payload_of({make(verb::release, "key", "token")}, script_form::in_full) ==
-               command({"EVAL", scripts::release, "1", "key", "token"}));
-    for (const verb v : {verb::acquire, verb::remaining}) {  // which have none
+    BOOST_TEST(fresh_payload_of({make(step::extend, "key", "token", 15ms)}, script_form::in_full) ==
+               command({"EVAL", scripts::extend.text, "1", "key", "token", "15"}));
+    BOOST_TEST(fresh_payload_of({make(step::release, "key", "token")}, script_form::in_full) ==
+               command({"EVAL", scripts::release.text, "1", "key", "token"}));
+    for (const step v : {step::acquire, step::remaining}) {  // which have none
         BOOST_TEST(fresh_payload_of({make(v, "key", "token", 15ms)}, script_form::in_full) ==
                    fresh_payload_of({make(v, "key", "token", 15ms)}));
     }
 }
 
 BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
-    const commands them{make(verb::release, "a", "1"), make(verb::acquire, "b", "2", 3ms),
-                        make(verb::remaining, "c", ""), make(verb::extend, "d", "4", 5ms),
-                        make(verb::acquire, "b", "2", 3ms)};
+    const commands them{make(step::release, "a", "1"), make(step::acquire, "b", "2", 3ms),
+                        make(step::remaining, "c", ""), make(step::extend, "d", "4", 5ms),
+                        make(step::acquire, "b", "2", 3ms)};
     std::string expected;
     for (const core::command& one : them) {
         expected += fresh_payload_of({one});
@@ -224,9 +226,9 @@ BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
 }
 
 BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
-    const commands them{make(verb::acquire, "a", "1", 3ms), make(verb::release, "b", "2"),
-                        make(verb::release, "c", "3"),      make(verb::release, "d", "4"),
-                        make(verb::extend, "e", "5", 6ms),  make(verb::release, "f", "7")};
+    const commands them{make(step::acquire, "a", "1", 3ms), make(step::release, "b", "2"),
+                        make(step::release, "c", "3"),      make(step::release, "d", "4"),
+                        make(step::extend, "e", "5", 6ms),  make(step::release, "f", "7")};
     const auto one_by_one = [&](std::size_t from, std::size_t to) {
         std::string result;
         for (; from != to; ++from) {
@@ -235,12 +237,12 @@ BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
         return result;
     };
     const std::string as_one =
-        command({"EVALSHA", "release-many-sha", "3", "b", "c", "d", "2", "3", "4"});
+        command({"EVALSHA", scripts::release_many.digest, "3", "b", "c", "d", "2", "3", "4"});
     encoder e;
     BOOST_TEST(checked_payload(e.encode(*batch_of(them), facts, script_form::shortest), 4) ==
                one_by_one(0, 1) + as_one + one_by_one(4, 6));
     const std::string in_full =
-        command({"EVAL", scripts::release_many, "3", "b", "c", "d", "2", "3", "4"});
+        command({"EVAL", scripts::release_many.text, "3", "b", "c", "d", "2", "3", "4"});
     BOOST_TEST(contains(
         checked_payload(e.encode(*batch_of(them), facts, script_form::many_in_full), 4), in_full));
     // Unless told otherwise, or by a server that does not take it, or has something better.
@@ -260,7 +262,7 @@ BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
 
 BOOST_AUTO_TEST_CASE(not_too_many_releases_as_one) {
     encoder e;
-    const commands them(200, make(verb::release, "k", "t"));
+    const commands them(200, make(step::release, "k", "t"));
     const std::string text =
         checked_payload(e.encode(*batch_of(them), facts, script_form::shortest), 4);
     BOOST_TEST(replies_to(them, script_form::shortest) == 4U);
@@ -274,7 +276,7 @@ BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
     for (const auto targets :
          {core::instance_set::all(), core::instance_set::only(0), core::instance_set::only(3)}) {
         submission one;
-        one.command = make(verb::remaining, "key", "");
+        one.command = make(step::remaining, "key", "");
         one.command.deadline = core::time_point::min();
         one.targets = targets;
         some.submit(one);
@@ -289,14 +291,14 @@ BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
 BOOST_AUTO_TEST_CASE(any_bytes_and_any_length) {
     const std::string key("a\r\n\0$b", 6);
     const std::string token(70'000, '\xff');
-    BOOST_TEST(fresh_payload_of({make(verb::acquire, key, token, 86'400'000ms)}) ==
+    BOOST_TEST(fresh_payload_of({make(step::acquire, key, token, 86'400'000ms)}) ==
                command({"SET", key, token, "NX", "PX", "86400000"}));
-    BOOST_TEST(fresh_payload_of({make(verb::acquire, "", "", 1ms)}) ==
+    BOOST_TEST(fresh_payload_of({make(step::acquire, "", "", 1ms)}) ==
                command({"SET", "", "", "NX", "PX", "1"}));
     for (std::size_t size = 0; size != 1'100; ++size) {  // over each change of the size's width
         const std::string text(size, 'x');
-        BOOST_REQUIRE(fresh_payload_of({make(verb::release, text, text)}) ==
-                      command({"EVALSHA", "release-sha", "1", text, text}));
+        BOOST_REQUIRE(fresh_payload_of({make(step::release, text, text)}) ==
+                      command({"EVALSHA", scripts::release.digest, "1", text, text}));
     }
 }
 
@@ -309,13 +311,10 @@ BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
         return std::string_view(text).substr(0, random() % most);
     };
     for (int i = 0; i != 20'000; ++i) {
-        server_facts server = facts;
-        server.capabilities.extend_digest = piece();
         const std::string_view key = piece();
         const std::string_view token = piece();
-        BOOST_REQUIRE(
-            fresh_payload_of({make(verb::extend, key, token, 1ms)}, script_form::digest, server) ==
-            command({"EVALSHA", server.capabilities.extend_digest, "1", key, token, "1"}));
+        BOOST_REQUIRE(fresh_payload_of({make(step::extend, key, token, 1ms)}) ==
+                      command({"EVALSHA", scripts::extend.digest, "1", key, token, "1"}));
     }
 }
 
@@ -323,10 +322,10 @@ BOOST_AUTO_TEST_CASE(any_number) {
     for (const core::milliseconds ttl : {0ms, 1ms, 9ms, 10ms, 99ms, 100ms, 2'147'483'648ms,
                                          core::milliseconds::max(), core::milliseconds::min()}) {
         const std::string text = std::to_string(ttl.count());
-        BOOST_TEST(fresh_payload_of({make(verb::acquire, "key", "token", ttl)}) ==
+        BOOST_TEST(fresh_payload_of({make(step::acquire, "key", "token", ttl)}) ==
                    command({"SET", "key", "token", "NX", "PX", text}));
-        BOOST_TEST(fresh_payload_of({make(verb::extend, "key", "token", ttl)}) ==
-                   command({"EVALSHA", "extend-sha", "1", "key", "token", text}));
+        BOOST_TEST(fresh_payload_of({make(step::extend, "key", "token", ttl)}) ==
+                   command({"EVALSHA", scripts::extend.digest, "1", "key", "token", text}));
     }
 }
 
@@ -335,16 +334,10 @@ BOOST_AUTO_TEST_CASE(nothing_for_nothing) {
     BOOST_TEST(fresh_payload_of({}, script_form::in_full) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_with_other_digests_gets_its_own) {
-    const commands them{make(verb::extend, "key", "token", 10ms),
-                        make(verb::release, "key", "token")};
-    server_facts other = facts;
-    other.capabilities.extend_digest = "another-sha";
-    other.capabilities.release_digest = "a-third-sha";
-    encoder e;
-    BOOST_TEST(payload_of(e, them, script_form::digest, other) ==
-               command({"EVALSHA", "another-sha", "1", "key", "token", "10"}) +
-                   command({"EVALSHA", "a-third-sha", "1", "key", "token"}));
+BOOST_AUTO_TEST_CASE(every_script_has_a_digest) {
+    for (const kinds::script& one : scripts::all) {
+        BOOST_TEST(one.digest.size() == 40U);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -353,10 +346,10 @@ BOOST_AUTO_TEST_SUITE(encoder_shares)
 
 namespace {
 
-const commands some{make(verb::acquire, "key", "token", 10ms),
-                    make(verb::extend, "key", "token", 10ms), make(verb::release, "key", "token"),
-                    make(verb::acquire_fenced, "key", "token", 10ms)};
-const commands others{make(verb::remaining, "key", "token")};
+const commands some{make(step::acquire, "key", "token", 10ms),
+                    make(step::extend, "key", "token", 10ms), make(step::release, "key", "token"),
+                    make(fenced_acquire, "key", "token", 10ms)};
+const commands others{make(step::remaining, "key", "token")};
 
 }  // namespace
 
@@ -385,18 +378,14 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch) {
                fresh_payload_of(some));
 }
 
-BOOST_AUTO_TEST_CASE(another_for_other_digests) {
-    for (const auto digest : {&capabilities::extend_digest, &capabilities::release_digest,
-                              &capabilities::release_many_digest, &capabilities::fence_digest,
-                              &capabilities::join_digest, &capabilities::leave_digest}) {
-        server_facts other = facts;
-        other.capabilities.*digest = "another-sha";
-        encoder e;
-        const auto turn = batch_of(some);
-        for (const server_facts& server : {facts, other, other, facts}) {
-            BOOST_TEST(checked_payload(e.encode_shared(turn, server), some.size()) ==
-                       fresh_payload_of(some, script_form::digest, server));
-        }
+BOOST_AUTO_TEST_CASE(another_for_a_server_that_can_do_other_things) {
+    server_facts other = facts;
+    other.capabilities.native_delete = native_delete::delifeq;
+    encoder e;
+    const auto turn = batch_of(some);
+    for (const server_facts& server : {facts, other, other, facts}) {
+        BOOST_TEST(checked_payload(e.encode_shared(turn, server), some.size()) ==
+                   fresh_payload_of(some, script_form::shortest, server));
     }
 }
 
@@ -432,7 +421,7 @@ BOOST_AUTO_TEST_CASE(a_batch_used_again_is_another_batch) {
         const auto one = pool.take([] { return std::make_shared<batch>(); });
         one->clear();
         const std::string key = std::to_string(turn);
-        const commands them{make(verb::acquire, key, "token", 10ms)};
+        const commands them{make(step::acquire, key, "token", 10ms)};
         fill(*one, them);
         addresses.insert(one.get());
         for (int instance = 0; instance != 3; ++instance) {
@@ -460,7 +449,7 @@ BOOST_AUTO_TEST_CASE(nobody_else_gets_the_batch_that_it_remembers) {
 BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
     const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
     server_facts other = facts;
-    other.capabilities.extend_digest = "another-sha";
+    other.capabilities.native_delete = native_delete::delex;
     for (unsigned seed = 0; seed != 5; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             std::mt19937 random(seed);
@@ -470,7 +459,7 @@ BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
             for (int turn = 0; turn != 500; ++turn) {
                 commands them;
                 for (std::size_t n = draw(4); n != 0; --n) {
-                    them.push_back(make(static_cast<verb>(draw(4)), words[draw(words.size())],
+                    them.push_back(make(static_cast<step>(draw(4)), words[draw(words.size())],
                                         words[draw(words.size())], core::milliseconds(draw(2))));
                 }
                 const auto one = batches.take([] { return std::make_shared<batch>(); });

@@ -1,6 +1,7 @@
 #include "instance/memory/memory_instance.hpp"
 
-#include "instance/memory/store.hpp"
+#include "kinds/kind.hpp"
+#include "kinds/table.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -14,7 +15,7 @@ namespace {
 /// A store that several threads use.
 struct shared_store {
     std::mutex mutex;
-    store keys;
+    kinds::table keys;
 };
 
 /// The store of that name in this process.
@@ -30,8 +31,8 @@ std::shared_ptr<shared_store> find_store(const std::string& name) {
     return found;
 }
 
-store::wall_time wall_clock() {
-    return std::chrono::duration_cast<store::wall_time>(
+kinds::wall_time wall_clock() {
+    return std::chrono::duration_cast<kinds::wall_time>(
         std::chrono::system_clock::now().time_since_epoch());
 }
 
@@ -90,8 +91,8 @@ private:
         }
         ++executed;
         const std::lock_guard lock(store_->mutex);
-        const bool fenced = core::counts(one.command.verb);
-        return store_->keys.execute(one.command, now, fenced ? wall_clock() : store::wall_time());
+        const bool fenced = one.command.kind->traits().fenced;
+        return store_->keys.execute(one.command, now, fenced ? wall_clock() : kinds::wall_time());
     }
 
     std::size_t index_;

@@ -1,8 +1,9 @@
 #include "instance/redis/cluster.hpp"
 
 #include "core/validity.hpp"
-#include "instance/auxiliary_key.hpp"
 #include "instance/clock.hpp"
+#include "kinds/auxiliary_key.hpp"
+#include "kinds/kind.hpp"
 
 #include <algorithm>
 #include <new>
@@ -28,8 +29,8 @@ constexpr std::string_view why_barred =
     "failover_quarantine";
 
 /// Whether a command needs keys of our own beside its key.
-bool has_auxiliary_key(core::verb v) noexcept {
-    return core::counts(v) || v == core::verb::join_queue || v == core::verb::leave_queue;
+bool has_auxiliary_key(const core::command& command) noexcept {
+    return command.kind->has_auxiliary_key(command.step);
 }
 
 }  // namespace
@@ -37,8 +38,8 @@ bool has_auxiliary_key(core::verb v) noexcept {
 /// A command that a node has sent on, or put off. It stands between the node and the sender, so that its way and its
 /// tries are known.
 ///
-/// A fenced acquire works on two keys. While their slot moves one may be here and one there, and both nodes refuse:
-/// then the two keys are dealt with one after the other.
+/// Some commands work on two keys. While their slot moves one may be here and one there, and both nodes refuse: then
+/// the two keys are dealt with one after the other.
 class cluster::detour final : public vote_receiver {
 public:
     detour(cluster& whose, const submission& of, core::time_point until, std::string reason)
@@ -49,9 +50,9 @@ public:
           why(std::move(reason)) {}
 
     void on_vote(std::size_t /*index*/, command_tag /*tag*/, const core::vote& vote) override {
-        if (step == step_type::key_first && vote.kind == core::vote_kind::granted) {
-            step = step_type::counting;
-            command.verb = core::verb::count_fence;
+        if (!next.empty() && vote.kind == core::vote_kind::granted) {
+            take_next();
+            partly_done = true;
             waiting = true;
             asks = {};
             owner.observer_.on_pending(owner.index_);
@@ -64,12 +65,16 @@ public:
         return original.receiver->wanted(index, original.tag);
     }
 
-    enum class step_type : std::uint8_t { whole, key_first, counting };
+    void take_next() {
+        command = next.front();
+        next.erase(next.begin());
+    }
 
     cluster& owner;
     submission original;
-    core::command command;  // what is done next
-    step_type step = step_type::whole;
+    core::command command;            // what is done now
+    std::vector<core::command> next;  // and then, if it is granted
+    bool partly_done = false;
     bool waiting = true;  // to be sent
     unsigned hops = 0;
     unsigned tries = 0;
@@ -370,14 +375,13 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             put_off = ++of.hops > 2;
             break;
         case kind_type::again:
-            if (of.command.verb == core::verb::acquire_fenced) {
-                of.step = detour::step_type::key_first;
-                of.command.verb = core::verb::acquire;
+            if (of.next.empty()) {
+                of.next = of.command.kind->one_key_at_a_time(of.command);
+            }
+            if (!of.next.empty()) {
+                of.take_next();
                 put_off = false;
-            } else if (of.command.verb == core::verb::raise_fence && of.command.fence != 0) {
-                of.command.verb = core::verb::count_fence;
-                put_off = false;
-            } else if (has_auxiliary_key(of.command.verb)) {
+            } else if (has_auxiliary_key(of.command)) {
                 of.hops = most_hops;  // a hint, or what there is another way for
             }
             break;
@@ -429,7 +433,7 @@ node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
         }
         node* const owner = owners_[key_slot(one.command.key)];
         if (owner == nullptr || (result != nullptr && owner != result) ||
-            (has_auxiliary_key(one.command.verb) && !has_auxiliary_keys(one.command.key))) {
+            (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key))) {
             return nullptr;
         }
         result = owner;
@@ -449,7 +453,7 @@ void cluster::send_split(const batch& commands, core::time_point now) {
             vote_on(one, core::failure::down);
             continue;
         }
-        if (has_auxiliary_key(one.command.verb) && !has_auxiliary_keys(one.command.key)) {
+        if (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key)) {
             vote_on(one, core::failure::server_error,
                     "a cluster cannot have the keys of this lock in one slot: its name has a } but "
                     "no {hash tag}");
@@ -570,7 +574,7 @@ node* cluster::target_of(const detour& of) {
 
 /// Passes the vote on to the sender.
 void cluster::end_detour(detour& of, core::vote vote) {
-    if (of.step == detour::step_type::counting && vote.kind != core::vote_kind::granted &&
+    if (of.partly_done && vote.kind != core::vote_kind::granted &&
         !core::outcome_unknown(vote.reason)) {
         vote = core::vote::failed(core::failure::unclear_error, vote.detail);  // the key is there
     }

@@ -380,18 +380,18 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         owner_->on_replicated(root);
         return;
     }
-    const core::verb verb = answered->command.verb;
+    const core::command& command = answered->command;
     if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.capabilities, sent.form);
         count > 1) {
         on_reply_to_many(sent, count, root);
         return;
     }
     // Before anything else: ASKING is answered as a SET that grants.
-    if (has_prelude(verb, facts_.capabilities, sent.form) && !sent.prelude_answered) {
+    if (has_prelude(command, facts_.capabilities, sent.form) && !sent.prelude_answered) {
         sent.prelude_answered = true;
         return;
     }
-    if (is_plain_grant(verb, root)) {  // which nearly every reply is
+    if (is_plain_grant(command, root)) {  // which nearly every reply is
         sent.advance();
         owner_->on_vote(*answered, plain_grant, sent.soon());
         return;
@@ -400,7 +400,7 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         return;
     }
     sent.advance();
-    if (is_native(verb, facts_.capabilities, sent.form)) {
+    if (is_native(command, facts_.capabilities, sent.form)) {
         if (is_error(root)) {
             owner_->on_refused(*answered, is_refused_for_good(root));
         } else {
@@ -409,7 +409,7 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
     } else if (!is_in_full(sent.form) && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered, false);
     } else {
-        vote_on(*answered, decode(verb, root), sent.soon());
+        vote_on(*answered, decode(command, root), sent.soon());
     }
 }
 
@@ -427,7 +427,7 @@ bool connection::on_misplaced(sent_batch& sent, const value& root) {
         return false;
     }
     sent.advance();
-    vote_on(answered, decode(answered.command.verb, root), sent.soon());
+    vote_on(answered, decode(answered.command, root), sent.soon());
     end(redirected ? "it is a node of a Redis Cluster, whose URI begins with redis+cluster://"
                    : "it has become a replica (" + std::string(root.text) + ")");
     return true;

@@ -1,143 +1,41 @@
 #include "instance/redis/decode.hpp"
 
+#include "kinds/kind.hpp"
+#include "kinds/replies.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace colock::instance::redis {
 namespace {
 
 using core::key_state;
 using core::vote;
+using kinds::unexpected;
 using resp::type;
 using resp::value;
-
-/// Whether a reply's text is this word. There are ten such questions in the life of a lock on five
-/// servers, and each is a few instructions only if it calls nothing, as `==` would `memcmp`.
-template <std::size_t Size>
-constexpr bool is(std::string_view text, const char (&word)[Size]) noexcept {
-    bool same = text.size() == Size - 1;
-    for (std::size_t i = 0; same && i != Size - 1; ++i) {
-        same = text[i] == word[i];
-    }
-    return same;
-}
-
-vote unexpected(const value& root) {
-    return vote::failed(core::failure::unexpected_reply,
-                        std::make_shared<const std::string>(root.text));
-}
-
-/// OK, which is a plain grant, or null for a key that exists.
-vote decode_set(const value& root) {
-    if (is_plain_grant(core::verb::acquire, root)) {
-        return vote::granted();
-    }
-    if (root.type == type::null) {
-        return vote::denied(key_state::foreign);
-    }
-    return unexpected(root);
-}
-
-/// What the scripts return.
-vote decode_compare(const value& root) {
-    if (is_plain_grant(core::verb::release, root)) {
-        return vote::granted();
-    }
-    if (root.type != type::number) {
-        return unexpected(root);
-    }
-    if (is(root.text, "0")) {
-        return vote::denied(key_state::absent);
-    }
-    if (is(root.text, "-1")) {
-        return vote::denied(key_state::foreign);
-    }
-    return unexpected(root);
-}
-
-/// The fence script: the counter, which is positive; else as the others.
-vote decode_fence(const value& root) {
-    std::uint64_t fence = 0;
-    const char* end = root.text.data() + root.text.size();
-    const auto parsed = std::from_chars(root.text.data(), end, fence);
-    if (root.type == type::number && parsed.ec == std::errc() && parsed.ptr == end && fence > 0 &&
-        fence < core::fence_limit) {
-        return vote::granted(fence);
-    }
-    return decode_compare(root);
-}
-
-/// The scripts of a remote queue: a number that is not negative.
-vote decode_line(const value& root) {
-    std::uint64_t number = 0;
-    const char* end = root.text.data() + root.text.size();
-    const auto parsed = std::from_chars(root.text.data(), end, number);
-    if (root.type == type::number && parsed.ec == std::errc() && parsed.ptr == end) {
-        return vote::granted(number);
-    }
-    return unexpected(root);
-}
-
-/// PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
-vote decode_remaining(const value& root) {
-    std::int64_t number = 0;
-    const char* end = root.text.data() + root.text.size();
-    const auto parsed = std::from_chars(root.text.data(), end, number);
-    if (root.type != type::number || parsed.ec != std::errc() || parsed.ptr != end) {
-        return unexpected(root);
-    }
-    if (number >= 0) {
-        return vote::denied(key_state::foreign, core::milliseconds(number));
-    }
-    switch (number) {
-        case -1:
-            return vote::denied(key_state::foreign, core::milliseconds::max());
-        case -2:
-            return vote::denied(key_state::absent, core::milliseconds(0));
-        default:
-            return unexpected(root);
-    }
-}
 
 /// How the error of a script begins that may not run one of its commands, or use its key: in Valkey, and in Redis since 7.2.
 constexpr std::string_view forbidden_in_script = "ERR ACL failure in script";
 
 }  // namespace
 
-core::vote decode(core::verb verb, const value& root) {
+core::vote decode(const core::command& command, const value& root) {
     if (is_error(root)) {
-        const bool unclear = core::acquires(verb) && !is_refused_before_execution(root);
+        const bool unclear =
+            command.step == core::step::acquire && !is_refused_before_execution(root);
         return vote::failed(unclear ? core::failure::unclear_error : core::failure::server_error,
                             std::make_shared<const std::string>(root.text));
     }
-    switch (verb) {
-        case core::verb::acquire:
-            return decode_set(root);
-        case core::verb::extend:
-        case core::verb::release:
-            return decode_compare(root);
-        case core::verb::acquire_fenced:
-        case core::verb::raise_fence:
-        case core::verb::count_fence:
-            return decode_fence(root);
-        case core::verb::join_queue:
-        case core::verb::leave_queue:
-            return decode_line(root);
-        case core::verb::remaining:
-            break;
-    }
-    return decode_remaining(root);
+    return command.kind->decode(command.step, root);
 }
 
 core::vote decode_release_of(std::size_t index, std::size_t count, const value& root) {
-    if (is_plain_grant(core::verb::release, root)) {
+    if (kinds::is_one(root)) {
         return vote::granted();
     }
     if (root.type == type::bulk_string && root.text.size() == count) {
@@ -156,11 +54,11 @@ core::vote decode_release_of(std::size_t index, std::size_t count, const value& 
 }
 
 core::vote decode_native_delete(const value& root) {
-    if (is_plain_grant(core::verb::release, root)) {
+    if (kinds::is_one(root)) {
         return vote::granted();
     }
-    return root.type == type::number && is(root.text, "0") ? vote::denied(key_state::unknown)
-                                                           : unexpected(root);
+    return root.type == type::number && kinds::is(root.text, "0") ? vote::denied(key_state::unknown)
+                                                                  : unexpected(root);
 }
 
 bool is_refused_for_good(const value& root) noexcept {

@@ -3,30 +3,28 @@
 
 #include "core/command.hpp"
 #include "core/vote.hpp"
+#include "kinds/kind.hpp"
+#include "kinds/replies.hpp"
 #include "resp/value.hpp"
 
 #include <cstddef>
-#include <string_view>
 
 namespace colock::instance::redis {
 
 /// What a server's reply to a command means. `root` is the reply's outermost value; a reply that has
 /// others inside it is no answer to any of our commands. An error proves that a command has made no key only if
 /// `is_refused_before_execution`.
-core::vote decode(core::verb verb, const resp::value& root);
+core::vote decode(const core::command& command, const resp::value& root);
 
 /// Whether a reply is "done", with nothing else to tell, which `decode` and `decode_native_delete` would
 /// make a plain grant. In place: there are ten replies in the life of a lock on five servers.
-inline bool is_plain_grant(core::verb verb, const resp::value& root) noexcept {
-    using resp::type;
-    const std::string_view text = root.text;
-    switch (verb) {
-        case core::verb::acquire:
-            return root.type == type::simple_string && text.size() == 2 && text[0] == 'O' &&
-                   text[1] == 'K';
-        case core::verb::extend:
-        case core::verb::release:
-            return root.type == type::number && text.size() == 1 && text[0] == '1';
+inline bool is_plain_grant(const core::command& command, const resp::value& root) noexcept {
+    switch (command.step) {
+        case core::step::acquire:
+            return kinds::is_ok(root) && !command.kind->traits().fenced;
+        case core::step::extend:
+        case core::step::release:
+            return kinds::is_one(root);
         default:
             return false;
     }

@@ -1,7 +1,7 @@
 #ifndef COLOCK_INSTANCE_REDIS_KEY_SLOT_HPP
 #define COLOCK_INSTANCE_REDIS_KEY_SLOT_HPP
 
-#include "instance/auxiliary_key.hpp"
+#include "kinds/auxiliary_key.hpp"
 
 #include <array>
 #include <cstddef>
@@ -36,7 +36,7 @@ consteval std::array<std::uint16_t, 256> crc16_table() {
 constexpr std::size_t key_slot(std::string_view key) noexcept {
     constexpr auto table = detail::crc16_table();
     std::uint32_t crc = 0;
-    for (const char c : hashed_part(key)) {
+    for (const char c : kinds::hashed_part(key)) {
         crc = (crc << 8U ^ table[(crc >> 8U ^ static_cast<unsigned char>(c)) & 0xFFU]) & 0xFFFFU;
     }
     return crc % slot_count;

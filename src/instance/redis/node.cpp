@@ -353,7 +353,7 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
         sent_batch sent(commands, form);
         std::string_view text = encode(form);
         if (!wait_.empty() && std::ranges::any_of(commands->submissions(), [](const auto& one) {
-                return core::acquires(one.command.verb);
+                return one.command.step == core::step::acquire;
             })) {
             sent.waits_for_replicas = true;
             text_with_wait_ = text;
@@ -382,7 +382,7 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
         return core::failure::overloaded;
     }
     // Others than these take nothing that would have to be given back.
-    if (core::has_deadline(one.command.verb) && stalled(now)) {
+    if (core::has_deadline(one.command.step) && stalled(now)) {
         return core::failure::stalled;
     }
     return now > one.command.deadline ? core::failure::too_late : core::failure::none;
@@ -428,7 +428,7 @@ void node::on_vote(const submission& command, const core::vote& vote, const subm
     ++next_answer_;
     --sent_;
     if (!wait_.empty() && vote.kind == core::vote_kind::granted &&
-        core::acquires(command.command.verb)) {
+        command.command.step == core::step::acquire) {
         replicate(command, vote);
     } else {
         vote_on(command, vote);

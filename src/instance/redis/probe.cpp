@@ -1,7 +1,7 @@
 #include "instance/redis/probe.hpp"
 
 #include "instance/redis/info_field.hpp"
-#include "instance/redis/scripts.hpp"
+#include "kinds/scripts.hpp"
 #include "resp/reader.hpp"
 #include "resp/writer.hpp"
 
@@ -50,17 +50,8 @@ probe::probe(const address& to, redis::deployment deployment)
     // A server, or a proxy, that refuses it tells nothing of changes: then waiters poll.
     tracking_ =
         add("CLIENT TRACKING", expected::anything, {"CLIENT", "TRACKING", "ON", "OPTIN", "NOLOOP"});
-    const auto load = [this](std::string_view script) {
-        return add("SCRIPT LOAD", expected::success, {"SCRIPT", "LOAD", script});
-    };
-    extend_ = load(scripts::extend);
-    release_ = load(scripts::release);
-    release_many_ = load(scripts::release_many);
-    fence_ = load(scripts::fence);
-    join_ = load(scripts::join);
-    leave_ = load(scripts::leave);
-    if (deployment == deployment::cluster) {
-        count_ = load(scripts::count);
+    for (const kinds::script& one : kinds::scripts::all) {
+        add("SCRIPT LOAD", expected::success, {"SCRIPT", "LOAD", one.text});
     }
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
@@ -166,20 +157,14 @@ server_facts probe::facts() const {
             former.empty() || former.find_first_not_of('0') != std::string_view::npos;
         result.replication_id = find_field(steps_[*replication_].text, "master_replid");
     }
-    result.capabilities = {steps_[extend_].text,
-                           steps_[release_].text,
-                           steps_[release_many_].text,
-                           steps_[fence_].text,
-                           steps_[join_].text,
-                           steps_[leave_].text,
-                           !steps_[tracking_].refused,
-                           native_delete(),
-                           count_ ? steps_[*count_].text : std::string(),
-                           deployment_ == deployment::cluster};
+    result.capabilities = {.tells_changes = !steps_[tracking_].refused,
+                           .native_delete = native_delete(),
+                           .is_clustered = deployment_ == deployment::cluster};
     return result;
 }
 
-native_delete probe::native_delete() const {
+kinds::native_delete probe::native_delete() const {
+    using kinds::native_delete;
     const auto known = [](const step& call) {
         return call.refused && call.text.find("wrong number of arguments") != std::string::npos;
     };

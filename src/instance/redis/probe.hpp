@@ -2,6 +2,7 @@
 #define COLOCK_INSTANCE_REDIS_PROBE_HPP
 
 #include "instance/redis/address.hpp"
+#include "kinds/capabilities.hpp"
 #include "resp/value.hpp"
 
 #include <chrono>
@@ -15,36 +16,12 @@
 
 namespace colock::instance::redis {
 
-/// A command with which a server deletes a key if it holds a given value: half of what a script costs it.
-/// (https://valkey.io/commands/delifeq/, https://redis.io/docs/latest/commands/delex/)
-enum class native_delete : std::uint8_t {
-    none,
-    delifeq,  ///< Valkey 9.0
-    delex,    ///< Redis 8.4
-};
-
-/// In which words a server is to be spoken to.
-struct capabilities {
-    std::string extend_digest;  ///< by which it knows our script
-    std::string release_digest;
-    std::string release_many_digest;
-    std::string fence_digest;
-    std::string join_digest;
-    std::string leave_digest;
-    bool tells_changes = false;  ///< of keys that we have asked for
-    redis::native_delete native_delete = native_delete::none;
-    std::string count_digest{};
-    bool is_clustered = false;  ///< keys of one script have to be in the same slot
-
-    friend bool operator==(const capabilities& a, const capabilities& b) = default;
-};
-
 /// What a server that passed the probe has told.
 struct server_facts {
     std::string version;
     std::string run_id;
     std::optional<std::chrono::seconds> uptime;  ///< nothing if it does not tell
-    redis::capabilities capabilities;
+    kinds::capabilities capabilities;
     /// Whether it may have been a replica since it was started. (Asked of members of a deployment that promotes
     /// replicas; true if it does not tell.)
     bool may_be_promoted = false;
@@ -93,7 +70,7 @@ private:
         [[nodiscard]] bool passed() const;
     };
 
-    [[nodiscard]] redis::native_delete native_delete() const;
+    [[nodiscard]] kinds::native_delete native_delete() const;
     [[nodiscard]] std::string wrong_server() const;
     void read_greeting(std::string_view reply);
 
@@ -110,13 +87,6 @@ private:
     std::size_t info_ = 0;
     std::optional<std::size_t> replication_;
     std::size_t tracking_ = 0;
-    std::size_t extend_ = 0;
-    std::size_t release_ = 0;
-    std::size_t release_many_ = 0;
-    std::size_t fence_ = 0;
-    std::optional<std::size_t> count_;
-    std::size_t join_ = 0;
-    std::size_t leave_ = 0;
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
 };

@@ -22,7 +22,7 @@ namespace {
 using purpose = lease_tag::purpose_type;
 
 struct sent_command {
-    core::verb verb;
+    core::step step;
     lease_tag tag;
     milliseconds ttl;
 };
@@ -40,20 +40,20 @@ struct fake_instance {
 
     vote execute(const sent_command& c, time_point now) {
         const bool ours = has_key(now);
-        switch (c.verb) {
-            case verb::acquire:
+        switch (c.step) {
+            case step::acquire:
                 if (foreign || ours) {
                     return vote::denied(key_state::foreign);
                 }
                 expires = now + c.ttl;
                 return vote::granted();
-            case verb::extend:
+            case step::extend:
                 if (ours) {
                     expires = std::max(*expires, now + c.ttl);
                     return vote::granted();
                 }
                 break;
-            case verb::release:
+            case step::release:
                 if (ours) {
                     expires.reset();
                     return vote::granted();
@@ -257,10 +257,10 @@ private:
     }
 
     void submit(const lease::action& a) {
-        const bool gives_back = a.verb == verb::release || a.verb == verb::remaining;
+        const bool gives_back = a.step == step::release || a.step == step::remaining;
         check(gives_back || !(let_go_at_ || kept_until_), "makes or prolongs a key that was let go",
               seed_);
-        if (a.verb == verb::release && !let_go_at_) {
+        if (a.step == step::release && !let_go_at_) {
             check(kept_until_ && now_ >= *kept_until_, "releases what was not let go", seed_);
             begin_to_let_go();
         }
@@ -268,7 +268,7 @@ private:
         longest_ttl_ = std::max<duration>(longest_ttl_, ttl);
         for (std::size_t i = 0; i != settings_.instances; ++i) {
             if (a.targets.contains(i)) {
-                submitted_.push_back({i, {a.verb, a.tag, ttl}});
+                submitted_.push_back({i, {a.step, a.tag, ttl}});
             }
         }
     }
@@ -277,7 +277,7 @@ private:
     void turn() {
         for (const auto& [i, command] : std::exchange(submitted_, {})) {
             const bool wanted = machine_.wanted(i, command.tag);
-            const bool prolongs = command.verb == verb::acquire || command.verb == verb::extend;
+            const bool prolongs = command.step == step::acquire || command.step == step::extend;
             check(!(wanted && prolongs && (let_go_at_ || kept_until_)),
                   "wants to send what was let go", seed_);
             if (!wanted) {

@@ -94,26 +94,24 @@ event released(char letter, std::size_t i) {
     return voted(letter, i, lease_tag(purpose::release));
 }
 
-std::string verb_name(verb v) {
+std::string name_of(step v) {
     switch (v) {
-        case verb::acquire:
+        case step::acquire:
             return "acquire";
-        case verb::extend:
+        case step::extend:
             return "extend";
-        case verb::release:
+        case step::release:
             return "release";
-        case verb::remaining:
+        case step::remaining:
             return "remaining";
-        case verb::acquire_fenced:
-            return "acquire_fenced";
-        case verb::raise_fence:
-            return "raise_fence";
-        case verb::join_queue:
-            return "join_queue";
-        case verb::leave_queue:
-            return "leave_queue";
-        case verb::count_fence:
-            return "count_fence";
+        case step::confirm:
+            return "confirm";
+        case step::join:
+            return "join";
+        case step::leave:
+            return "leave";
+        case step::count:
+            return "count";
     }
     return "?";
 }
@@ -124,7 +122,7 @@ std::string describe(const lease& l, const lease::action& a) {
         case kind::wait:
             return "wait " + in_ms(a.time);
         case kind::send: {
-            std::string text = a.tag.purpose() == purpose::heal ? "heal" : verb_name(a.verb);
+            std::string text = a.tag.purpose() == purpose::heal ? "heal" : name_of(a.step);
             if (a.tag.purpose() == purpose::extend) {
                 text += " #" + std::to_string(a.tag.round());
             }
@@ -201,7 +199,7 @@ BOOST_AUTO_TEST_CASE(tags_tell_what_was_sent) {
     BOOST_TEST(lease_tag::from(tag.value()).round() == 70000U);
     BOOST_TEST((lease_tag::from(lease_tag(purpose::heal).value()).purpose() == purpose::heal));
     const auto ask = lease::ask_remaining(2);
-    BOOST_TEST((ask.verb == verb::remaining && ask.targets == instance_set::only(2)));
+    BOOST_TEST((ask.step == step::remaining && ask.targets == instance_set::only(2)));
 }
 
 // Those that were taken together are not renewed together.
@@ -820,7 +818,7 @@ event hold_with(std::uint64_t fence) {  // what was sent at 0
 
 BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_is_healed) {
     lease machine(fenced_settings, 42);
-    play(machine, {{0ms, start(), "acquire_fenced; wait never"}});
+    play(machine, {{0ms, start(), "acquire; wait never"}});
     BOOST_TEST(machine.fence() == 0U);  // an acquire that is to count asks for no value
     play(machine, {
                       {5ms, acquired('G', 0), "wait never"},
@@ -833,7 +831,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_i
     BOOST_TEST(machine.fence() == 7U);
     const lease::action heal =
         machine.on_vote(1, lease_tag(purpose::extend, 1), vote::granted(), at(302ms));
-    BOOST_TEST((heal.verb == verb::acquire_fenced));
+    BOOST_TEST((heal.step == step::acquire));
     BOOST_TEST((heal.targets == instance_set::only(2)));
     BOOST_TEST((heal.tag.purpose() == purpose::heal));
 }
@@ -841,10 +839,10 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_i
 BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
     lease machine(fenced_settings, 42);
     play(machine, {
-                      {0ms, start(), "acquire_fenced; wait never"},
+                      {0ms, start(), "acquire; wait never"},
                       {5ms, acquired('G', 0), "wait never"},
                       {5ms, acquired('D', 2), "wait never"},
-                      {5ms, raise(9), "raise_fence; wait never"},
+                      {5ms, raise(9), "confirm; wait never"},
                       {6ms, raised('G', 0), "wait never"},
                       {6ms, raised('D', 1), "wait never"},
                       {6ms, raised('F', 2), "wait never"},
@@ -859,7 +857,7 @@ BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
 lease held_with_fence() {
     lease machine(fenced_settings, 42);
     play(machine, {
-                      {0ms, start(), "acquire_fenced; wait never"},
+                      {0ms, start(), "acquire; wait never"},
                       {5ms, acquired('G', 0), "wait never"},
                       {10ms, acquired('G', 1), "wait never"},
                       {10ms, hold_with(7), "wait 300"},
@@ -883,7 +881,7 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
     lease machine = held_with_fence();
     BOOST_TEST(machine.may_hand_off(at(20ms)));
     const lease::action first = machine.begin_handoff(at(20ms));
-    BOOST_TEST((first.verb == verb::raise_fence));
+    BOOST_TEST((first.step == step::confirm));
     BOOST_TEST(first.fence == 0U);  // to count on
     BOOST_TEST(!machine.held());
     BOOST_TEST((machine.valid_until() == time_point::min()));
@@ -904,12 +902,12 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
 BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
     lease machine = held_with_fence();
     play(machine, {
-                      {20ms, begin_handoff(), "raise_fence; wait 70"},
+                      {20ms, begin_handoff(), "confirm; wait 70"},
                       {21ms, counted(0, 8), "wait 70"},
                   });
     const lease_tag tag(purpose::count, 1);
     const lease::action second = machine.on_vote(2, tag, vote::granted(12), at(22ms));
-    BOOST_TEST((second.verb == verb::raise_fence));
+    BOOST_TEST((second.step == step::confirm));
     BOOST_TEST(second.fence == 12U);
     BOOST_TEST(second.tag.round() == 2U);
     play(machine, {
@@ -923,7 +921,7 @@ BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
 BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) {
     lease machine = held_with_fence();
     play(machine, {
-                      {20ms, begin_handoff(), "raise_fence; wait 70"},
+                      {20ms, begin_handoff(), "confirm; wait 70"},
                       {21ms, not_counted('D', 0), "wait 70"},
                       {22ms, not_counted('N', 1), "release; wait 72"},
                       {23ms, released('D', 0), "wait 72"},
@@ -934,13 +932,13 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) 
 BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_on) {
     lease silent = held_with_fence();
     play(silent, {
-                     {20ms, begin_handoff(), "raise_fence; wait 70"},
+                     {20ms, begin_handoff(), "confirm; wait 70"},
                      {21ms, counted(0, 8), "wait 70"},
                      {70ms, timer(), "release; wait 120"},
                  });
     lease failed = held_with_fence();
     play(failed, {
-                     {20ms, begin_handoff(), "raise_fence; wait 70"},
+                     {20ms, begin_handoff(), "confirm; wait 70"},
                      {21ms, not_counted('F', 0), "wait 70"},
                      {22ms, not_counted('F', 1), "release; wait 72"},
                  });
@@ -949,7 +947,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_o
 BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_passed_on) {
     lease machine = held_with_fence();
     play(machine, {
-                      {290ms, begin_handoff(), "raise_fence; wait 300"},
+                      {290ms, begin_handoff(), "confirm; wait 300"},
                       {300ms, timer(), "extend #1; wait 340"},
                       {301ms, extended('G', 0), "wait 340"},
                       {302ms, extended('G', 1), "wait 340"},
@@ -961,7 +959,7 @@ BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_passed_on) {
 BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
     lease machine = held_with_fence();
     play(machine, {
-                      {400ms, begin_handoff(), "raise_fence; extend #1; wait 450"},
+                      {400ms, begin_handoff(), "confirm; extend #1; wait 450"},
                       {939ms, counted(0, 8), "release; wait 989"},
                   });
 }
@@ -969,7 +967,7 @@ BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
 BOOST_AUTO_TEST_CASE(closing_while_it_is_passed_on_releases_it) {
     lease machine = held_with_fence();
     play(machine, {
-                      {20ms, begin_handoff(), "raise_fence; wait 70"},
+                      {20ms, begin_handoff(), "confirm; wait 70"},
                       {21ms, release(), "wait never"},  // its former holder, once more
                       {22ms, close(), "release; wait 72"},
                   });
@@ -978,8 +976,8 @@ BOOST_AUTO_TEST_CASE(closing_while_it_is_passed_on_releases_it) {
 BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_given_back) {
     lease machine(fenced_settings, 42);
     play(machine, {
-                      {0ms, start(), "acquire_fenced; wait never"},
-                      {5ms, raise(9), "raise_fence; wait never"},
+                      {0ms, start(), "acquire; wait never"},
+                      {5ms, raise(9), "confirm; wait never"},
                   });
     BOOST_TEST(wanted(machine, 0, purpose::raise));
     play(machine, {{6ms, give_back(), "release; wait 56"}});

@@ -184,14 +184,14 @@ std::string said(Machine& machine, const typename Machine::event& event, time_po
 }
 
 template <class Machine>
-struct step {
+struct scripted {
     duration time;
     typename Machine::event event;
     std::string expected;
 };
 
 template <class Machine>
-using script = std::vector<step<Machine>>;
+using script = std::vector<scripted<Machine>>;
 
 /// Plays a script's first `count` steps, and checks what the machine says.
 template <class Machine>

@@ -36,7 +36,7 @@ static_assert(!std::is_move_assignable_v<release> && std::is_copy_constructible_
 static_assert(std::is_trivially_copyable_v<acquire::action> && sizeof(acquire::action) <= 32);
 static_assert(std::is_trivially_copyable_v<renew::action> && sizeof(renew::action) <= 40);
 static_assert(std::is_trivially_copyable_v<release::action> && sizeof(release::action) <= 32);
-static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 64);
+static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 72);
 
 // Processes agree on it: the published values.
 static_assert(stable_hash("") == 0xcbf29ce484222325U && stable_hash("a") == 0xaf63dc4c8601ec8cU &&

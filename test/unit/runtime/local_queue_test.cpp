@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_fenced_lease_has_a_larger_fence) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     runtime::lock_policy policy = client->usual_policy();
-    policy.lease.fencing = true;
+    policy.set_kind(kinds::fenced);
     auto holder = client->lock("a", policy);
     for (int i = 0; i != 3; ++i) {
         const auto waiter = client->acquire("a", policy);
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     runtime::lock_policy policy = client->usual_policy();
-    policy.lease.fencing = true;
+    policy.set_kind(kinds::fenced);
     const auto holder = client->lock("a", policy);
     const auto waiter = client->acquire("a", policy);
     holder->let_go();

@@ -4,7 +4,7 @@
 #include "core/backoff.hpp"
 #include "core/time.hpp"
 #include "instance/instance.hpp"
-#include "instance/memory/store.hpp"
+#include "kinds/table.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
@@ -79,7 +79,7 @@ class virtual_instance;
 
 /// A server: what it knows, and how it behaves.
 struct virtual_server {
-    instance::memory::store keys;
+    kinds::table keys;
     core::duration latency = std::chrono::microseconds(50);  ///< one way
     bool is_silent = false;                                  ///< takes commands, and does nothing
     bool is_up = true;
@@ -172,7 +172,7 @@ private:
             for (const std::string& key : std::vector<std::string>(server_.keys.changes())) {
                 tell_of_change(server_, key, this);
             }
-            if (server_.tells_changes && one.command.verb == core::verb::remaining &&
+            if (server_.tells_changes && one.command.step == core::step::remaining &&
                 votes.back().key == core::key_state::foreign) {
                 watch(std::string(one.command.key), votes.back().remaining);
             }
@@ -198,7 +198,8 @@ private:
                     return;
                 }
                 core::command ask;
-                ask.verb = core::verb::remaining;
+                ask.kind = &kinds::exclusive;
+                ask.step = core::step::remaining;
                 ask.key = key;
                 if (server_.keys.execute(ask, world_.now()).key == core::key_state::absent) {
                     tell_of_change(server_, key, nullptr);

@@ -1,5 +1,7 @@
-#include "instance/memory/store.hpp"
-#include "instance/fence.hpp"
+#include "kinds/table.hpp"
+#include "kinds/exclusive.hpp"
+#include "kinds/fence.hpp"
+#include "support/step_of_kind.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,15 +14,15 @@
 // The fence counters of the memory instance, with clocks that tests can set. (What it shares with
 // servers is in the conformance test.)
 
-namespace colock::instance::memory {
+namespace colock::kinds {
 namespace {
 
 using namespace std::chrono_literals;
-using core::verb;
+using core::step;
 using core::vote;
 using core::vote_kind;
 
-constexpr store::wall_time second(std::uint64_t seconds, std::uint64_t microseconds = 0) {
+constexpr wall_time second(std::uint64_t seconds, std::uint64_t microseconds = 0) {
     return std::chrono::seconds(seconds) + std::chrono::microseconds(microseconds);
 }
 constexpr std::uint64_t at_second(std::uint64_t seconds) {
@@ -29,13 +31,14 @@ constexpr std::uint64_t at_second(std::uint64_t seconds) {
 
 /// A store, and the time.
 struct subject {
-    store keys;
+    table keys;
     core::time_point now{std::chrono::hours(1000)};
-    store::wall_time wall = second(1000, 250);
+    wall_time wall = second(1000, 250);
 
-    vote run(verb v, const std::string& token, std::uint64_t fence = 0) {
+    vote run(const test::step_of_kind& v, const std::string& token, std::uint64_t fence = 0) {
         core::command c;
-        c.verb = v;
+        c.step = v.step;
+        c.kind = v.kind;
         c.key = "k";
         c.token = token;
         c.ttl = 10s;
@@ -44,14 +47,14 @@ struct subject {
     }
     /// The fence that `token` gets, who then lets go.
     std::uint64_t next(std::uint64_t least = 0) {
-        const vote v = run(verb::acquire_fenced, "ann", least);
+        const vote v = run(test::fenced_acquire, "ann", least);
         BOOST_TEST_REQUIRE((v.kind == vote_kind::granted));
-        BOOST_TEST_REQUIRE((run(verb::release, "ann").kind == vote_kind::granted));
+        BOOST_TEST_REQUIRE((run(step::release, "ann").kind == vote_kind::granted));
         return v.fence;
     }
 };
 
-BOOST_AUTO_TEST_SUITE(memory_store)
+BOOST_AUTO_TEST_SUITE(kinds_in_memory)
 
 BOOST_AUTO_TEST_CASE(the_first_fence_is_the_time_with_its_microseconds) {
     subject s;
@@ -99,42 +102,42 @@ BOOST_AUTO_TEST_CASE(one_that_is_idle_for_long_is_forgotten) {
 
 BOOST_AUTO_TEST_CASE(who_is_denied_counts_nothing) {
     subject s;
-    const auto fence = s.run(verb::acquire_fenced, "ann").fence;
+    const auto fence = s.run(test::fenced_acquire, "ann").fence;
     for (int i = 0; i != 3; ++i) {
-        BOOST_TEST((s.run(verb::acquire_fenced, "bob").kind == vote_kind::denied));
+        BOOST_TEST((s.run(test::fenced_acquire, "bob").kind == vote_kind::denied));
     }
-    s.run(verb::release, "ann");
-    BOOST_TEST(s.run(verb::acquire_fenced, "bob").fence == fence + 1);
+    s.run(step::release, "ann");
+    BOOST_TEST(s.run(test::fenced_acquire, "bob").fence == fence + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_plain_lock_counts_nothing_and_is_excluded) {
     subject s;
     const auto fence = s.next();
-    BOOST_TEST((s.run(verb::acquire, "bob").kind == vote_kind::granted));
-    BOOST_TEST((s.run(verb::acquire_fenced, "ann").kind == vote_kind::denied));
-    s.run(verb::release, "bob");
+    BOOST_TEST((s.run(step::acquire, "bob").kind == vote_kind::granted));
+    BOOST_TEST((s.run(test::fenced_acquire, "ann").kind == vote_kind::denied));
+    s.run(step::release, "bob");
     BOOST_TEST(s.next() == fence + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_raise_is_for_the_holder_and_never_lowers) {
     subject s;
-    const auto fence = s.run(verb::acquire_fenced, "ann").fence;
-    BOOST_TEST((s.run(verb::raise_fence, "bob", fence + 50).kind == vote_kind::denied));
-    BOOST_TEST(s.run(verb::raise_fence, "ann", fence + 10).fence == fence + 10);
-    BOOST_TEST(s.run(verb::raise_fence, "ann", fence).fence == fence + 10);
-    s.run(verb::release, "ann");
-    BOOST_TEST((s.run(verb::raise_fence, "ann", fence + 90).key == core::key_state::absent));
+    const auto fence = s.run(test::fenced_acquire, "ann").fence;
+    BOOST_TEST((s.run(step::confirm, "bob", fence + 50).kind == vote_kind::denied));
+    BOOST_TEST(s.run(step::confirm, "ann", fence + 10).fence == fence + 10);
+    BOOST_TEST(s.run(step::confirm, "ann", fence).fence == fence + 10);
+    s.run(step::release, "ann");
+    BOOST_TEST((s.run(step::confirm, "ann", fence + 90).key == core::key_state::absent));
     BOOST_TEST(s.next() == fence + 11);
 }
 
 BOOST_AUTO_TEST_CASE(a_raise_of_a_counter_that_was_lost_meanwhile_makes_it_anew) {
     subject s;
-    const auto fence = s.run(verb::acquire_fenced, "ann").fence;
+    const auto fence = s.run(test::fenced_acquire, "ann").fence;
     s.keys.forget_counter("k");
-    BOOST_TEST(s.run(verb::raise_fence, "ann", fence + at_second(9)).fence == fence + at_second(9));
+    BOOST_TEST(s.run(step::confirm, "ann", fence + at_second(9)).fence == fence + at_second(9));
     s.keys.forget_counter("k");
     s.wall += 1us;
-    BOOST_TEST(s.run(verb::raise_fence, "ann", 1).fence == fence + 1);  // by the clock
+    BOOST_TEST(s.run(step::confirm, "ann", 1).fence == fence + 1);  // by the clock
 }
 
 BOOST_AUTO_TEST_CASE(a_heal_is_granted_no_less_than_the_leases_fence_and_counts_nobody) {
@@ -151,24 +154,25 @@ BOOST_AUTO_TEST_CASE(a_heal_is_granted_no_less_than_the_leases_fence_and_counts_
 
 BOOST_AUTO_TEST_CASE(counts_to_the_last_number_below_the_limit) {
     subject s;
-    s.run(verb::acquire_fenced, "ann");
-    s.run(verb::raise_fence, "ann", core::fence_limit - 2);
-    s.run(verb::release, "ann");
+    s.run(test::fenced_acquire, "ann");
+    s.run(step::confirm, "ann", core::fence_limit - 2);
+    s.run(step::release, "ann");
     BOOST_TEST(s.next() == core::fence_limit - 1);
     for (int i = 0; i != 2; ++i) {  // it stays so
-        const vote v = s.run(verb::acquire_fenced, "ann");
+        const vote v = s.run(test::fenced_acquire, "ann");
         BOOST_TEST((v.kind == vote_kind::failed && v.reason == core::failure::server_error));
         BOOST_TEST(v.detail->starts_with("FENCE "));
         BOOST_TEST(s.keys.size() == 0U);  // nobody has the key whom it has not counted
     }
-    s.run(verb::acquire, "ann");
-    BOOST_TEST((s.run(verb::raise_fence, "ann", core::fence_limit).kind == vote_kind::failed));
+    s.run(step::acquire, "ann");
+    BOOST_TEST((s.run(step::confirm, "ann", core::fence_limit).kind == vote_kind::failed));
 }
 
 BOOST_AUTO_TEST_CASE(what_has_expired_is_collected) {
-    store keys;
+    table keys;
     core::command c;
-    c.verb = verb::acquire_fenced;
+    c.step = step::acquire;
+    c.kind = &fenced;
     c.token = "ann";
     c.ttl = 1ms;
     core::time_point now{std::chrono::hours(1000)};
@@ -185,59 +189,60 @@ BOOST_AUTO_TEST_CASE(what_has_expired_is_collected) {
 
 BOOST_AUTO_TEST_CASE(a_queue_names_the_waiter_before) {
     subject s;
-    BOOST_TEST(s.run(verb::join_queue, "", 11).fence == 0U);
-    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 11U);
-    BOOST_TEST(s.run(verb::join_queue, "", 13).fence == 12U);
-    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 11U);
-    BOOST_TEST(s.run(verb::leave_queue, "", 12).fence == 2U);
-    BOOST_TEST(s.run(verb::join_queue, "", 13).fence == 11U);
-    BOOST_TEST(s.run(verb::leave_queue, "", 11).fence == 1U);
-    BOOST_TEST(s.run(verb::join_queue, "", 13).fence == 0U);
-    BOOST_TEST(s.run(verb::leave_queue, "", 13).fence == 0U);
+    BOOST_TEST(s.run(step::join, "", 11).ticket == 0U);
+    BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
+    BOOST_TEST(s.run(step::join, "", 13).ticket == 12U);
+    BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
+    BOOST_TEST(s.run(step::leave, "", 12).ticket == 2U);
+    BOOST_TEST(s.run(step::join, "", 13).ticket == 11U);
+    BOOST_TEST(s.run(step::leave, "", 11).ticket == 1U);
+    BOOST_TEST(s.run(step::join, "", 13).ticket == 0U);
+    BOOST_TEST(s.run(step::leave, "", 13).ticket == 0U);
     BOOST_TEST(s.keys.size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_say_that_it_lives_is_skipped) {
     subject s;
-    s.run(verb::join_queue, "", 11);
+    s.run(step::join, "", 11);
     s.now += 6s;
-    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 11U);
+    BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
     s.now += 6s;  // the ttl of the first is over
-    BOOST_TEST(s.run(verb::join_queue, "", 12).fence == 0U);
+    BOOST_TEST(s.run(step::join, "", 12).ticket == 0U);
     s.now += 11s;
-    BOOST_TEST(s.run(verb::leave_queue, "", 99).fence == 0U);
+    BOOST_TEST(s.run(step::leave, "", 99).ticket == 0U);
 }
 
 // The waiter behind it is told of each change.
 BOOST_AUTO_TEST_CASE(a_ticket_is_written_only_now_and_then) {
     subject s;
-    s.run(verb::join_queue, "", 11);
+    s.run(step::join, "", 11);
     BOOST_TEST(s.keys.changes() == std::vector<std::string>{"{k}:colock:ticket:11"},
                boost::test_tools::per_element());
     s.now += 4s;
-    s.run(verb::join_queue, "", 11);
+    s.run(step::join, "", 11);
     BOOST_TEST(s.keys.changes().empty());
     s.now += 2s;
-    s.run(verb::join_queue, "", 11);
+    s.run(step::join, "", 11);
     BOOST_TEST(s.keys.changes().size() == 1U);
-    s.run(verb::leave_queue, "", 11);
+    s.run(step::leave, "", 11);
     BOOST_TEST(s.keys.changes().size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_at_the_name_of_a_ticket_is_left_alone) {
     subject s;
     core::command c;
+    c.kind = &exclusive;
     c.key = "{k}:colock:ticket:11";
     c.token = "ann";
     c.ttl = 10s;
     s.keys.execute(c, s.now);
-    BOOST_TEST((s.run(verb::join_queue, "", 11).kind == vote_kind::failed));
-    s.run(verb::leave_queue, "", 11);
-    c.verb = verb::extend;
+    BOOST_TEST((s.run(step::join, "", 11).kind == vote_kind::failed));
+    s.run(step::leave, "", 11);
+    c.step = step::extend;
     BOOST_TEST((s.keys.execute(c, s.now).kind == vote_kind::granted));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace colock::instance::memory
+}  // namespace colock::kinds

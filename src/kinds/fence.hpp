@@ -1,11 +1,11 @@
-#ifndef COLOCK_INSTANCE_FENCE_HPP
-#define COLOCK_INSTANCE_FENCE_HPP
+#ifndef COLOCK_KINDS_FENCE_HPP
+#define COLOCK_KINDS_FENCE_HPP
 
 #include <chrono>
 
-namespace colock::instance {
+namespace colock::kinds {
 
-// What the scripts in the servers and the memory instance have in common.
+// What the scripts in the servers and the kinds in memory have in common.
 //
 // A fence counter is a hybrid clock: it counts acquisitions, and is never behind the server's own
 // TIME in seconds. A counter that is there moves to a whole second, so that instances whose clocks
@@ -21,6 +21,6 @@ inline constexpr unsigned fence_second_bits = 20;
 /// begins with a time that is later by as much.
 inline constexpr std::chrono::hours fence_idle{24 * 7};
 
-}  // namespace colock::instance
+}  // namespace colock::kinds
 
 #endif

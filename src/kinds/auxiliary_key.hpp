@@ -1,12 +1,12 @@
-#ifndef COLOCK_INSTANCE_AUXILIARY_KEY_HPP
-#define COLOCK_INSTANCE_AUXILIARY_KEY_HPP
+#ifndef COLOCK_KINDS_AUXILIARY_KEY_HPP
+#define COLOCK_KINDS_AUXILIARY_KEY_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace colock::instance {
+namespace colock::kinds {
 
 /// What a Redis Cluster hashes of a key: what is between the first brace and the next that closes it, its hash tag,
 /// if there is anything; else the whole key.
@@ -57,6 +57,6 @@ inline std::string ticket_key(std::string_view key, std::uint64_t number) {
     return ticket_prefix(key) + std::to_string(number);
 }
 
-}  // namespace colock::instance
+}  // namespace colock::kinds
 
 #endif

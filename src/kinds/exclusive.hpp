@@ -1,0 +1,20 @@
+#ifndef COLOCK_KINDS_EXCLUSIVE_HPP
+#define COLOCK_KINDS_EXCLUSIVE_HPP
+
+#include "kinds/kind.hpp"
+
+namespace colock::kinds {
+
+/// Redlock's key: a string that holds the token of the one holder, and lives for its ttl. The locks of other libraries
+/// on the same name exclude it, and are excluded.
+///
+/// Algorithm: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
+extern const lock_kind& exclusive;
+
+/// The same, and each grant counts: it brings the next value of a counter beside the key, which a quorum has to agree
+/// on: see `core::acquire`.
+extern const lock_kind& fenced;
+
+}  // namespace colock::kinds
+
+#endif

@@ -1,0 +1,90 @@
+#include "kinds/key_commands.hpp"
+
+#include "kinds/replies.hpp"
+#include "kinds/script.hpp"
+#include "kinds/scripts.hpp"
+#include "kinds/table.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace colock::kinds {
+
+using core::key_state;
+using core::step;
+using core::vote;
+using resp::number;
+using resp::words;
+
+namespace {
+
+void write_release(const core::command& command, const capabilities& server, script_form form,
+                   resp::command_writer& to) {
+    if (form != script_form::shortest || !command.kind->traits().released_natively ||
+        server.native_delete == native_delete::none) {
+        write_script<"1">(scripts::release, form, to, command.key, command.token);
+    } else if (server.native_delete == native_delete::delifeq) {
+        to.write(words<"DELIFEQ">, command.key, command.token);
+    } else {
+        to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
+    }
+}
+
+}  // namespace
+
+void write_set(const core::command& command, resp::command_writer& to) {
+    to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,
+             number(command.ttl.count()).text());
+}
+
+void write_for_holder(const core::command& command, const capabilities& server, script_form form,
+                      resp::command_writer& to) {
+    switch (command.step) {
+        case step::extend:
+            write_script<"1">(scripts::extend, form, to, command.key, command.token,
+                              number(command.ttl.count()).text());
+            break;
+        case step::release:
+            write_release(command, server, form, to);
+            break;
+        default:
+            assert(command.step == step::remaining);
+            to.write(words<"PTTL">, command.key);
+            break;
+    }
+}
+
+vote decode_for_holder(step what, const resp::value& reply) {
+    return what == step::remaining ? decode_remaining(reply) : decode_compare(reply);
+}
+
+vote execute_for_holder(const core::command& command, table& keys, const instant& at) {
+    const table::entry* const found = keys.find(command.key, at.now);
+    const bool exists = found != nullptr;
+    const bool ours = exists && found->is_held_by(command.token);
+    switch (command.step) {
+        case step::extend:
+            if (ours) {
+                keys.put(command.key, found->token, std::max(found->expires, at.now + command.ttl));
+                return vote::granted();
+            }
+            break;
+
+        case step::release:
+            if (ours) {
+                keys.erase(command.key);
+                return vote::granted();
+            }
+            break;
+
+        default:
+            assert(command.step == step::remaining);
+            return exists ? vote::denied(key_state::foreign,
+                                         std::chrono::duration_cast<core::milliseconds>(
+                                             found->expires - at.now))
+                          : vote::denied(key_state::absent, core::milliseconds(0));
+    }
+    return vote::denied(exists ? key_state::foreign : key_state::absent);
+}
+
+}  // namespace colock::kinds

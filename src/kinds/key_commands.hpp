@@ -1,0 +1,21 @@
+#ifndef COLOCK_KINDS_KEY_COMMANDS_HPP
+#define COLOCK_KINDS_KEY_COMMANDS_HPP
+
+#include "kinds/kind.hpp"
+
+// What kinds have in common: the steps of one that holds a key, which extend.lua and release.lua carry out.
+
+namespace colock::kinds {
+
+/// SET with NX and PX: takes the key if there is none.
+void write_set(const core::command& command, resp::command_writer& to);
+
+/// Extend, release, or remaining.
+void write_for_holder(const core::command& command, const capabilities& server, script_form form,
+                      resp::command_writer& to);
+[[nodiscard]] core::vote decode_for_holder(core::step step, const resp::value& reply);
+core::vote execute_for_holder(const core::command& command, table& keys, const instant& at);
+
+}  // namespace colock::kinds
+
+#endif

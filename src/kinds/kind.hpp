@@ -1,0 +1,89 @@
+#ifndef COLOCK_KINDS_KIND_HPP
+#define COLOCK_KINDS_KIND_HPP
+
+#include "core/command.hpp"
+#include "core/vote.hpp"
+#include "kinds/capabilities.hpp"
+#include "resp/value.hpp"
+#include "resp/writer.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace colock::kinds {
+
+struct instant;
+class table;
+
+/// Who may hold a key together.
+enum class admission : std::uint8_t {
+    exclusive,  ///< nobody
+    shared,     ///< all holders of the kind
+};
+
+/// What a kind is, in short.
+struct kind_traits {
+    std::string_view name;
+    kinds::admission admission = admission::exclusive;
+    /// What the tokens of its holders begin with.
+    std::string_view token_prefix{};
+    /// Grants bring a fence, on which a quorum has to agree: see `core::acquire`.
+    bool fenced = false;
+    /// It is released by nothing but release.lua. So many releases can be one call of a script.
+    bool released_by_script = false;
+    /// And where the key holds nothing but the token, so that the server's own command for that will do.
+    bool released_natively = false;
+    /// An attempt that was denied may succeed at once, as the next has `command::contended`.
+    bool tries_twice = false;
+    /// A contended acquire comes behind a command that clears the way, the reply to which tells nothing.
+    bool clears_the_way = false;
+};
+
+/// What an instance does with the steps of a lock: over RESP, and the same in memory. Machines know rounds and votes,
+/// and no kinds.
+///
+/// A kind is added by an object of a derived class, which lives as long as the program.
+///
+/// Thread-safe.
+class lock_kind {
+public:
+    explicit constexpr lock_kind(const kind_traits& traits) noexcept : traits_(traits) {}
+    lock_kind(const lock_kind&) = delete;
+    lock_kind& operator=(const lock_kind&) = delete;
+
+    [[nodiscard]] const kind_traits& traits() const noexcept { return traits_; }
+
+    /// Writes a command for a server, as one that has one reply (and, in front of it, what
+    /// `kind_traits::clears_the_way` tells of).
+    virtual void encode(const core::command& command, const capabilities& server, script_form form,
+                        resp::command_writer& to) const = 0;
+
+    /// What a reply means that is no error. It has no other values inside it. For an acquire of a kind without fences,
+    /// `+OK` is a grant; for an extend or a release, `:1` is: these two are not asked.
+    [[nodiscard]] virtual core::vote decode(core::step step, const resp::value& reply) const = 0;
+
+    /// Carries a command out in memory.
+    virtual core::vote execute(const core::command& command, table& keys,
+                               const instant& at) const = 0;
+
+    /// Whether a step works on keys of our own beside the lock's key.
+    [[nodiscard]] virtual bool has_auxiliary_key(core::step /*step*/) const { return false; }
+
+    /// While a cluster moves a slot, one key of a command may be here and one there, and both nodes refuse it. What to do
+    /// in its place, one command after the other; nothing if it has to wait until the slot has moved.
+    [[nodiscard]] virtual std::vector<core::command> one_key_at_a_time(
+        const core::command& /*command*/) const {
+        return {};
+    }
+
+protected:
+    ~lock_kind() = default;
+
+private:
+    kind_traits traits_;
+};
+
+}  // namespace colock::kinds
+
+#endif

@@ -1,0 +1,108 @@
+#include "kinds/remote_queue.hpp"
+
+#include "kinds/auxiliary_key.hpp"
+#include "kinds/replies.hpp"
+#include "kinds/script.hpp"
+#include "kinds/scripts.hpp"
+#include "kinds/table.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <string>
+
+namespace colock::kinds {
+namespace {
+
+using core::step;
+using core::vote;
+using resp::number;
+
+vote told(std::uint64_t ticket) noexcept {
+    vote result = vote::granted();
+    result.ticket = ticket;
+    return result;
+}
+
+class remote_queue_kind final : public lock_kind {
+public:
+    constexpr remote_queue_kind() : lock_kind({.name = "remote queue"}) {}
+
+    void encode(const core::command& command, const capabilities& /*server*/, script_form form,
+                resp::command_writer& to) const override {
+        const std::string queue = queue_key(command.key);
+        const std::string ticket = ticket_key(command.key, command.ticket);
+        const number own(static_cast<long long>(command.ticket));
+        if (command.step == step::join) {
+            write_script<"2">(scripts::join, form, to, queue, ticket, own.text(),
+                              number(command.ttl.count()).text(), ticket_prefix(command.key));
+        } else {
+            assert(command.step == step::leave);
+            write_script<"2">(scripts::leave, form, to, queue, ticket, own.text());
+        }
+    }
+
+    [[nodiscard]] vote decode(step /*what*/, const resp::value& reply) const override {
+        const auto ticket = number_in(reply);
+        return ticket ? told(*ticket) : unexpected(reply);
+    }
+
+    vote execute(const core::command& command, table& keys, const instant& at) const override {
+        return command.step == step::join ? join(command, keys, at) : leave(command, keys, at);
+    }
+
+    [[nodiscard]] bool has_auxiliary_key(step /*what*/) const override { return true; }
+
+private:
+    /// As join.lua.
+    static vote join(const core::command& command, table& keys, const instant& at) {
+        const std::string ticket = ticket_key(command.key, command.ticket);
+        const table::entry* const ours = keys.find(ticket, at.now);
+        if (ours != nullptr && !ours->is_held_by({})) {
+            return vote::failed(core::failure::server_error,
+                                std::make_shared<const std::string>("QUEUE the key " + ticket +
+                                                                    " was not written by colock"));
+        }
+        if (ours == nullptr || ours->expires - at.now < command.ttl / 2) {
+            keys.put(ticket, {}, at.now + command.ttl);
+        }
+        auto& waiting = keys.queue_of(command.key, at.now);
+        waiting.expires = at.now + command.ttl;
+        auto place = std::ranges::find(waiting.tickets, command.ticket);
+        if (place == waiting.tickets.end()) {
+            place = waiting.tickets.insert(place, command.ticket);
+        }
+        while (place != waiting.tickets.begin()) {
+            --place;
+            if (keys.find(ticket_key(command.key, *place), at.now) != nullptr) {
+                return told(*place);
+            }
+            place = waiting.tickets.erase(place);  // its client has died
+        }
+        return told(0);
+    }
+
+    /// As leave.lua.
+    static vote leave(const core::command& command, table& keys, const instant& at) {
+        const std::string ticket = ticket_key(command.key, command.ticket);
+        const table::entry* const ours = keys.find(ticket, at.now);
+        if (ours != nullptr && ours->is_held_by({})) {
+            keys.erase(ticket);
+        }
+        auto& waiting = keys.queue_of(command.key, at.now);
+        std::erase(waiting.tickets, command.ticket);
+        const std::size_t left = waiting.tickets.size();
+        if (left == 0) {
+            keys.close_queue(command.key);
+        }
+        return told(left);
+    }
+};
+
+constexpr remote_queue_kind the_remote_queue;
+
+}  // namespace
+
+constinit const lock_kind& remote_queue = the_remote_queue;
+
+}  // namespace colock::kinds

@@ -1,0 +1,14 @@
+#ifndef COLOCK_KINDS_REMOTE_QUEUE_HPP
+#define COLOCK_KINDS_REMOTE_QUEUE_HPP
+
+#include "kinds/kind.hpp"
+
+namespace colock::kinds {
+
+/// The remote queue of a key, with the steps join and leave: a list of the tickets of the clients that wait, and each
+/// ticket a key that lives as long as its client waits, and lives. See `core::queue_ticket`.
+extern const lock_kind& remote_queue;
+
+}  // namespace colock::kinds
+
+#endif

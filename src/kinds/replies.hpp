@@ -1,0 +1,54 @@
+#ifndef COLOCK_KINDS_REPLIES_HPP
+#define COLOCK_KINDS_REPLIES_HPP
+
+#include "core/vote.hpp"
+#include "resp/value.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace colock::kinds {
+
+/// Whether a reply's text is this word. There are ten such questions in the life of a lock on five
+/// servers, and each is a few instructions only if it calls nothing, as `==` would `memcmp`.
+template <std::size_t Size>
+constexpr bool is(std::string_view text, const char (&word)[Size]) noexcept {
+    bool same = text.size() == Size - 1;
+    for (std::size_t i = 0; same && i != Size - 1; ++i) {
+        same = text[i] == word[i];
+    }
+    return same;
+}
+
+/// `+OK`.
+inline bool is_ok(const resp::value& reply) noexcept {
+    return reply.type == resp::type::simple_string && is(reply.text, "OK");
+}
+
+/// `:1`.
+inline bool is_one(const resp::value& reply) noexcept {
+    return reply.type == resp::type::number && is(reply.text, "1");
+}
+
+/// A number that is not negative.
+std::optional<std::uint64_t> number_in(const resp::value& reply) noexcept;
+
+/// The vote for a reply that is no answer to the command.
+core::vote unexpected(const resp::value& reply);
+
+/// Of SET with NX: OK, or null for a key that exists.
+core::vote decode_taken(const resp::value& reply);
+
+/// Of the scripts that work on what the token holds: 1 done, 0 there is no such key, -1 it holds something else.
+core::vote decode_compare(const resp::value& reply);
+
+/// Of the scripts that count fences: the counter, which is positive; else as `decode_compare`.
+core::vote decode_fence(const resp::value& reply);
+
+/// Of PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
+core::vote decode_remaining(const resp::value& reply);
+
+}  // namespace colock::kinds
+
+#endif

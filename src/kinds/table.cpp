@@ -1,0 +1,94 @@
+#include "kinds/table.hpp"
+
+#include "kinds/fence.hpp"
+#include "kinds/kind.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace colock::kinds {
+
+using core::vote;
+
+vote table::execute(const core::command& command, core::time_point now, wall_time wall) {
+    changes_.clear();
+    collect_expired(now);
+    return command.kind->execute(command, *this, {now, wall});
+}
+
+const table::entry* table::find(std::string_view key, core::time_point now) {
+    const auto found = keys_.find(key);
+    if (found == keys_.end()) {
+        return nullptr;
+    }
+    if (found->second.expires <= now) {
+        keys_.erase(found);
+        return nullptr;
+    }
+    return &found->second;
+}
+
+void table::put(std::string_view key, std::string_view token, core::time_point expires) {
+    keys_.insert_or_assign(std::string(key), entry{std::string(token), expires});
+    changes_.emplace_back(key);
+}
+
+void table::erase(std::string_view key) {
+    changes_.emplace_back(key);
+    keys_.erase(std::string(key));
+}
+
+vote table::count_fence(std::string_view key, std::uint64_t least, const instant& at) {
+    const std::uint64_t value = next_fence(key, least, at);
+    if (value >= core::fence_limit) {
+        return vote::failed(
+            core::failure::server_error,
+            std::make_shared<const std::string>(
+                "FENCE the fence counter holds no number below 2^53 to go on with"));
+    }
+    counters_.insert_or_assign(std::string(key), counter{value, at.now + fence_idle});
+    return vote::granted(value);
+}
+
+std::uint64_t table::next_fence(std::string_view key, std::uint64_t least,
+                                const instant& at) const {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(at.wall);
+    const auto floor = static_cast<std::uint64_t>(seconds.count()) << fence_second_bits;
+    const auto found = counters_.find(key);
+    if (found == counters_.end() || found->second.expires <= at.now) {
+        const auto seed = floor | static_cast<std::uint64_t>((at.wall - seconds).count());
+        return std::max(seed, least);
+    }
+    const std::uint64_t value = found->second.value;
+    return least == 0 ? std::max(value + 1, floor) : std::max(value, least);
+}
+
+table::queue& table::queue_of(std::string_view key, core::time_point now) {
+    queue& result = queues_[std::string(key)];
+    if (result.expires <= now) {
+        result.tickets.clear();
+    }
+    return result;
+}
+
+void table::close_queue(std::string_view key) {
+    queues_.erase(std::string(key));
+}
+
+void table::forget_counter(std::string_view key) {
+    counters_.erase(std::string(key));
+}
+
+/// Whenever the number of keys has doubled since the last time: amortised constant work.
+void table::collect_expired(core::time_point now) {
+    if (keys_.size() + counters_.size() + queues_.size() >= collect_at_) {
+        const auto is_over = [now](const auto& item) { return item.second.expires <= now; };
+        std::erase_if(keys_, is_over);
+        std::erase_if(counters_, is_over);
+        std::erase_if(queues_, is_over);
+        collect_at_ =
+            std::max<std::size_t>(1024, 2 * (keys_.size() + counters_.size() + queues_.size()));
+    }
+}
+
+}  // namespace colock::kinds

@@ -1,0 +1,108 @@
+#ifndef COLOCK_KINDS_TABLE_HPP
+#define COLOCK_KINDS_TABLE_HPP
+
+#include "core/command.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace colock::kinds {
+
+/// What a server's TIME tells: the time since 1970.
+using wall_time = std::chrono::microseconds;
+
+/// When a command is executed. The clocks are the caller's, so that a simulation can give each server its own.
+struct instant {
+    core::time_point now{};
+    wall_time wall{};  ///< only for commands about fences
+};
+
+/// What a server knows of locks, in memory: keys, who holds them and until when, and what is beside them.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class table {
+public:
+    struct entry {
+        std::string token;
+        core::time_point expires;
+
+        [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept {
+            return token == holder;
+        }
+    };
+
+    /// The clients that wait for a key, the longest waiting first. Each has a ticket, which is a key without a token.
+    struct queue {
+        std::vector<std::uint64_t> tickets;
+        core::time_point expires;
+    };
+
+    /// Executes a command as its kind says, and answers as a server would.
+    core::vote execute(const core::command& command, core::time_point now, wall_time wall = {});
+
+    /// The keys that the last command has written or deleted: clients that have asked for one of them may want to know.
+    [[nodiscard]] const std::vector<std::string>& changes() const noexcept { return changes_; }
+
+    /// How many keys there are, the expired ones that were not yet collected included.
+    [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
+
+    /// Forgets everything, as a server that restarts without its data.
+    void clear() noexcept {
+        keys_.clear();
+        counters_.clear();
+        queues_.clear();
+    }
+
+    /// Forgets the fence counter of a key.
+    void forget_counter(std::string_view key);
+
+    // For kinds:
+
+    /// The key, unless it has expired; else null. Until the next `put` or `erase` of that key.
+    [[nodiscard]] const entry* find(std::string_view key, core::time_point now);
+    void put(std::string_view key, std::string_view token, core::time_point expires);
+    void erase(std::string_view key);
+
+    /// Moves the key's fence counter on, as fence.lua does: to `least` at least, or if that is 0, to more than it was.
+    core::vote count_fence(std::string_view key, std::uint64_t least, const instant& at);
+
+    /// The remote queue of a key, empty if there was none.
+    [[nodiscard]] queue& queue_of(std::string_view key, core::time_point now);
+    void close_queue(std::string_view key);
+
+private:
+    struct counter {
+        std::uint64_t value = 0;
+        core::time_point expires;
+    };
+    struct hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view key) const noexcept {
+            return std::hash<std::string_view>{}(key);
+        }
+    };
+    template <typename T>
+    using map = std::unordered_map<std::string, T, hash, std::equal_to<>>;
+
+    [[nodiscard]] std::uint64_t next_fence(std::string_view key, std::uint64_t least,
+                                           const instant& at) const;
+    void collect_expired(core::time_point now);
+
+    map<entry> keys_;
+    map<counter> counters_;  // by the key whose fences they count
+    map<queue> queues_;      // by the key that is waited for
+    std::vector<std::string> changes_;
+    std::size_t collect_at_ = 1024;  // the size at which to look for expired keys again
+};
+
+}  // namespace colock::kinds
+
+#endif

@@ -1,0 +1,41 @@
+#ifndef COLOCK_TEST_SUPPORT_STEP_OF_KIND_HPP
+#define COLOCK_TEST_SUPPORT_STEP_OF_KIND_HPP
+
+#include "core/command.hpp"
+#include "kinds/exclusive.hpp"
+#include "kinds/kind.hpp"
+#include "kinds/remote_queue.hpp"
+
+namespace colock::test {
+
+/// A step of a kind: of an exclusive lock, unless it is told, or is one that only another kind has.
+struct step_of_kind {
+    step_of_kind(core::step s) noexcept  // NOLINT(*-explicit-*)
+        : step_of_kind(s, usual_kind_of(s)) {}
+    step_of_kind(core::step s, const kinds::lock_kind& k) noexcept : step(s), kind(&k) {}
+
+    friend bool operator==(const step_of_kind&, const step_of_kind&) = default;
+
+    core::step step;
+    const kinds::lock_kind* kind;
+
+private:
+    static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {
+        switch (s) {
+            case core::step::confirm:
+            case core::step::count:
+                return kinds::fenced;
+            case core::step::join:
+            case core::step::leave:
+                return kinds::remote_queue;
+            default:
+                return kinds::exclusive;
+        }
+    }
+};
+
+inline const step_of_kind fenced_acquire{core::step::acquire, kinds::fenced};
+
+}  // namespace colock::test
+
+#endif

@@ -16,11 +16,12 @@ enum class vote_kind : std::uint8_t {
     failed,   ///< no answer that tells
 };
 
-/// How the instance found the key when it denied.
+/// How the instance found the key: when it denied, unless it says otherwise.
 enum class key_state : std::uint8_t {
     absent,   ///< there was none
     foreign,  ///< it held another token, or was no lock at all
     unknown,  ///< one of these: the instance tells only that the key was not as wanted
+    awaited,  ///< of a grant to a reader: ours, and a writer waits for it
 };
 
 /// Why a vote failed.
@@ -76,6 +77,11 @@ struct vote {
     static vote granted(std::uint64_t fence) noexcept {
         vote result = granted();
         result.fence = fence;
+        return result;
+    }
+    static vote awaited() noexcept {
+        vote result = granted();
+        result.key = core::key_state::awaited;
         return result;
     }
     static vote denied(core::key_state key, milliseconds remaining = unknown_remaining) noexcept {

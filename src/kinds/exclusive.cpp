@@ -6,6 +6,7 @@
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
+#include "kinds/shared.hpp"
 #include "kinds/table.hpp"
 
 #include <chrono>
@@ -18,16 +19,41 @@ using core::key_state;
 using core::step;
 using core::vote;
 using resp::number;
-using resp::words;
+
+/// As claim.lua, which stands in front of a contended acquire.
+void write_claim(const core::command& command, script_form form, resp::command_writer& to) {
+    if (command.contended && command.kind->traits().clears_the_way && form != script_form::asking) {
+        // In full: nobody hears of it if the server does not know the script.
+        write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
+                          number(writer_mark_ttl.count()).text());
+    }
+}
+void claim(const core::command& command, table& keys, const instant& at) {
+    table::entry* const found = keys.find(command.key, at.now);
+    if (command.step != step::acquire || !command.contended ||
+        !command.kind->traits().clears_the_way || found == nullptr || found->is_exclusive()) {
+        return;
+    }
+    if (found->readers.empty()) {
+        keys.erase(command.key);
+    } else {
+        found->mark(at.now + writer_mark_ttl);
+        keys.changed(command.key);
+    }
+}
 
 class exclusive_kind final : public lock_kind {
 public:
-    constexpr exclusive_kind()
-        : lock_kind({.name = "exclusive", .released_by_script = true, .released_natively = true}) {}
+    constexpr exclusive_kind(std::string_view name, bool clears_the_way)
+        : lock_kind({.name = name,
+                     .released_by_script = true,
+                     .released_natively = true,
+                     .clears_the_way = clears_the_way}) {}
 
     void encode(const core::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
         if (command.step == step::acquire) {
+            write_claim(command, form, to);
             write_set(command, to);
         } else {
             write_for_holder(command, server, form, to);
@@ -42,6 +68,7 @@ public:
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);
         }
+        claim(command, keys, at);
         if (keys.find(command.key, at.now) != nullptr) {
             return vote::denied(key_state::foreign);
         }
@@ -52,16 +79,20 @@ public:
 
 class fenced_kind final : public lock_kind {
 public:
-    constexpr fenced_kind()
-        : lock_kind({.name = "fenced",
+    constexpr fenced_kind(std::string_view name, bool clears_the_way)
+        : lock_kind({.name = name,
                      .fenced = true,
                      .released_by_script = true,
-                     .released_natively = true}) {}
+                     .released_natively = true,
+                     .clears_the_way = clears_the_way}) {}
 
     void encode(const core::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
         switch (command.step) {
             case step::acquire:
+                write_claim(command, form, to);
+                write_fence(command, form, to);
+                break;
             case step::confirm:
                 write_fence(command, form, to);
                 break;
@@ -86,6 +117,7 @@ public:
     }
 
     vote execute(const core::command& command, table& keys, const instant& at) const override {
+        claim(command, keys, at);
         const table::entry* const found = keys.find(command.key, at.now);
         switch (command.step) {
             case step::acquire: {
@@ -122,7 +154,7 @@ public:
         count.step = step::count;
         if (command.step == step::acquire) {
             core::command take = command;
-            take.kind = &exclusive;
+            take.kind = traits().clears_the_way ? &writer : &exclusive;
             return {take, count};
         }
         if (command.step == step::confirm && command.fence != 0) {
@@ -150,12 +182,16 @@ private:
     }
 };
 
-constexpr exclusive_kind the_exclusive;
-constexpr fenced_kind the_fenced;
+constexpr exclusive_kind the_exclusive("exclusive", false);
+constexpr exclusive_kind the_writer("writer", true);
+constexpr fenced_kind the_fenced("fenced", false);
+constexpr fenced_kind the_fenced_writer("fenced writer", true);
 
 }  // namespace
 
 constinit const lock_kind& exclusive = the_exclusive;
 constinit const lock_kind& fenced = the_fenced;
+constinit const lock_kind& writer = the_writer;
+constinit const lock_kind& fenced_writer = the_fenced_writer;
 
 }  // namespace colock::kinds

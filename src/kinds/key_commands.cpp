@@ -3,6 +3,7 @@
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
+#include "kinds/shared.hpp"
 #include "kinds/table.hpp"
 
 #include <algorithm>
@@ -27,6 +28,28 @@ void write_release(const core::command& command, const capabilities& server, scr
         to.write(words<"DELIFEQ">, command.key, command.token);
     } else {
         to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
+    }
+}
+
+/// As extend.lua, and release.lua, for a token that holds the key.
+vote extend(table::entry& held, const core::command& command, table& keys, const instant& at) {
+    const core::time_point until = std::max(held.expires, at.now + command.ttl);
+    keys.changed(command.key);
+    if (!command.token.starts_with(reader_prefix)) {
+        held.expires = until;
+        return vote::granted();
+    }
+    // A writer's that is a reader's now keeps the time that it had.
+    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);
+    return held.writer_waits_until > at.now ? vote::awaited() : vote::granted();
+}
+
+void release(table::entry& held, const core::command& command, table& keys) {
+    held.unshare(command.token);
+    if (held.is_exclusive()) {
+        keys.erase(command.key);
+    } else {
+        keys.changed(command.key);
     }
 }
 
@@ -59,20 +82,19 @@ vote decode_for_holder(step what, const resp::value& reply) {
 }
 
 vote execute_for_holder(const core::command& command, table& keys, const instant& at) {
-    const table::entry* const found = keys.find(command.key, at.now);
+    table::entry* const found = keys.find(command.key, at.now);
     const bool exists = found != nullptr;
     const bool ours = exists && found->is_held_by(command.token);
     switch (command.step) {
         case step::extend:
             if (ours) {
-                keys.put(command.key, found->token, std::max(found->expires, at.now + command.ttl));
-                return vote::granted();
+                return extend(*found, command, keys, at);
             }
             break;
 
         case step::release:
             if (ours) {
-                keys.erase(command.key);
+                release(*found, command, keys);
                 return vote::granted();
             }
             break;
@@ -84,7 +106,10 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
                                              found->expires - at.now))
                           : vote::denied(key_state::absent, core::milliseconds(0));
     }
-    return vote::denied(exists ? key_state::foreign : key_state::absent);
+    // To a reader that has lost its share, other readers are nobody.
+    const bool is_foreign =
+        exists && (found->is_exclusive() || !command.token.starts_with(reader_prefix));
+    return vote::denied(is_foreign ? key_state::foreign : key_state::absent);
 }
 
 }  // namespace colock::kinds

@@ -40,7 +40,8 @@ core::vote unexpected(const resp::value& reply);
 /// Of SET with NX: OK, or null for a key that exists.
 core::vote decode_taken(const resp::value& reply);
 
-/// Of the scripts that work on what the token holds: 1 done, 0 there is no such key, -1 it holds something else.
+/// Of the scripts that work on what the token holds: 1 done, 0 the token holds nothing there, -1 another one
+/// does.
 core::vote decode_compare(const resp::value& reply);
 
 /// Of the scripts that count fences: the counter, which is positive; else as `decode_compare`.

@@ -2,6 +2,7 @@
 
 #include "kinds/fence.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/shared.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -16,7 +17,51 @@ vote table::execute(const core::command& command, core::time_point now, wall_tim
     return command.kind->execute(command, *this, {now, wall});
 }
 
-const table::entry* table::find(std::string_view key, core::time_point now) {
+bool table::entry::is_held_by(std::string_view holder) const noexcept {
+    if (is_exclusive()) {
+        return token == holder ||
+               (holder.starts_with(reader_prefix) && holder.substr(reader_prefix.size()) == token);
+    }
+    return std::ranges::find(readers, holder, &reader::token) != readers.end();
+}
+
+void table::entry::share(std::string_view holder, core::time_point until) {
+    if (readers.empty()) {
+        expires = core::time_point::min();
+    }
+    token.clear();  // if it was a writer's, that is a reader now
+    const auto found = std::ranges::find(readers, holder, &reader::token);
+    if (found == readers.end()) {
+        readers.push_back({std::string(holder), until});
+    } else {
+        found->expires = std::max(found->expires, until);
+    }
+    set_expiry();
+}
+
+void table::entry::unshare(std::string_view holder) {
+    std::erase_if(readers, [holder](const reader& one) { return one.token == holder; });
+    set_expiry();
+}
+
+void table::entry::mark(core::time_point until) {
+    writer_waits_until = until;
+    set_expiry();
+}
+
+void table::entry::drop_expired(core::time_point now) {
+    std::erase_if(readers, [now](const reader& one) { return one.expires <= now; });
+}
+
+/// It lives as long as the last of its readers, and the mark.
+void table::entry::set_expiry() {
+    expires = writer_waits_until;
+    for (const reader& one : readers) {
+        expires = std::max(expires, one.expires);
+    }
+}
+
+table::entry* table::find(std::string_view key, core::time_point now) {
     const auto found = keys_.find(key);
     if (found == keys_.end()) {
         return nullptr;
@@ -25,12 +70,14 @@ const table::entry* table::find(std::string_view key, core::time_point now) {
         keys_.erase(found);
         return nullptr;
     }
+    found->second.drop_expired(now);
     return &found->second;
 }
 
-void table::put(std::string_view key, std::string_view token, core::time_point expires) {
-    keys_.insert_or_assign(std::string(key), entry{std::string(token), expires});
+table::entry& table::put(std::string_view key, std::string_view token, core::time_point expires) {
     changes_.emplace_back(key);
+    return keys_.insert_or_assign(std::string(key), entry{std::string(token), expires})
+        .first->second;
 }
 
 void table::erase(std::string_view key) {
@@ -48,6 +95,10 @@ vote table::count_fence(std::string_view key, std::uint64_t least, const instant
     }
     counters_.insert_or_assign(std::string(key), counter{value, at.now + fence_idle});
     return vote::granted(value);
+}
+
+vote table::read_fence(std::string_view key, std::uint64_t least, const instant& at) {
+    return count_fence(key, std::max<std::uint64_t>(least, 1), at);
 }
 
 std::uint64_t table::next_fence(std::string_view key, std::uint64_t least,

@@ -30,13 +30,32 @@ struct instant {
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class table {
 public:
+    struct reader {
+        std::string token;
+        core::time_point expires;
+    };
+
+    /// A key. It holds one token, or has readers; or neither, if they have all left and a writer waits.
     struct entry {
         std::string token;
         core::time_point expires;
+        std::vector<reader> readers{};
+        core::time_point writer_waits_until = core::time_point::min();
 
-        [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept {
-            return token == holder;
+        [[nodiscard]] bool is_exclusive() const noexcept {
+            return readers.empty() && writer_waits_until == core::time_point::min();
         }
+        /// Whether a token holds it, be it as one of the readers, or as the writer that a reader has been.
+        [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept;
+        /// That reader holds it for so long at least.
+        void share(std::string_view holder, core::time_point until);
+        void unshare(std::string_view holder);
+        /// A writer waits.
+        void mark(core::time_point until);
+        void drop_expired(core::time_point now);
+
+    private:
+        void set_expiry();
     };
 
     /// The clients that wait for a key, the longest waiting first. Each has a ticket, which is a key without a token.
@@ -67,12 +86,17 @@ public:
     // For kinds:
 
     /// The key, unless it has expired; else null. Until the next `put` or `erase` of that key.
-    [[nodiscard]] const entry* find(std::string_view key, core::time_point now);
-    void put(std::string_view key, std::string_view token, core::time_point expires);
+    [[nodiscard]] entry* find(std::string_view key, core::time_point now);
+    entry& put(std::string_view key, std::string_view token, core::time_point expires);
     void erase(std::string_view key);
+    /// Something was written to the key in place.
+    void changed(std::string_view key) { changes_.emplace_back(key); }
 
     /// Moves the key's fence counter on, as fence.lua does: to `least` at least, or if that is 0, to more than it was.
     core::vote count_fence(std::string_view key, std::uint64_t least, const instant& at);
+
+    /// The counter as it is, but `least` at least.
+    core::vote read_fence(std::string_view key, std::uint64_t least, const instant& at);
 
     /// The remote queue of a key, empty if there was none.
     [[nodiscard]] queue& queue_of(std::string_view key, core::time_point now);

@@ -64,6 +64,7 @@ std::string words_for(core::key_state whose) {
         case core::key_state::foreign:
             return "denied, held by another";
         case core::key_state::unknown:
+        case core::key_state::awaited:
             break;
     }
     return "denied, not held by us";

@@ -4,6 +4,7 @@
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
+#include "kinds/shared.hpp"
 #include "locks.hpp"
 #include "support/redis_server.hpp"
 
@@ -74,6 +75,21 @@ void make_user(redis_server& server, bool natively) {
                                                                                  : "+delifeq");
     }
     server.command(command);
+}
+
+// Readers' tokens.
+const std::string ann_reads = "reader:a";
+const std::string bob_reads = "reader:b";
+const std::string cid_reads = "reader:c";
+
+/// The attempts of the two sides of a read-write lock: the first, and one after a denial.
+const step_of_kind looks{step::acquire, colock::kinds::shared};
+const step_of_kind joins{step::acquire, colock::kinds::shared, true};
+const step_of_kind writes{step::acquire, colock::kinds::writer};
+const step_of_kind claims{step::acquire, colock::kinds::writer, true};
+
+step_of_kind of_reader(step s) {
+    return {s, colock::kinds::shared};
 }
 
 enum class kind { memory, tcp, unix_socket, user };
@@ -1087,6 +1103,11 @@ BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
                      fenced_acquire, step::release, step::release}) {
                 rig.submit(v, v == fenced_acquire ? "fenced" : "k", "ann");
             }
+            for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
+                rig.submit(joins, "shared", reader);
+            }
+            rig.submit(claims, "shared", "da");
+            rig.submit(of_reader(step::release), "shared", ann_reads);
             rig.run_until_voted();
             const std::string statistics = "cmdstat_" + right.substr(1) + ":";
             const auto refused = [&] {
@@ -1098,6 +1119,268 @@ BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
                        line.find("rejected_calls=0") == std::string::npos;
             };
             rig.run_until(refused);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Readers and writers of one name, and exclusive locks on it.
+BOOST_AUTO_TEST_SUITE(conformance_of_shared)
+
+namespace {
+
+/// What a reader asks.
+std::string ask(subject& s, const step_of_kind& what, const std::string& token,
+                milliseconds ttl = 10min) {
+    return to_text(s.rig.ask(what, "k", token, ttl));
+}
+
+/// A reader's ttl that is long enough for a test to look at, and over soon.
+constexpr milliseconds short_life = 150ms;
+
+/// How long the key lives.
+milliseconds life_of_key(subject& s) {
+    return s.rig.ask(step::remaining, "k").remaining;
+}
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(readers_hold_it_together_and_keep_writers_out, all_kinds) {
+    subject s(sample);
+    BOOST_TEST(ask(s, looks, ann_reads) == "granted");
+    BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");  // who only looks whether it is free
+    BOOST_TEST(ask(s, joins, bob_reads) == "granted");
+    BOOST_TEST(ask(s, joins, cid_reads) == "granted");
+    BOOST_TEST(ask(s, step::acquire, "da") == "denied: another");
+    BOOST_TEST(ask(s, writes, "da") == "denied: another");
+    for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
+        BOOST_TEST(ask(s, of_reader(step::extend), reader) == "granted");
+        BOOST_TEST(ask(s, of_reader(step::release), reader) == "granted");
+        BOOST_TEST(ask(s, of_reader(step::release), reader) == "denied: nobody");
+        BOOST_TEST(ask(s, of_reader(step::extend), reader) == "denied: nobody");
+    }
+    BOOST_TEST(ask(s, writes, "da") == "granted");
+    BOOST_TEST(ask(s, looks, ann_reads) == "denied: another");
+    BOOST_TEST(ask(s, joins, ann_reads) == "denied: another");
+    BOOST_TEST(ask(s, step::acquire, "ee") == "denied: another");
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "denied: another");
+    BOOST_TEST(ask(s, step::release, "da") == "granted");
+    BOOST_TEST(ask(s, step::acquire, "ee") == "granted");  // as any exclusive lock
+    BOOST_TEST(ask(s, joins, ann_reads) == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(a_share_is_taken_once, all_kinds) {
+    subject s(sample);
+    for (int i = 0; i != 3; ++i) {  // a reply that was lost, say
+        BOOST_TEST(ask(s, joins, ann_reads) == "granted");
+    }
+    BOOST_TEST(ask(s, joins, bob_reads) == "granted");
+    BOOST_TEST(ask(s, joins, ann_reads) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "denied: nobody");
+    BOOST_TEST(ask(s, step::acquire, "da") == "denied: another");
+    BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
+    BOOST_TEST(ask(s, step::acquire, "da") == "granted");
+}
+
+/// Faults 37 and 38: one's renewal does not keep another alive, and a short life shortens no other's.
+BOOST_DATA_TEST_CASE(each_share_has_a_life_of_its_own, all_kinds) {
+    subject s(sample);
+    BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
+    BOOST_TEST(ask(s, joins, bob_reads, short_life) == "granted");
+    BOOST_TEST(life_of_key(s) > 9min);
+    s.rig.run_until([&] {  // bob dies, whatever ann does
+        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads, 10min) == "granted");
+        return ask(s, of_reader(step::extend), bob_reads, 1ms) == "denied: nobody";
+    });
+    BOOST_TEST(ask(s, joins, cid_reads, short_life) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    BOOST_TEST(life_of_key(s) <= short_life);  // it lives as long as the last
+    s.rig.run_until([&] { return ask(s, step::acquire, "da") == "granted"; });
+}
+
+BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
+    subject s(sample);
+    ask(s, looks, ann_reads, 10min);
+    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads, 1ms) == "granted");
+    BOOST_TEST(life_of_key(s) > 9min);
+    ask(s, joins, bob_reads, 5min);
+    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads, 1ms) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), bob_reads, 1ms) == "granted");
+    BOOST_TEST(life_of_key(s) > 9min);
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    BOOST_TEST(life_of_key(s) > 4min);
+    BOOST_TEST(life_of_key(s) <= 5min);
+}
+
+BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
+    subject s(sample);
+    for (const step_of_kind& first : {looks, joins}) {
+        BOOST_TEST(ask(s, first, ann_reads) == "granted");
+        BOOST_TEST(ask(s, claims, "da") == "denied: another");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: awaited");
+        BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, step::acquire, "ee") ==
+                   "denied: another");  // for as long as the mark lives
+        BOOST_TEST(life_of_key(s) <= colock::kinds::writer_mark_ttl);
+        BOOST_TEST(ask(s, claims, "da") == "granted");
+        BOOST_TEST(ask(s, step::release, "da") == "granted");
+    }
+}
+
+/// Fault 42: a writer that has given up keeps readers out no longer than its mark lives.
+BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kinds) {
+    subject s(sample);
+    ask(s, looks, ann_reads);
+    ask(s, claims, "da");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+    const auto begun = std::chrono::steady_clock::now();
+    s.rig.run_until([&] { return ask(s, joins, bob_reads) == "granted"; });
+    BOOST_TEST((std::chrono::steady_clock::now() - begun < 2 * colock::kinds::writer_mark_ttl));
+    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");
+}
+
+/// Fault 40: write to read in one step.
+BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
+    subject s(sample);
+    BOOST_TEST(ask(s, writes, "da") == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), "reader:ee") == "denied: another");
+    BOOST_TEST(ask(s, of_reader(step::extend), "reader:da") == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), "reader:da") == "granted");
+    BOOST_TEST(ask(s, step::extend, "da") == "denied: another");
+    BOOST_TEST(ask(s, step::release, "da") == refusal(sample, "denied: another"));
+    BOOST_TEST(ask(s, writes, "ee") == "denied: another");
+    BOOST_TEST(life_of_key(s) > 9min);
+    BOOST_TEST(ask(s, joins, ann_reads) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), "reader:da") == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    // Where the step has not come, the release of the reader releases what the writer has.
+    BOOST_TEST(ask(s, writes, "da") == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), "reader:da") == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), "reader:da") == "denied: nobody");
+}
+
+BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
+    subject s(sample);
+    const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
+    const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
+    const auto first = s.rig.ask(reads_fenced, "k", ann_reads);
+    BOOST_TEST(to_text(first) == "granted");
+    BOOST_TEST(first.fence != 0U);
+    BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == first.fence);
+    ask(s, of_reader(step::release), ann_reads);
+    ask(s, of_reader(step::release), bob_reads);
+    const auto written = s.rig.ask(writes_fenced, "k", "da");
+    BOOST_TEST(written.fence > first.fence);
+    ask(s, step::release, "da");
+    BOOST_TEST(s.rig.ask(reads_fenced, "k", ann_reads).fence == written.fence);
+    // Of a quorum whose instances do not agree, the largest is written back.
+    const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
+    BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, written.fence + 5)) ==
+               "denied: another");
+    BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, written.fence + 5).fence ==
+               written.fence + 5);
+    BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == written.fence + 5);
+}
+
+/// Fault 34: what is not ours is left alone, even if it is of the same type.
+BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone) {
+    subject s(kind::tcp);
+    for (const strings& members : {strings{"1", "x"}, strings{"1", "reader:a", "2", "x"},
+                                   strings{"1", "x", "2", "writer"}, strings{"1", "reader:zz"}}) {
+        strings command{"ZADD", "k"};
+        command.insert(command.end(), members.begin(), members.end());
+        shared_server().flush();
+        shared_server().command(command);
+        BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, claims, "da") == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::extend), bob_reads) != "granted");
+        BOOST_TEST(ask(s, of_reader(step::release), bob_reads) != "granted");
+        BOOST_TEST(ask(s, step::release, "da").starts_with("denied"));
+        BOOST_TEST(shared_server().command({"ZCARD", "k"}).value_or("") ==
+                   std::to_string(members.size() / 2));
+    }
+}
+
+namespace {
+
+/// Both have voted alike on what they were asked last.
+void check(kind of_server, subject& server, subject& memory,
+           const std::vector<std::pair<step_of_kind, colock::instance::command_tag>>& asked) {
+    const strings theirs = server.rig.votes();
+    const strings ours = memory.rig.votes();
+    BOOST_TEST_REQUIRE(theirs.size() == asked.size());
+    for (std::size_t i = 0; i != asked.size(); ++i) {
+        const auto& [what, tag] = asked[i];
+        const auto& [step, kind, contended] = what;
+        const bool natively = step == step::release && kind->traits().released_natively;
+        const std::string said =
+            natively && ours[i] != "granted" ? refusal(of_server, ours[i]) : ours[i];
+        BOOST_TEST_REQUIRE(theirs[i] == said, kind->traits().name << " " << static_cast<int>(step)
+                                                                  << ": " << theirs[i]
+                                                                  << ", in memory " << said);
+    }
+}
+
+}  // namespace
+
+/// Whatever is asked of all kinds, memory says what a server says.
+BOOST_DATA_TEST_CASE(memory_and_servers_say_the_same, data::make({kind::tcp, kind::user})) {
+    using namespace colock::kinds;
+    const strings keys{"k", "l"};
+    const strings holders{"da", "ee"};
+    const strings readers{ann_reads, bob_reads, "reader:da"};
+    const std::array<step_of_kind, 20> steps{{
+        step::acquire,
+        step::extend,
+        step::release,
+        step::remaining,
+        fenced_acquire,
+        step::confirm,
+        writes,
+        claims,
+        {step::acquire, fenced_writer},
+        {step::acquire, fenced_writer, true},
+        looks,
+        joins,
+        joins,
+        joins,
+        of_reader(step::extend),
+        of_reader(step::release),
+        {step::acquire, fenced_shared},
+        {step::confirm, fenced_shared},
+        step::join,
+        step::leave,
+    }};
+    for (unsigned seed = 0; seed != 20; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            subject server(sample);
+            subject memory(kind::memory);
+            std::mt19937 random(seed);
+            std::vector<std::pair<step_of_kind, colock::instance::command_tag>> asked;
+            for (int i = 0; i != 500; ++i) {
+                const step_of_kind what = steps[random() % steps.size()];
+                const bool reads = what.kind->traits().admission == admission::shared;
+                const bool queues = what.kind == &remote_queue;
+                const strings& tokens = reads ? readers : holders;
+                const std::string key = keys[random() % keys.size()];
+                const std::string token = queues ? "" : tokens[random() % tokens.size()];
+                const std::uint64_t number = queues ? 1 + random() % 4 : 0;
+                for (subject* const of : {&memory, &server}) {
+                    const auto tag = of->rig.submit(what, key, token, 10min, colock::core::never,
+                                                    colock::core::instance_set::all(), number);
+                    if (of == &server) {
+                        asked.emplace_back(what, tag);
+                    }
+                }
+                if (random() % 8 == 0 || i == 499) {  // batches: adjacent releases are one call
+                    check(sample, server, memory, std::exchange(asked, {}));
+                }
+            }
         }
     }
 }

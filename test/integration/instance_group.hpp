@@ -73,6 +73,7 @@ public:
                               tag,
                               targets,
                               {.step = what.step,
+                               .contended = what.contended,
                                .kind = what.kind,
                                .key = s.key,
                                .token = s.token,

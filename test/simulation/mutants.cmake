@@ -295,8 +295,8 @@ colock_mutant(
     NAME extend_shortens
     WHAT "an extend that is executed late takes away from a key's life"
     FILE src/kinds/key_commands.cpp
-    FIND [[std::max(found->expires, at.now + command.ttl)]]
-    WITH [[std::max(@MUTANT@ ? at.now : found->expires, at.now + command.ttl)]]
+    FIND [[std::max(held.expires, at.now + command.ttl)]]
+    WITH [[std::max(@MUTANT@ ? at.now : held.expires, at.now + command.ttl)]]
 )
 colock_mutant(
     NAME extend_recreates

@@ -12,12 +12,14 @@ namespace colock::test {
 struct step_of_kind {
     step_of_kind(core::step s) noexcept  // NOLINT(*-explicit-*)
         : step_of_kind(s, usual_kind_of(s)) {}
-    step_of_kind(core::step s, const kinds::lock_kind& k) noexcept : step(s), kind(&k) {}
+    step_of_kind(core::step s, const kinds::lock_kind& k, bool again = false) noexcept
+        : step(s), kind(&k), contended(again) {}
 
     friend bool operator==(const step_of_kind&, const step_of_kind&) = default;
 
     core::step step;
     const kinds::lock_kind* kind;
+    bool contended = false;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

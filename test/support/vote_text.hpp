@@ -7,12 +7,12 @@
 
 namespace colock::test {
 
-/// "granted", "denied: another", "denied: nobody", "denied: not ours", "failed: overloaded". Without remaining
+/// "granted", "granted: awaited", "denied: another", "denied: nobody", "denied: not ours", "failed: overloaded". Without remaining
 /// time.
 inline std::string to_text(const core::vote& v) {
     switch (v.kind) {
         case core::vote_kind::granted:
-            return "granted";
+            return v.key == core::key_state::awaited ? "granted: awaited" : "granted";
         case core::vote_kind::denied:
             return v.key == core::key_state::absent    ? "denied: nobody"
                    : v.key == core::key_state::foreign ? "denied: another"

@@ -1,10 +1,10 @@
--- Compare-and-extend: makes a lock's key live for a ttl at least, if it still holds our token. It never
--- shortens a life: what was sent first, on a connection that broke, may be executed last.
+-- Compare-and-extend: has a token hold a lock's key for a ttl at least, if it still does. It never shortens a life: what
+-- was sent first, on a connection that broke, may be executed last.
 --
--- KEYS[1]  the key
+-- KEYS[1]  the key: a string, the token that holds it; or a sorted set, the tokens of readers by expiry
 -- ARGV[1]  the token
 -- ARGV[2]  the ttl in milliseconds
--- Returns  1 extended; 0 there is no such key; -1 it holds something else
+-- Returns  1 extended; 2 likewise, and a writer waits; 0 the token holds nothing there; -1 another one does
 
 local value = redis.pcall('get', KEYS[1])
 if value == ARGV[1] then
@@ -16,4 +16,28 @@ end
 if value == false then
     return 0
 end
-return -1  -- another token, or (an error) a key of another type
+if type(value) == 'string' then
+    if 'reader:' .. value == ARGV[1] then  -- it was a writer's, and is a reader's now
+        redis.call('set', KEYS[1], ARGV[1], 'px', math.max(tonumber(ARGV[2]), redis.call('pttl', KEYS[1])))
+        return 1
+    end
+    local reads = string.find(ARGV[1], '^reader:') and string.find(value, '^reader:%x+$')
+    return reads and 0 or -1  -- another reader is not in a reader's place
+end
+
+-- An error: a key of another type. It may have readers.
+local expires = redis.pcall('zscore', KEYS[1], ARGV[1])
+if type(expires) == 'table' or not string.find(ARGV[1], '^reader:') then
+    return -1
+end
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if not expires or tonumber(expires) <= now then
+    return 0
+end
+if now + ARGV[2] > tonumber(expires) then
+    redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
+    redis.call('pexpireat', KEYS[1], redis.call('zrange', KEYS[1], -1, -1, 'withscores')[2])
+end
+local mark = redis.call('zscore', KEYS[1], 'writer')
+return mark and tonumber(mark) > now and 2 or 1

@@ -4,7 +4,7 @@
 -- KEYS[2]  the counter
 -- ARGV[1]  the token
 -- ARGV[2]  the ttl in milliseconds with which to take the key, if there is none;
---          or 0: leave the key alone, and the counter too unless the key holds the token
+--          or 0: leave the key alone, and the counter too unless the token holds the key, if only as a reader
 -- ARGV[3]  what the counter is to be at least; or 0: more than it was
 -- ARGV[4]  for how many milliseconds to keep the counter
 -- Returns  the counter; 0 there is no such key; -1 it holds something else
@@ -15,7 +15,10 @@ if ARGV[2] ~= '0' then
     end
 else
     local value = redis.pcall('get', KEYS[1])
-    if value ~= ARGV[1] then
+    local reader = type(value) == 'table' and redis.pcall('zscore', KEYS[1], ARGV[1])
+    local ours = value == ARGV[1] or type(reader) == 'string' or
+        type(value) == 'string' and 'reader:' .. value == ARGV[1]
+    if not ours then
         return value == false and 0 or -1
     end
 end

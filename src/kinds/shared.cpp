@@ -1,0 +1,146 @@
+#include "kinds/shared.hpp"
+
+#include "kinds/auxiliary_key.hpp"
+#include "kinds/fence.hpp"
+#include "kinds/key_commands.hpp"
+#include "kinds/replies.hpp"
+#include "kinds/script.hpp"
+#include "kinds/scripts.hpp"
+#include "kinds/table.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace colock::kinds {
+namespace {
+
+using core::key_state;
+using core::step;
+using core::vote;
+using resp::number;
+
+/// A reader does not count: the counter is to be what it is.
+constexpr std::uint64_t as_it_is = 1;
+
+class shared_kind final : public lock_kind {
+public:
+    explicit constexpr shared_kind(bool fenced)
+        : lock_kind({.name = fenced ? "fenced shared" : "shared",
+                     .admission = admission::shared,
+                     .token_prefix = reader_prefix,
+                     .fenced = fenced,
+                     .released_by_script = true,
+                     .tries_twice = true}) {}
+
+    void encode(const core::command& command, const capabilities& server, script_form form,
+                resp::command_writer& to) const override {
+        if (command.step == step::acquire) {
+            write_acquire(command, form, to);
+        } else if (command.step == step::confirm) {
+            fenced_writer.encode(command, server, form, to);
+        } else {
+            write_for_holder(command, server, form, to);
+        }
+    }
+
+    [[nodiscard]] vote decode(step what, const resp::value& reply) const override {
+        switch (what) {
+            case step::acquire:
+                if (traits().fenced) {
+                    return decode_fence(reply);
+                }
+                return reply.type == resp::type::number && is(reply.text, "-1")
+                           ? vote::denied(key_state::foreign)
+                           : decode_taken(reply);
+            case step::confirm:
+                return decode_fence(reply);
+            case step::extend:
+                return reply.type == resp::type::number && is(reply.text, "2")
+                           ? vote::awaited()
+                           : decode_compare(reply);
+            default:
+                return decode_for_holder(what, reply);
+        }
+    }
+
+    vote execute(const core::command& command, table& keys, const instant& at) const override {
+        if (command.step == step::confirm) {
+            return fenced_writer.execute(command, keys, at);
+        }
+        if (command.step != step::acquire) {
+            return execute_for_holder(command, keys, at);
+        }
+        table::entry* found = keys.find(command.key, at.now);
+        if (found != nullptr &&
+            (!joins(command) || found->readers.empty() || found->writer_waits_until > at.now)) {
+            return vote::denied(key_state::foreign);
+        }
+        vote granted = vote::granted();
+        if (traits().fenced) {
+            granted = keys.read_fence(command.key, command.fence, at);
+            if (granted.kind != core::vote_kind::granted) {
+                return granted;
+            }
+        }
+        if (found == nullptr) {
+            found = &keys.put(command.key, {}, at.now);
+        }
+        found->share(command.token, at.now + command.ttl);
+        keys.changed(command.key);
+        return granted;
+    }
+
+    [[nodiscard]] bool has_auxiliary_key(step what) const override {
+        return traits().fenced && (what == step::acquire || what == step::confirm);
+    }
+
+    [[nodiscard]] std::vector<core::command> one_key_at_a_time(
+        const core::command& command) const override {
+        if (!traits().fenced) {
+            return {};
+        }
+        core::command count = command;
+        count.kind = &fenced_writer;
+        count.step = step::count;
+        count.fence = std::max(command.fence, as_it_is);
+        if (command.step == step::acquire) {
+            core::command take = command;
+            take.kind = &shared;
+            take.contended = true;
+            return {take, count};
+        }
+        return command.step == step::confirm ? std::vector{count} : std::vector<core::command>{};
+    }
+
+private:
+    /// Whether an acquire joins other readers. The first attempt only looks whether nobody is there.
+    [[nodiscard]] bool joins(const core::command& command) const noexcept {
+        return command.contended || command.heals || traits().fenced;
+    }
+
+    void write_acquire(const core::command& command, script_form form,
+                       resp::command_writer& to) const {
+        const number ttl(command.ttl.count());
+        if (!joins(command)) {
+            write_set(command, to);
+        } else if (!traits().fenced) {
+            write_script<"1">(scripts::share, form, to, command.key, command.token, ttl.text());
+        } else {
+            const number least(static_cast<long long>(command.fence));
+            const number idle(std::chrono::milliseconds(fence_idle).count());
+            write_script<"2">(scripts::share, form, to, command.key, fence_key(command.key),
+                              command.token, ttl.text(), least.text(), idle.text());
+        }
+    }
+};
+
+constexpr shared_kind the_shared(false);
+constexpr shared_kind the_fenced_shared(true);
+
+}  // namespace
+
+constinit const lock_kind& shared = the_shared;
+constinit const lock_kind& fenced_shared = the_fenced_shared;
+
+}  // namespace colock::kinds

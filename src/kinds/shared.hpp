@@ -1,0 +1,43 @@
+#ifndef COLOCK_KINDS_SHARED_HPP
+#define COLOCK_KINDS_SHARED_HPP
+
+#include "core/time.hpp"
+#include "kinds/kind.hpp"
+
+#include <string_view>
+
+// The two sides of a read-write lock. All is in the one key of the lock, so that an instance decides by one look, and a
+// cluster can move it at any time:
+//
+// - a writer holds it as an exclusive lock does: a string, its token;
+// - one reader holds it as a string too, a token that begins with `reader:`;
+// - several readers hold it as a sorted set of their tokens, by the times at which they expire on the server's clock. So
+//   each reader's share has a life of its own, and the key lives as long as the last of them.
+//
+// So an exclusive lock of any library on the same name excludes readers, and is excluded by them.
+//
+// A writer that was denied leaves a mark in the set, and while that lives no further reader is let in. The mark expires
+// unless the writer tries again, so that one that has died or given up is in nobody's way.
+
+namespace colock::kinds {
+
+/// What the tokens of readers begin with.
+inline constexpr std::string_view reader_prefix = "reader:";
+
+/// For how long a writer's mark keeps readers out.
+inline constexpr core::milliseconds writer_mark_ttl{1000};
+
+/// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks
+/// whether only readers are in the way, and joins them.
+extern const lock_kind& shared;
+/// The same, and a grant brings the counter as the last writer has left it, on which a quorum has to agree.
+extern const lock_kind& fenced_shared;
+
+/// A writer's side: `exclusive`, but that an attempt after one that was denied first clears the way.
+extern const lock_kind& writer;
+/// `fenced`, likewise.
+extern const lock_kind& fenced_writer;
+
+}  // namespace colock::kinds
+
+#endif

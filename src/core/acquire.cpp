@@ -96,10 +96,12 @@ acquire::action acquire::on_parked(const event& e, time_point now) {
     if (now >= settings_.deadline) {
         return fail(outcome_);
     }
-    if (e.kind == kind::wake) {
+    if (e.kind == kind::wake || now >= next_regular_attempt()) {
         return begin_attempt(now);
     }
-    return e.kind == kind::unparked ? back_off(now) : action::wait(settings_.deadline);
+    return e.kind == kind::unparked
+               ? back_off(now)
+               : action::wait(std::min(next_regular_attempt(), settings_.deadline));
 }
 
 acquire::action acquire::begin_attempt(time_point now) {
@@ -107,7 +109,7 @@ acquire::action acquire::begin_attempt(time_point now) {
     votes_.clear();
     fences_ = {};
     sent_ = asked_ = now;
-    ++attempts_;
+    attempts_ += std::exchange(at_once_, false) ? 0 : 1;
     return action::attempt();
 }
 
@@ -179,7 +181,9 @@ time_point acquire::useful_until() const {
 acquire::action acquire::end_attempt(acquire_outcome why, time_point now) {
     note_availability(why);
     outcome_ = why;
-    if (!may_retry(why, now)) {
+    at_once_ = may_retry_at_once(why, now);
+    contended_ = contended_ || why == acquire_outcome::contended;
+    if (!at_once_ && !may_retry(why, now)) {
         return fail_after_give_back(why);
     }
     state_ = state::giving_back_to_retry;
@@ -202,13 +206,28 @@ bool acquire::may_retry(acquire_outcome why, time_point now) const {
            now - unavailable_since_ < settings_.unavailable_timeout;
 }
 
+/// Also the one attempt of an operation that has passed its deadline before.
+bool acquire::may_retry_at_once(acquire_outcome why, time_point now) const {
+    return settings_.tries_twice && !contended_ && why == acquire_outcome::contended &&
+           (now < settings_.deadline || settings_.deadline <= sent_);
+}
+
+time_point acquire::next_regular_attempt() const {
+    return settings_.attempt_interval == duration::zero() ? never
+                                                          : sent_ + settings_.attempt_interval;
+}
+
 acquire::action acquire::back_off(time_point now) {
+    if (at_once_) {
+        return begin_attempt(now);
+    }
     state_ = state::backing_off;
     free_at_.assign(settings_.instances, never);
     constexpr duration between_polls = milliseconds(2);
     polling_ = std::exchange(polls_, false);
     backoff_end_ = now + (polling_ ? short_pause(between_polls)
                                    : settings_.retry.delay(attempts_ - 1, next_random(random_)));
+    backoff_end_ = std::min(backoff_end_, next_regular_attempt());
     return action::wait(std::min(backoff_end_, settings_.deadline));
 }
 

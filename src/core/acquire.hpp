@@ -38,6 +38,10 @@ struct acquire_settings {
     duration unavailable_timeout{};
     /// Whether the lease is to have a fence.
     bool fencing = false;
+    /// Whether an attempt that was denied may succeed at once, as the next is sent as contended. The two count as one.
+    bool tries_twice = false;
+    /// However long it may wait, an attempt is made this often, by which those that hold the lock learn of it; 0 = not.
+    duration attempt_interval{};
 };
 
 /// Acquires a lock by as many attempts as it takes: each one sends `step::acquire` to all instances
@@ -138,6 +142,12 @@ public:
     /// Since when no quorum has answered; never, if it has.
     [[nodiscard]] time_point no_quorum_since() const noexcept { return unavailable_since_; }
 
+    /// Before the start: others are known to be there, so that the first attempt is sent as contended.
+    void expect_others() noexcept { contended_ = true; }
+
+    /// After `attempt`: whether one of this operation was denied before.
+    [[nodiscard]] bool contended() const noexcept { return contended_; }
+
     /// When the wait for the next attempt ends, or the last such wait did.
     [[nodiscard]] time_point next_attempt() const noexcept { return backoff_end_; }
 
@@ -161,6 +171,9 @@ public:
 
     /// After `give_back`: whether another attempt will follow, so that `remaining` is worth asking.
     [[nodiscard]] bool will_retry() const noexcept { return state_ == state::giving_back_to_retry; }
+
+    /// After `give_back`: whether that attempt follows without a wait.
+    [[nodiscard]] bool retries_at_once() const noexcept { return at_once_; }
 
     /// Whether it waits for the next attempt.
     [[nodiscard]] bool backing_off() const noexcept {
@@ -210,6 +223,8 @@ private:
     action fail(acquire_outcome why);
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
+    [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;
+    [[nodiscard]] time_point next_regular_attempt() const;
     [[nodiscard]] time_point round_end() const;
     [[nodiscard]] time_point useful_until() const;
     [[nodiscard]] duration step_aside();
@@ -219,6 +234,8 @@ private:
 
     state state_ = state::idle;
     acquire_outcome outcome_ = acquire_outcome::contended;
+    bool contended_ = false;
+    bool at_once_ = false;  // the next attempt is the second half of this one
     bool polls_ = false;    // the next wait is short
     bool polling_ = false;  // this one is
     round votes_;

@@ -7,8 +7,10 @@ namespace colock::core {
 
 using purpose = lease_tag::purpose_type;
 
-lease::action lease::start() {
-    return action::send(step::acquire, lease_tag(purpose::acquire), ttl_);
+lease::action lease::start(bool contended) {
+    action result = action::send(step::acquire, lease_tag(purpose::acquire), ttl_);
+    result.contended = contended;
+    return result;
 }
 
 lease::action lease::raise(std::uint64_t fence) {
@@ -133,6 +135,7 @@ bool lease::may_hand_off(time_point now) const noexcept {
 
 lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now) {
     if (renewed() && tag.purpose() == purpose::extend) {
+        awaited_by_writer_ = awaited_by_writer_ || v.key == key_state::awaited;
         return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now), now);
     }
     if (phase_ == phase::handing_off && tag.purpose() == purpose::count) {

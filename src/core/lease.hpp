@@ -109,6 +109,7 @@ public:
         kind_type kind = kind_type::wait;
         core::step step = step::acquire;
         bool success = false;
+        bool contended = false;  ///< of the command: see `core::command`
         loss why = loss::keys_gone;
         lease_tag tag{lease_tag::purpose_type::acquire};
         instance_set targets = instance_set::all();
@@ -160,8 +161,8 @@ public:
 
     // The attempt.
 
-    /// Sends it.
-    action start();
+    /// Sends it. `contended`: after one that was denied.
+    action start(bool contended = false);
 
     /// It has won, and writes its fence back: see `acquire`.
     action raise(std::uint64_t fence);
@@ -297,6 +298,9 @@ public:
     /// The number of its latest holder: how often it was handed off.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
 
+    /// Whether an instance has told that a writer waits for what this reader holds.
+    [[nodiscard]] bool awaited_by_writer() const noexcept { return awaited_by_writer_; }
+
     /// Whether any instance may have the key.
     [[nodiscard]] bool may_have_keys() const noexcept;
 
@@ -390,6 +394,7 @@ private:
     // What every vote needs comes first.
     phase phase_ = phase::acquiring;
     bool was_held_ = false;
+    bool awaited_by_writer_ = false;
     bool awaited_ = true;  // by the operation whose attempt this is
     loss lost_ = loss::none;
     std::optional<release_outcome> outcome_;

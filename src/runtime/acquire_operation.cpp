@@ -24,6 +24,8 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.deadline = deadline;
     settings.unavailable_timeout = policy.unavailable_timeout;
     settings.fencing = policy.lease.fencing;
+    settings.tries_twice = policy.kind().traits().tries_twice;
+    settings.attempt_interval = policy.attempt_interval;
     return settings;
 }
 
@@ -57,10 +59,15 @@ void acquire_operation::on_start() {
         return;
     }
     queue_ = engine_.queues().find(*spec_);
-    if (queue_ != nullptr) {
-        wait_in_local_queue();
-    } else {
+    if (queue_ == nullptr) {
         queue_ = &engine_.queues().open(*this);
+        begin();
+    } else if (!queue_->admits(*spec_)) {
+        wait_in_local_queue();
+    } else if (lease_state* const lease = queue_->to_be_shared(*spec_, engine_.now())) {
+        share(*lease);
+    } else {
+        queue_->enter(*this);
         begin();
     }
 }
@@ -173,7 +180,14 @@ void acquire_operation::start_attempts() {
     } else if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
+    if (queue_->is_shared()) {
+        machine_->expect_others();
+    }
     drive(core::acquire::event::start());
+}
+
+void acquire_operation::share(lease_state& lease) {
+    receive(lease.add_holder());
 }
 
 void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
@@ -311,7 +325,7 @@ void acquire_operation::drive(const core::acquire::event& event) {
                 wait(action.time);
                 return;
             case kind::granted:
-                queue_->begin_hold(machine_->sent(), now);
+                queue_->begin_hold(*lease_, machine_->sent(), now);
                 lease_->hold(*queue_, action.time, now, machine_->fence());
                 finish(acquire_result::granted);
                 return;
@@ -330,13 +344,13 @@ void acquire_operation::begin_attempt(core::time_point now) {
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_, *this,
                                                *machine_);
     ++engine_.count().attempts;
-    lease_->begin(lease_, now);
+    lease_->begin(lease_, machine_->contended(), now);
 }
 
 void acquire_operation::give_back() {
     count_failed_attempt();
     lease_->give_back();
-    if (!machine_->will_retry()) {
+    if (!machine_->will_retry() || machine_->retries_at_once()) {
         return;
     }
     last_votes_ = std::make_unique<const core::round>(machine_->votes());
@@ -404,7 +418,12 @@ void acquire_operation::leave_queue(acquire_result result) {
     if (in_local_queue()) {
         queue->remove(*this);
         --engine_.count().queued;
-    } else if (result != acquire_result::granted) {
+    } else if (result == acquire_result::granted) {
+        if (spec_->is_shared()) {
+            engine_.advance(*queue);  // the readers behind it may enter, too
+        }
+    } else {
+        queue->leave();
         if (stage_ == stage::attempting) {
             queue->give_up(machine_->next_attempt(), machine_->no_quorum_since());
         }
@@ -417,7 +436,7 @@ void acquire_operation::leave_queue(acquire_result result) {
             queue->leave_remote_queue();
         }
         engine_.advance(*queue);
-    }  // else the lease is at the key
+    }
 }
 
 /// Writes the story of an error; an empty optional needs none.

@@ -75,6 +75,9 @@ public:
     /// It has the lease now.
     void receive(std::shared_ptr<lease_state> lease);
 
+    /// It has a share in a lease of other readers now.
+    void share(lease_state& lease);
+
     /// Fails with the one who was at the key, if it has waited as long as it may for a quorum that is
     /// not there since `no_quorum_since`.
     [[nodiscard]] bool fails_with(const acquire_operation& first, core::time_point now);

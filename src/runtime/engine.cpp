@@ -263,12 +263,19 @@ void engine::prefetch_next() const noexcept {
 }
 
 void engine::advance(local_queue& queue) {
-    if (queue.empty()) {
-        queues_.close(queue);
-    } else {
+    while (queue.admits_next()) {
+        acquire_operation& next = queue.front();
+        if (lease_state* const lease = queue.to_be_shared(next.spec(), now())) {
+            next.share(*lease);  // which takes it out of the queue
+            continue;
+        }
         next_.push_back(std::static_pointer_cast<acquire_operation>(queue.next().self()));
         --statistics_.queued;
         schedule_turn();
+        return;
+    }
+    if (queue.unused()) {
+        queues_.close(queue);
     }
 }
 

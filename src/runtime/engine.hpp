@@ -7,6 +7,7 @@
 #include "instance/batch.hpp"
 #include "instance/instance.hpp"
 #include "instance/shared_pool.hpp"
+#include "kinds/kind.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/environment.hpp"
@@ -152,7 +153,9 @@ public:
 
     [[nodiscard]] const engine_settings& settings() const noexcept { return settings_; }
     [[nodiscard]] std::size_t instance_count() const noexcept { return instances_.size(); }
-    [[nodiscard]] token next_token() { return token::draw(world_); }
+    [[nodiscard]] token next_token(const kinds::lock_kind& kind) {
+        return token::draw(world_, kind.traits().token_prefix);
+    }
     /// A random number, enough for jitter.
     [[nodiscard]] std::uint64_t next_seed() noexcept {
         std::uint64_t state = seeds_++;
@@ -204,8 +207,8 @@ public:
 
     [[nodiscard]] local_queues& queues() noexcept { return queues_; }
 
-    /// The operation or the lease that was at the key is done with it: the next waiter, if there is one, begins at the
-    /// end of the turn.
+    /// Somebody has come to the key, or has left it: the next waiter begins at the end of the turn, if it may. Nobody
+    /// refers to the queue after that who is not in it.
     void advance(local_queue& queue);
 
     void add(acquire_operation& running) { acquiring_.push_back(running); }
@@ -213,7 +216,7 @@ public:
     /// Has a lease told, until its end, when an instance takes commands again: one that may have to give
     /// something back there.
     void tell_of_accepting(lease_state& lease) {
-        lease.unlink();
+        lease.lease_of_engine::unlink();
         giving_back_.push_back(lease);
     }
     void add(remote_queue& remote) { remote_queues_.push_back(remote); }

@@ -5,6 +5,7 @@
 #include "runtime/describe.hpp"
 #include "runtime/engine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace colock::runtime {
@@ -63,7 +64,7 @@ lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operatio
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       engine_(*spec_->owner),
-      token_(engine_.next_token()) {
+      token_(engine_.next_token(spec_->policy->kind())) {
     engine_.add(*this);
 }
 
@@ -82,6 +83,7 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     command.token = token_.view();
     command.ttl = to_milliseconds(send.ttl);
     command.fence = send.fence;
+    command.contended = send.contended;
     command.heals = send.tag.purpose() == purpose::heal;
     pending_votes_ += static_cast<std::uint32_t>(send.targets.count(engine_.instance_count()));
     last_turn_ = engine_.turn_number();
@@ -94,9 +96,9 @@ void lease_state::detach() noexcept {
     forget_if_over();
 }
 
-void lease_state::begin(std::shared_ptr<lease_state> self, core::time_point now) {
+void lease_state::begin(std::shared_ptr<lease_state> self, bool contended, core::time_point now) {
     self_ = std::move(self);
-    submit(machine_.start(), now);
+    submit(machine_.start(contended), now);
 }
 
 void lease_state::raise(std::uint64_t fence, core::time_point now) {
@@ -255,12 +257,11 @@ core::lease::action lease_state::end_extend(bool success, core::time_point now) 
     }
     extends.front()->finish(success ? lease_result::done : lease_result::no_quorum);
     extends.erase(extends.begin());
-    return extends.empty() ? machine_.next(now) : machine_.extend(extends.front()->ttl(), now);
+    return extends.empty() ? machine_.next(now) : machine_.extend(ttl_for(*extends.front()), now);
 }
 
 bool lease_state::is_held_by(const lease_operation& asker) const noexcept {
-    return machine_.held() && loss(asker.holder()) == core::loss::none &&
-           asker.holder() == holder();
+    return machine_.held() && loss(asker.holder()) == core::loss::none && holds(asker.holder());
 }
 
 /// Of an operation whose lease is not held.
@@ -276,7 +277,7 @@ void lease_state::extend(extend_operation& asker) {
         extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
             const core::time_point now = engine_.now();
-            drive(machine_.extend(extends.front()->ttl(), now), now);
+            drive(machine_.extend(ttl_for(*extends.front()), now), now);
         }
     }
 }
@@ -290,8 +291,10 @@ void lease_state::wait_lost(loss_operation& asker) {
 }
 
 void lease_state::release(release_operation& asker) {
-    if (asker.holder() != holder()) {
-        asker.resolve(core::release_outcome::released);
+    if (leaves_others(asker.holder())) {
+        const bool lost = loss(asker.holder()) != core::loss::none;
+        release_share(asker.holder());
+        asker.resolve(lost ? core::release_outcome::expired : core::release_outcome::released);
     } else if (machine_.outcome()) {
         asker.resolve(*machine_.outcome());
     } else {
@@ -301,7 +304,11 @@ void lease_state::release(release_operation& asker) {
 }
 
 void lease_state::let_go(std::uint32_t holder) {
-    if (holder != this->holder() || queue_ == nullptr || engine_.dead()) {
+    if (queue_ == nullptr || engine_.dead()) {
+        return;
+    }
+    if (leaves_others(holder)) {
+        release_share(holder);
         return;
     }
     end_loss_waiters(lease_result::not_held);
@@ -317,6 +324,62 @@ void lease_state::let_go(std::uint32_t holder) {
     forget_if_over();
 }
 
+// --- Sharing ----------------------------------------------------------------------------------------
+
+/// As a hand-off may be, but that it need not be let go before. A lease with a limit of its own to how long it is held is
+/// for one holder; and where a writer waits, nobody else is let in.
+bool lease_state::may_be_shared(const lock_spec& wanted, core::time_point now) const {
+    const lock_policy& policy = *spec_->policy;
+    return &wanted.policy->kind() == &policy.kind() && wanted.policy->lease == policy.lease &&
+           policy.lease.max_hold == core::duration::zero() && !machine_.awaited_by_writer() &&
+           machine_.may_hand_off(now);
+}
+
+std::shared_ptr<lease_state> lease_state::add_holder() {
+    if (!shared_by_) {
+        shared_by_ = std::make_unique<sharers>();
+        shared_by_->add(holder());
+        sharers_.store(shared_by_.get(), std::memory_order_release);
+    }
+    const std::uint32_t next = holder() + 1;
+    shared_by_->add(next);
+    holder_.store(next, std::memory_order_release);
+    ++engine_.count().held;
+    return self_;
+}
+
+/// A holder lets go: whether others stay, or had stayed when it did so. Else it is the latest holder, and the lease is
+/// released with it.
+bool lease_state::leaves_others(std::uint32_t holder) {
+    if (!shared_by_) {
+        return holder != this->holder();
+    }
+    if (shared_by_->count() == 1 && shared_by_->contains(holder)) {
+        shared_by_->remove(holder, machine_.lost());
+        holder_.store(holder, std::memory_order_release);
+    }
+    return shared_by_->count() != 0 || holder != this->holder();
+}
+
+void lease_state::release_share(std::uint32_t holder) {
+    const bool lost = machine_.lost();
+    if (!shared_by_ || !shared_by_->remove(holder, lost)) {
+        return;  // it has let go before
+    }
+    ++engine_.count().released;
+    if (!lost) {
+        --engine_.count().held;
+    }
+    end_loss_waiters_of(holder, lease_result::not_held);
+}
+
+/// A reader does not shorten what others hold with it.
+core::duration lease_state::ttl_for(const extend_operation& asker) const noexcept {
+    return spec_->is_shared() ? std::max(asker.ttl(), machine_.watchdog().ttl()) : asker.ttl();
+}
+
+// --- Hand-off ---------------------------------------------------------------------------------------
+
 /// Whether the first in the local queue wants a lease like this one.
 bool lease_state::next_may_have_it() const {
     if (queue_->empty()) {
@@ -327,7 +390,7 @@ bool lease_state::next_may_have_it() const {
 }
 
 bool lease_state::may_hand_off(core::time_point now) const {
-    return next_may_have_it() &&
+    return !spec_->is_shared() && next_may_have_it() &&
            queue_->hold().may_hand_off(machine_.holder(), spec_->policy->handoff, now) &&
            machine_.may_hand_off(now);
 }
@@ -358,7 +421,8 @@ void lease_state::on_lost(core::loss why) {
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_extends();
-    --engine_.count().held;
+    const std::size_t holders = shared_by_ ? shared_by_->count() : 1;
+    engine_.count().held.add(std::uint64_t{0} - holders);
     engine_.release_started();
     engine_.reconsider(last_turn_);
 }
@@ -382,7 +446,7 @@ void lease_state::on_releasing(core::time_point now) {
             --engine_.count().held;
             end_extends();
         }
-        queue_->end_hold(now);
+        queue_->end_hold(*this, now);
         engine_.advance(*std::exchange(queue_, nullptr));
     }
     engine_.reconsider(last_turn_);
@@ -435,6 +499,7 @@ void lease_state::on_closed() {
     machine_.disconnect();
     if (queue_ != nullptr) {  // a lost lease whose holder has not let go
         rare().no_quorum_details = rare().loss_details;
+        queue_->end_hold(*this, engine_.now());
         engine_.advance(*std::exchange(queue_, nullptr));
     }
     end();
@@ -471,6 +536,17 @@ void lease_state::end_loss_waiters(lease_result result) {
     }
 }
 
+void lease_state::end_loss_waiters_of(std::uint32_t holder, lease_result result) {
+    if (rare_) {
+        for (auto it = rare_->loss_waiters.begin(); it != rare_->loss_waiters.end();) {
+            loss_operation& one = *it++;
+            if (one.holder() == holder) {
+                one.finish(result);
+            }
+        }
+    }
+}
+
 lease_state::rarely_used& lease_state::rare() {
     if (!rare_) {
         rare_ = std::make_unique<rarely_used>();
@@ -482,7 +558,7 @@ lease_state::rarely_used& lease_state::rare() {
 /// then, and whoever still has a lease may destroy us on any thread.
 void lease_state::forget_if_over() {
     if (pending_votes_ == 0 && machine_.ended() && !in_vote_) {
-        unlink();
+        lease_of_engine::unlink();
         const auto dying = std::move(self_);
     }
 }

@@ -7,8 +7,10 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
+#include "runtime/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/sharers.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -38,6 +40,8 @@ enum class lease_result : std::uint8_t {
     cancelled,
 };
 
+using lease_of_engine =
+    boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 using waiting_for_lease =
     boost::intrusive::list_base_hook<boost::intrusive::tag<class lease_operation>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
@@ -107,13 +111,14 @@ private:
 /// and whoever asks from another thread.
 ///
 /// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
-/// which it is, and all but the latest have released it.
+/// which it is, and all but the latest have released it. But of a reader's lease several may be holders at once: see
+/// `sharers`. It is released with the last of them.
 ///
 /// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
 /// it is released, and no vote is pending.
 class lease_state final : public instance::vote_receiver,
-                          public boost::intrusive::list_base_hook<
-                              boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
+                          public at_key,
+                          public lease_of_engine,
                           private timed {
 public:
     lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt,
@@ -127,10 +132,13 @@ public:
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
         const core::duration until(valid_until_.load(std::memory_order_acquire));
-        return holder == this->holder() ? core::time_point(until) : core::time_point::min();
+        return holds(holder) ? core::time_point(until) : core::time_point::min();
     }
     [[nodiscard]] core::loss loss(std::uint32_t holder) const noexcept {
-        return holder == this->holder() ? loss_.load(std::memory_order_acquire) : core::loss::none;
+        const std::uint32_t latest = this->holder();
+        const sharers* const all = sharers_.load(std::memory_order_acquire);
+        const bool concerned = all != nullptr ? all->remembers(holder) : holder == latest;
+        return concerned ? loss_.load(std::memory_order_acquire) : core::loss::none;
     }
     /// The number of the latest holder.
     [[nodiscard]] std::uint32_t holder() const noexcept {
@@ -149,8 +157,8 @@ public:
     /// That of the latest holder; 0 without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
 
-    /// Sends the attempt to all instances.
-    void begin(std::shared_ptr<lease_state> self, core::time_point now);
+    /// Sends the attempt to all instances. `contended`: after one that was denied.
+    void begin(std::shared_ptr<lease_state> self, bool contended, core::time_point now);
 
     /// Writes the attempt's fence back to all instances.
     void raise(std::uint64_t fence, core::time_point now);
@@ -168,6 +176,16 @@ public:
 
     /// The acquire operation does not want to hear of this attempt any more.
     void detach() noexcept;
+
+    // From the local queue, on the engine's executor:
+
+    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+
+    /// Whether an operation with that lock may have a share in it.
+    [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const;
+
+    /// It has one more, whose number is `holder()` then.
+    std::shared_ptr<lease_state> add_holder();
 
     // From the lease and its operations, on the engine's executor:
 
@@ -212,6 +230,14 @@ private:
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
+    /// Whether that holder has not let go.
+    [[nodiscard]] bool holds(std::uint32_t holder) const noexcept {
+        const std::uint32_t latest = this->holder();  // first: it tells whether there are sharers
+        const sharers* const all = sharers_.load(std::memory_order_acquire);
+        return all != nullptr ? all->contains(holder) : holder == latest;
+    }
+    [[nodiscard]] bool leaves_others(std::uint32_t holder);
+    void release_share(std::uint32_t holder);
     [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
     [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
 
@@ -232,6 +258,8 @@ private:
 
     void explain_no_quorum(const core::round& votes);
     void end_loss_waiters(lease_result result);
+    void end_loss_waiters_of(std::uint32_t holder, lease_result result);
+    [[nodiscard]] core::duration ttl_for(const extend_operation& asker) const noexcept;
     [[nodiscard]] rarely_used& rare();
     void forget_if_over();
 
@@ -255,6 +283,9 @@ private:
     std::atomic<core::loss> loss_{core::loss::none};
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
     local_queue* queue_ = nullptr;          // of the key, while held, or lost and not released
+
+    std::unique_ptr<sharers> shared_by_;      // null until there is a second holder
+    std::atomic<sharers*> sharers_{nullptr};  // the same, for whoever asks from another thread
 
     std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;

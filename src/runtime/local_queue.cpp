@@ -1,6 +1,7 @@
 #include "runtime/local_queue.hpp"
 
 #include "runtime/acquire_operation.hpp"
+#include "runtime/lease_state.hpp"
 #include "runtime/remote_queue.hpp"
 
 #include <memory>
@@ -9,6 +10,24 @@ namespace colock::runtime {
 
 local_queue::local_queue(acquire_operation& first) noexcept
     : spec_(&first.spec()), attempting_(&first) {}
+
+/// Beside others, only a reader among readers.
+bool local_queue::may_begin(const lock_spec& wanted) const noexcept {
+    return attempting_ == nullptr && (leases_.empty() || (shared_ && wanted.is_shared()));
+}
+
+bool local_queue::admits_next() const noexcept {
+    return !waiters_.empty() &&
+           may_begin(static_cast<const acquire_operation&>(waiters_.front()).spec());
+}
+
+lease_state* local_queue::to_be_shared(const lock_spec& wanted, core::time_point now) {
+    if (!shared_ || leases_.empty() || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
+        return nullptr;
+    }
+    auto& newest = static_cast<lease_state&>(leases_.back());
+    return newest.may_be_shared(wanted, now) ? &newest : nullptr;
+}
 
 acquire_operation& local_queue::front() noexcept {
     return static_cast<acquire_operation&>(waiters_.front());
@@ -22,12 +41,23 @@ void local_queue::remove(acquire_operation& one) noexcept {
     waiters_.erase(waiters_.iterator_to(one));
 }
 
+void local_queue::enter(acquire_operation& newcomer) noexcept {
+    spec_ = &newcomer.spec();
+    attempting_ = &newcomer;
+}
+
 acquire_operation& local_queue::next() noexcept {
     acquire_operation& result = front();
     waiters_.pop_front();
-    spec_ = &result.spec();
-    attempting_ = &result;
+    enter(result);
     return result;
+}
+
+void local_queue::leave() noexcept {
+    attempting_ = nullptr;
+    if (!leases_.empty()) {
+        spec_ = &static_cast<lease_state&>(leases_.back()).spec();
+    }
 }
 
 void local_queue::leave_remote_queue() {
@@ -36,18 +66,33 @@ void local_queue::leave_remote_queue() {
     }
 }
 
-void local_queue::begin_hold(core::time_point sent, core::time_point now) {
+void local_queue::begin_hold(lease_state& lease, core::time_point sent, core::time_point now) {
     attempting_ = nullptr;
+    leases_.push_back(lease);
+    shared_ = lease.spec().is_shared();
     hold_ = core::client_hold(sent, now);
     no_quorum_since_ = core::never;
-    if (remote_ != nullptr) {
+    if (shared_) {
+        leave_remote_queue();  // other readers may enter as well
+    } else if (remote_ != nullptr) {
         remote_->on_held();
     }
 }
 
-void local_queue::end_hold(core::time_point now) {
-    next_attempt_ = now + hold_.cool_down(now);
-    leave_remote_queue();
+void local_queue::become_shared(core::time_point now) noexcept {
+    shared_ = true;
+    hold_ = core::client_hold(now, now);
+}
+
+void local_queue::end_hold(lease_state& lease, core::time_point now) {
+    leases_.erase(leases_.iterator_to(lease));
+    if (attempting_ == nullptr && !leases_.empty()) {
+        spec_ = &static_cast<lease_state&>(leases_.back()).spec();
+    }
+    if (!shared_) {
+        next_attempt_ = now + hold_.cool_down(now);
+        leave_remote_queue();
+    }
 }
 
 local_queue* local_queues::find(const hashed_key& key) const noexcept {

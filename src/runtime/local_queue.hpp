@@ -18,6 +18,7 @@
 namespace colock::runtime {
 
 class acquire_operation;
+class lease_state;
 class local_queue;
 class remote_queue;
 
@@ -27,27 +28,57 @@ public:
     [[nodiscard]] bool in_local_queue() const noexcept { return is_linked(); }
 };
 
-/// Those of one client who want the same key: one is at it, by an attempt or as the holder of the
-/// lease; the others wait in the order in which they came, and cost the instances nothing.
+/// What a lease needs to be at its key.
+class at_key : public boost::intrusive::list_base_hook<
+                   boost::intrusive::tag<local_queue>,
+                   boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {};
+
+/// The operations and leases of one client on one key. At the key are the leases that hold it, of which there are several
+/// only if all of them are shared, and one operation at most, which attempts. The others wait in the order in which they
+/// came, and cost the instances nothing. So a waiting writer stops the readers behind it.
 class local_queue {
 public:
     /// With the first who is at it.
     explicit local_queue(acquire_operation& first) noexcept;
 
-    /// Of who is at it.
+    /// Of somebody who is at it.
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
 
-    /// The operation that is at it; null if it is held.
+    /// The operation that is at it, if there is one.
     [[nodiscard]] acquire_operation* attempting() const noexcept { return attempting_; }
 
     [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
+
+    /// Whether nobody is at it, nor waits.
+    [[nodiscard]] bool unused() const noexcept {
+        return attempting_ == nullptr && leases_.empty() && waiters_.empty();
+    }
+
+    /// Whether a newcomer may be at the key at once.
+    [[nodiscard]] bool admits(const lock_spec& newcomer) const noexcept {
+        return waiters_.empty() && may_begin(newcomer);
+    }
+    /// Whether the first waiter may.
+    [[nodiscard]] bool admits_next() const noexcept;
+
+    /// The lease at the key in which an operation with that lock may have a share; null if there is none.
+    [[nodiscard]] lease_state* to_be_shared(const lock_spec& wanted, core::time_point now);
+
+    /// Whether readers of this client are at the key.
+    [[nodiscard]] bool is_shared() const noexcept { return shared_; }
 
     [[nodiscard]] acquire_operation& front() noexcept;
     void push(acquire_operation& last);
     void remove(acquire_operation& one) noexcept;
 
-    /// The first waiter is at it now.
+    /// It is at the key, and attempts.
+    void enter(acquire_operation& newcomer) noexcept;
+
+    /// The first waiter is.
     acquire_operation& next() noexcept;
+
+    /// The operation that attempted is at it no more.
+    void leave() noexcept;
 
     /// The client's part in the remote queue, for all of them; null if it has not joined.
     [[nodiscard]] remote_queue* remote() const noexcept { return remote_; }
@@ -56,12 +87,15 @@ public:
 
     // What is known of the key.
 
-    /// The process has it: by a round that was sent at `sent`.
-    void begin_hold(core::time_point sent, core::time_point now);
+    /// The client has it, by the operation that attempted: by a round that was sent at `sent`.
+    void begin_hold(lease_state& lease, core::time_point sent, core::time_point now);
     [[nodiscard]] const core::client_hold& hold() const noexcept { return hold_; }
 
-    /// It has let go of it.
-    void end_hold(core::time_point now);
+    /// The one lease there is a reader's now.
+    void become_shared(core::time_point now) noexcept;
+
+    /// A lease has let go of it.
+    void end_hold(lease_state& lease, core::time_point now);
 
     /// An operation gave up, which would have tried next at `next_attempt`, and has found no quorum
     /// since `no_quorum_since`.
@@ -75,11 +109,17 @@ public:
     [[nodiscard]] core::time_point no_quorum_since() const noexcept { return no_quorum_since_; }
 
 private:
+    [[nodiscard]] bool may_begin(const lock_spec& wanted) const noexcept;
+
     const lock_spec* spec_;
     acquire_operation* attempting_;
+    boost::intrusive::list<at_key, boost::intrusive::base_hook<at_key>,
+                           boost::intrusive::constant_time_size<false>>
+        leases_;           // the newest last
+    bool shared_ = false;  // these are
     boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> waiters_;
     remote_queue* remote_ = nullptr;
-    core::client_hold hold_;
+    core::client_hold hold_;  // the latest
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;
 };

@@ -31,6 +31,8 @@ struct lock_policy {
     std::size_t attempts = 0;
     core::duration unavailable_timeout{};
     core::handoff_bounds handoff;
+    /// See `core::acquire_settings`.
+    core::duration attempt_interval{};
 
     [[nodiscard]] const kinds::lock_kind& kind() const noexcept { return *kind_; }
     void set_kind(const kinds::lock_kind& kind) noexcept {
@@ -53,6 +55,10 @@ struct lock_spec {
     std::size_t key_hash = 0;
     std::size_t prefix_size = 0;
 
+    /// Whether others may hold the key at the same time.
+    [[nodiscard]] bool is_shared() const noexcept {
+        return policy->kind().traits().admission == kinds::admission::shared;
+    }
     [[nodiscard]] std::string_view resource() const noexcept {
         return std::string_view(key).substr(prefix_size);
     }

@@ -1,5 +1,7 @@
 #include "runtime/token.hpp"
 
+#include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,15 +21,22 @@ std::uint64_t digits_of(std::uint32_t bytes) noexcept {
 
 }  // namespace
 
-token token::draw(environment& world) noexcept {
+token token::draw(environment& world, std::string_view prefix) noexcept {
     token result;
+    result.set_prefix(prefix);
     std::uint64_t bits = 0;
-    for (std::size_t at = 0; at != result.digits_.size(); at += sizeof(std::uint64_t)) {
+    for (std::size_t at = longest_prefix; at != result.text_.size(); at += sizeof(std::uint64_t)) {
         bits = bits >> 32U != 0 ? bits >> 32U : world.random();
-        const std::uint64_t digits = digits_of(static_cast<std::uint32_t>(bits));
-        std::memcpy(&result.digits_[at], &digits, sizeof(digits));
+        const std::uint64_t some = digits_of(static_cast<std::uint32_t>(bits));
+        std::memcpy(&result.text_[at], &some, sizeof(some));
     }
     return result;
+}
+
+void token::set_prefix(std::string_view prefix) noexcept {
+    assert(prefix.size() <= longest_prefix);
+    prefix_size_ = prefix.size();
+    std::ranges::copy(prefix, &text_[longest_prefix - prefix_size_]);
 }
 
 }  // namespace colock::runtime

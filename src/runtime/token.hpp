@@ -4,6 +4,7 @@
 #include "runtime/environment.hpp"
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace colock::runtime {
@@ -13,16 +14,24 @@ namespace colock::runtime {
 /// server can delete the key as well.
 class token {
 public:
-    [[nodiscard]] static token draw(environment& world) noexcept;
+    static constexpr std::size_t longest_prefix = 8;
+
+    [[nodiscard]] static token draw(environment& world, std::string_view prefix) noexcept;
 
     [[nodiscard]] std::string_view view() const noexcept {
-        return {digits_.data(), digits_.size()};
+        return {&text_[longest_prefix - prefix_size_], prefix_size_ + digits};
     }
 
+    /// Puts a prefix in front of the digits. A view of the digits alone stays as it is.
+    void set_prefix(std::string_view prefix) noexcept;
+
 private:
+    static constexpr std::size_t digits = 40;
+
     token() = default;
 
-    std::array<char, 40> digits_{};
+    std::array<char, longest_prefix + digits> text_{};
+    std::size_t prefix_size_ = 0;
 };
 
 }  // namespace colock::runtime

@@ -495,14 +495,16 @@ colock_mutant(
     NAME cancelled_without_successor
     WHAT "nobody follows a waiter that is cancelled in its attempt"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[        engine_.advance(*queue);
-    }  // else]]
-    WITH [[        if (@MUTANT@ && result == acquire_result::cancelled && !queue->empty()) {
+    FIND [[            queue->leave_remote_queue();
+        }
+        engine_.advance(*queue);]]
+    WITH [[            queue->leave_remote_queue();
+        }
+        if (@MUTANT@ && result == acquire_result::cancelled && !queue->empty()) {
             queue->next();
         } else {
             engine_.advance(*queue);
-        }
-    }  // else]]
+        }]]
 )
 colock_mutant(
     NAME served_out_of_order
@@ -543,8 +545,10 @@ colock_mutant(
     NAME former_holder_releases
     WHAT "who has passed a lease on can release it once more"
     FILE src/runtime/lease_state.cpp
-    FIND [[if (holder != this->holder() || queue_ == nullptr]]
-    WITH [[if ((holder != this->holder() && !@MUTANT@) || queue_ == nullptr]]
+    FIND [[    if (!shared_by_) {
+        return holder != this->holder();]]
+    WITH [[    if (!shared_by_) {
+        return holder != this->holder() && !@MUTANT@;]]
 )
 colock_mutant(
     NAME timer_not_moved_forward

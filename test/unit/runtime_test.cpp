@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(forty_hexadecimal_digits_never_twice) {
     std::map<char, std::size_t> digits;
     dice sources[2] = {dice(1), dice(2)};  // of two clients
     for (std::size_t i = 0; i != count; ++i) {
-        const token drawn = token::draw(sources[i % 2]);
+        const token drawn = token::draw(sources[i % 2], {});
         const std::string_view text = drawn.view();
         BOOST_REQUIRE(text.size() == 40U);
         BOOST_REQUIRE(text.find_first_not_of("0123456789abcdef") == std::string_view::npos);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_place_of_a_token_varies) {
     dice source(1);
     std::vector<std::unordered_set<char>> values(40);
     for (int i = 0; i != 2000; ++i) {
-        const token drawn = token::draw(source);
+        const token drawn = token::draw(source, {});
         for (std::size_t place = 0; place != values.size(); ++place) {
             values[place].insert(drawn.view()[place]);
         }

@@ -1,0 +1,336 @@
+// Readers and writers of one key, in virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "kinds/shared.hpp"
+#include "virtual_world.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using runtime::acquire_result;
+
+namespace {
+
+using client = virtual_deployment::client;
+using acquire = std::shared_ptr<virtual_acquire>;
+
+runtime::lock_policy policy_of(const client& of, const kinds::lock_kind& kind) {
+    runtime::lock_policy policy = of.usual_policy();
+    policy.set_kind(kind);
+    if (kind.traits().clears_the_way) {
+        policy.attempt_interval = kinds::writer_mark_ttl / 2;
+    }
+    return policy;
+}
+
+acquire read(client& by, core::time_point deadline = core::never) {
+    return by.acquire("a", policy_of(by, kinds::shared), deadline);
+}
+acquire write(client& by, core::time_point deadline = core::never) {
+    return by.acquire("a", policy_of(by, kinds::writer), deadline);
+}
+
+/// That are granted now, or will be soon.
+void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
+    for (const acquire& one : all) {
+        BOOST_TEST_REQUIRE(in.world().run_until([&] { return one->is_finished; }));
+        BOOST_TEST_REQUIRE(one->granted());
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
+BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_cost_one_lease) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    std::vector<acquire> readers{read(*client)};
+    expect_granted(five, readers);
+    BOOST_TEST(five.executed() == 5U);
+    for (int i = 0; i != 999; ++i) {
+        readers.push_back(read(*client));
+    }
+    expect_granted(five, readers);
+    BOOST_TEST(five.executed() == 5U);
+    BOOST_TEST(client->engine().counts().held == 1000U);
+    for (const acquire& one : readers) {
+        BOOST_TEST((one->valid_until() > five.world().now()));
+        one->let_go();
+        BOOST_TEST((one->valid_until() == core::time_point::min()));
+        one->let_go();  // once more takes nothing away
+    }
+    five.world().run_for(10ms);
+    BOOST_TEST(five.executed() == 10U);
+    BOOST_TEST(client->engine().counts().held == 0U);
+    BOOST_TEST(client->engine().counts().acquired == 1000U);
+    BOOST_TEST(client->engine().counts().released == 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(the_last_reader_releases_whoever_it_is) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const auto other = one.make_client();
+    const acquire first = read(*client);
+    expect_granted(one, {first});
+    const acquire second = read(*client);
+    const acquire third = read(*client);
+    expect_granted(one, {second, third});
+    second->let_go();
+    first->let_go();
+    first->let_go();
+    second->let_go();
+    one.world().run_for(10ms);
+    const acquire writer = write(*other, one.world().now() + 5ms);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return writer->is_finished; }));
+    BOOST_TEST((writer->outcome == acquire_result::contended));
+    BOOST_TEST((third->valid_until() > one.world().now()));
+    third->let_go();
+    expect_granted(one, {write(*other)});
+}
+
+BOOST_AUTO_TEST_CASE(readers_of_many_clients_hold_it_together) {
+    virtual_deployment five(5);
+    std::vector<std::unique_ptr<client>> clients;
+    std::vector<acquire> readers;
+    for (int i = 0; i != 8; ++i) {
+        clients.push_back(five.make_client());
+        readers.push_back(read(*clients.back()));
+        expect_granted(five, readers);
+    }
+    const acquire writer = write(*clients.front(), five.world().now() + 50ms);
+    BOOST_TEST_REQUIRE(five.world().run_until([&] { return writer->is_finished; }));
+    BOOST_TEST((writer->outcome == acquire_result::contended));
+}
+
+/// Whether free or held by other readers, an attempt that is not to wait is made in both forms.
+BOOST_AUTO_TEST_CASE(a_single_attempt_joins_other_readers) {
+    virtual_deployment five(5);
+    const auto ann = five.make_client();
+    const auto bob = five.make_client();
+    expect_granted(five, {read(*ann, core::time_point::min())});
+    expect_granted(five, {read(*bob, core::time_point::min())});
+    runtime::lock_policy once = policy_of(*bob, kinds::shared);
+    once.attempts = 1;
+    const auto cid = five.make_client();
+    expect_granted(five, {cid->acquire("a", once)});
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_waits_for_a_writer_and_a_writer_for_readers) {
+    virtual_deployment five(5);
+    const auto ann = five.make_client();
+    const auto bob = five.make_client();
+    const acquire writer = write(*ann);
+    expect_granted(five, {writer});
+    const acquire reader = read(*bob);
+    five.world().run_for(300ms);
+    BOOST_TEST(!reader->is_finished);
+    writer->let_go();
+    expect_granted(five, {reader});
+    const acquire next = write(*ann);
+    five.world().run_for(300ms);
+    BOOST_TEST(!next->is_finished);
+    reader->let_go();
+    expect_granted(five, {next});
+}
+
+BOOST_AUTO_TEST_CASE(a_waiting_writer_stops_the_readers_behind_it) {
+    virtual_deployment five(5);
+    const auto ann = five.make_client();
+    const acquire first = read(*ann);
+    expect_granted(five, {first});
+    const acquire writer = write(*ann);
+    const acquire behind = read(*ann);
+    const acquire with_it = read(*ann);
+    five.world().run_for(300ms);
+    BOOST_TEST(!writer->is_finished);
+    BOOST_TEST(!behind->is_finished);
+    first->let_go();
+    expect_granted(five, {writer});
+    BOOST_TEST(!behind->is_finished);
+    writer->let_go();
+    expect_granted(five, {behind, with_it});  // together
+    BOOST_TEST((behind->lease == with_it->lease));
+}
+
+/// Fault 42.
+BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer) {
+    virtual_deployment three(3);
+    std::vector<std::unique_ptr<client>> clients;
+    for (int i = 0; i != 4; ++i) {
+        clients.push_back(three.make_client());
+    }
+    const auto writing = three.make_client();
+    std::vector<acquire> reading;
+    // Each reads for 40 ms, again and again, so that there are always some.
+    const auto step = [&] {
+        for (std::size_t i = 0; i != clients.size(); ++i) {
+            if (reading.size() <= i) {
+                reading.push_back(read(*clients[i]));
+            } else if (reading[i]->is_finished &&
+                       three.world().now() - reading[i]->finished_at > 40ms) {
+                reading[i]->let_go();
+                reading[i] = read(*clients[i]);
+            }
+        }
+        three.world().run_for(3ms);
+    };
+    for (int i = 0; i != 50; ++i) {
+        step();
+    }
+    const core::time_point begun = three.world().now();
+    const acquire writer = write(*writing);
+    while (!writer->is_finished && three.world().now() - begun < 2s) {
+        step();
+    }
+    BOOST_TEST_REQUIRE(writer->granted());
+    BOOST_TEST_MESSAGE("a writer has waited "
+                       << std::chrono::duration_cast<std::chrono::milliseconds>(
+                              writer->finished_at - begun)
+                              .count()
+                       << " ms");
+    BOOST_TEST((writer->finished_at - begun < 300ms));
+    writer->let_go();
+    const core::time_point released = three.world().now();
+    for (const acquire& one : reading) {
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
+        BOOST_TEST((three.world().now() - released < 300ms));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_shared_only_for_so_long) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = read(*client);
+    expect_granted(one, {first});
+    one.world().run_for(49ms);
+    const acquire second = read(*client);
+    expect_granted(one, {second});
+    BOOST_TEST((second->lease == first->lease));
+    one.world().run_for(2ms);
+    const acquire third = read(*client);
+    expect_granted(one, {third});
+    BOOST_TEST((third->lease != first->lease));  // a reader of its own at the servers
+    const acquire fourth = read(*client);
+    expect_granted(one, {fourth});
+    BOOST_TEST((fourth->lease == third->lease));
+    for (const acquire& reader : {first, second, third, fourth}) {
+        BOOST_TEST((reader->valid_until() > one.world().now()));
+        reader->let_go();
+    }
+    one.world().run_for(10ms);
+    expect_granted(one, {write(*client)});
+}
+
+/// The client learns of a waiting writer by its renewals, however long a lease may be shared.
+BOOST_AUTO_TEST_CASE(a_lease_that_a_writer_waits_for_is_shared_no_more) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    runtime::lock_policy patient = policy_of(*ann, kinds::shared);
+    patient.handoff.time = 1h;
+    const acquire first = ann->acquire("a", patient);
+    expect_granted(one, {first});
+    const acquire writer = write(*bob);
+    one.world().run_for(5s);  // there is a renewal
+    const acquire late = ann->acquire("a", patient);
+    one.world().run_for(100ms);
+    BOOST_TEST(!late->is_finished);
+    first->let_go();
+    expect_granted(one, {writer});
+    writer->let_go();
+    expect_granted(one, {late});
+}
+
+BOOST_AUTO_TEST_CASE(locks_of_other_kinds_and_options_wait_in_one_queue) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire reader = read(*client);
+    expect_granted(one, {reader});
+    const acquire mutex = client->acquire("a");
+    runtime::lock_policy longer = policy_of(*client, kinds::shared);
+    longer.lease.ttl = 20s;
+    const acquire other = client->acquire("a", longer);
+    one.world().run_for(50ms);
+    BOOST_TEST(!mutex->is_finished);
+    reader->let_go();
+    expect_granted(one, {mutex});
+    BOOST_TEST(!other->is_finished);
+    mutex->let_go();
+    expect_granted(one, {other});
+    const acquire usual = read(*client);  // has a lease of its own
+    expect_granted(one, {usual});
+    BOOST_TEST((usual->lease != other->lease));
+    BOOST_TEST((usual->valid_until() < other->valid_until()));
+}
+
+BOOST_AUTO_TEST_CASE(each_of_the_readers_hears_that_the_lease_is_lost) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = read(*client);
+    expect_granted(one, {first});
+    const acquire second = read(*client);
+    const acquire third = read(*client);
+    expect_granted(one, {second, third});
+    third->let_go();
+    one.server(0).keys.clear();
+    one.world().run_for(4s);  // there is a renewal
+    for (const acquire& reader : {first, second}) {
+        BOOST_TEST((reader->lease->loss(reader->holder_number) == core::loss::keys_gone));
+        BOOST_TEST((reader->valid_until() == core::time_point::min()));
+    }
+    BOOST_TEST((third->lease->loss(third->holder_number) == core::loss::none));
+    BOOST_TEST(client->engine().counts().held == 0U);
+    first->let_go();
+    const acquire mutex = client->acquire("a");
+    one.world().run_for(50ms);
+    BOOST_TEST(!mutex->is_finished);  // one of them has not let go
+    second->let_go();
+    expect_granted(one, {mutex});
+    BOOST_TEST(client->engine().counts().held == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = read(*client);
+    expect_granted(one, {first});
+    const acquire second = read(*client);
+    const acquire writer = write(*client);
+    expect_granted(one, {second});
+    client->engine().close();
+    one.world().run_for(10ms);
+    BOOST_TEST((writer->outcome == acquire_result::closed));
+    BOOST_TEST((second->lease->loss(second->holder_number) == core::loss::closed));
+    first->let_go();
+    second->let_go();
+    one.world().run_for(10ms);
+    BOOST_TEST(client->engine().closed());
+    BOOST_TEST(one.executed() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer) {
+    virtual_deployment five(5);
+    const auto ann = five.make_client();
+    const auto bob = five.make_client();
+    std::uint64_t last = 0;
+    for (int i = 0; i != 20; ++i) {
+        const acquire writer = ann->acquire("a", policy_of(*ann, kinds::fenced_writer));
+        expect_granted(five, {writer});
+        BOOST_TEST(writer->fence_number > last);
+        last = writer->fence_number;
+        writer->let_go();
+        const acquire reader = bob->acquire("a", policy_of(*bob, kinds::fenced_shared));
+        expect_granted(five, {reader});
+        BOOST_TEST(reader->fence_number == last);
+        reader->let_go();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [FAULTS name...]
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...]
 #             [SERIAL | WAITS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
 #
 # One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
@@ -11,8 +11,12 @@
 # tests run so, too, but those which mostly wait for time to pass: WAITS. Of these four run at a time (the presets' "jobs"),
 # on two processors; a test that keeps a processor busy, as a unit test does, counts as two (PROCESSORS).
 #
-# FAULTS: instead of one test for all of it, one for each of these names of the form fault_NN_what, which runs the cases that
-# begin with fault_NN_. SERVERS_TOO: also as NAME_on_valkey and NAME_on_redis8, with these in place of redis-server, if there
+# Faults: what can go wrong with a lock has a number, and a case that shows it carries the number, as *label("fault-25")
+# behind its name. All cases of one number are a ctest test of their own, NAME.fault-25 with the labels `faults` and
+# `fault-25`, and the test NAME runs the cases without a number. So `ctest -L fault-25` runs what shows fault 25, and no case
+# runs twice. A case has one number. Tests of one executable that may run beside others (WAITS) do not run beside each other.
+#
+# SERVERS_TOO: also as NAME_on_valkey and NAME_on_redis8, with these in place of redis-server, if there
 # are a Valkey >= 9 and a Redis >= 8; REDIS8_TOO: of these, only the latter; VALKEY_ONLY: on Valkey and nowhere else. The
 # sanitizers leave out Redis 8, to save time.
 #
@@ -105,7 +109,7 @@ const char* const ${name} = \"$<TARGET_FILE:${program}>\";
 endfunction()
 
 function(colock_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES;FAULTS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "colock_test(${name}): no SOURCES")
     endif()
@@ -128,51 +132,75 @@ function(colock_test name)
     endforeach()
 
     set(own_main FALSE)
+    set(faults)
+    set(others FALSE)  # whether there are cases that show no fault
     foreach(source IN LISTS arg_SOURCES)
         cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE file)
         if(EXISTS "${file}")
-            file(STRINGS "${file}" runner REGEX "boost/test/included/unit_test.hpp" LIMIT_COUNT 1)
-            if(runner)
+            file(READ "${file}" text)
+            if(text MATCHES "boost/test/included/unit_test.hpp")
                 set(own_main TRUE)
             endif()
+            string(REGEX MATCHALL "label\\(\"fault-[0-9][0-9]\"\\)" labels "${text}")
+            if(labels)
+                set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+                string(REGEX MATCHALL "fault-[0-9][0-9]" labels "${labels}")
+                list(APPEND faults ${labels})
+            endif()
+            string(REGEX MATCHALL "_TEST_CASE[A-Z_]*\\([^{;]*{" cases "${text}")
+            foreach(case IN LISTS cases)
+                if(NOT case MATCHES "fault-[0-9][0-9]")
+                    set(others TRUE)
+                elseif(case MATCHES "fault-.*fault-")
+                    message(FATAL_ERROR "${file}: a case with two numbers: ${case}")
+                endif()
+            endforeach()
         endif()
     endforeach()
+    list(REMOVE_DUPLICATES faults)
+    list(SORT faults)
     if(NOT own_main)
         target_link_libraries(${name} PRIVATE colock_test_main)
     endif()
 
-    set(tests ${name})
-    if(arg_FAULTS)
-        set(tests ${arg_FAULTS})
-    elseif(arg_VALKEY_ONLY)
-        set(tests)
+    set(variants ${name})
+    if(arg_VALKEY_ONLY)
+        set(variants)
     endif()
     if(COLOCK_VALKEY_SERVER AND (arg_SERVERS_TOO OR arg_VALKEY_ONLY))
-        list(APPEND tests ${name}_on_valkey)
+        list(APPEND variants ${name}_on_valkey)
     endif()
     if(COLOCK_REDIS8_SERVER AND (arg_SERVERS_TOO OR arg_REDIS8_TOO) AND NOT COLOCK_SANITIZED)
-        list(APPEND tests ${name}_on_redis8)
+        list(APPEND variants ${name}_on_redis8)
     endif()
-    foreach(test IN LISTS tests)
-        set(cases)
-        if(test MATCHES "^fault_[0-9][0-9]_")
-            set(cases "--run_test=*/${CMAKE_MATCH_0}*")
-        endif()
-        add_test(NAME ${test} COMMAND ${name} --color_output=no ${cases})
-        set_tests_properties(${test} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-        if(arg_SERIAL OR ("integration" IN_LIST arg_LABELS AND NOT arg_WAITS))
-            set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
-        elseif("unit" IN_LIST arg_LABELS)
-            set_tests_properties(${test} PROPERTIES PROCESSORS 2)
-        endif()
-        if(test MATCHES "_on_(valkey|redis8)$")
+    foreach(variant IN LISTS variants)
+        set(labels ${arg_LABELS})
+        set(environment)
+        if(variant MATCHES "_on_(valkey|redis8)$")
             string(TOUPPER "${CMAKE_MATCH_1}" server)
-            set_tests_properties(
-                ${test}
-                PROPERTIES
-                    ENVIRONMENT "COLOCK_REDIS_SERVER=${COLOCK_${server}_SERVER}"
-                    LABELS "${arg_LABELS};versions"
-            )
+            set(environment "COLOCK_REDIS_SERVER=${COLOCK_${server}_SERVER}")
+            list(APPEND labels versions)
+        endif()
+        set(tests)
+        foreach(fault IN LISTS faults)
+            set(test ${variant}.${fault})
+            list(APPEND tests ${test})
+            add_test(NAME ${test} COMMAND ${name} --color_output=no "--run_test=@${fault}")
+            set_tests_properties(${test} PROPERTIES LABELS "${labels};faults;${fault}")
+        endforeach()
+        if(others OR NOT faults)
+            list(APPEND tests ${variant})
+            list(TRANSFORM faults PREPEND "--run_test=!@" OUTPUT_VARIABLE without_faults)
+            add_test(NAME ${variant} COMMAND ${name} --color_output=no ${without_faults})
+            set_tests_properties(${variant} PROPERTIES LABELS "${labels}")
+        endif()
+        set_tests_properties(${tests} PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}")
+        if(arg_SERIAL OR ("integration" IN_LIST arg_LABELS AND NOT arg_WAITS))
+            set_tests_properties(${tests} PROPERTIES RUN_SERIAL ON)
+        elseif("unit" IN_LIST arg_LABELS)
+            set_tests_properties(${tests} PROPERTIES PROCESSORS 2)
+        elseif(faults)
+            set_tests_properties(${tests} PROPERTIES RESOURCE_LOCK ${variant})
         endif()
     endforeach()
 endfunction()

@@ -23,55 +23,88 @@ namespace {
 using namespace colock;
 using namespace colock::test;
 using asio::cancellation_type;
+using boost::unit_test::label;
+using way = tcp_proxy::way;
 
 constexpr std::array every_type{cancellation_type::terminal, cancellation_type::partial,
                                 cancellation_type::total, cancellation_type::all};
 
-BOOST_FIXTURE_TEST_SUITE(cancellation_test, shared_servers<5>)
+/// Cancels an acquire that is under way. It ends at once, whatever the servers do.
+asio::awaitable<void> cancel(pending_acquire& one) {
+    const stopwatch since;
+    one.signal.emit(cancellation_type::terminal);
+    co_await async_wait_until([&] { return one.result.has_value(); });
+    BOOST_TEST((since.elapsed() < 200ms));
+    BOOST_TEST((*one.result == aborted));
+    BOOST_TEST(!one.granted.valid());
+}
 
-BOOST_AUTO_TEST_CASE(in_the_turn_of_its_start_nothing_is_sent) {
+BOOST_FIXTURE_TEST_SUITE(cancellation_test, shared_servers_far_away<5>)
+
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *label("fault-01")) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
         for (auto& server : instances) {
             server.command({"CONFIG", "RESETSTAT"});
         }
-        for (const auto type : every_type) {
-            pending_acquire one;
-            one.start(mutex(locks, "x"));
-            one.signal.emit(type);
-            BOOST_TEST(!one.result.has_value());  // never inside
-            co_await async_wait_until([&] { return one.result.has_value(); });
-            BOOST_TEST((*one.result == aborted));
-            BOOST_TEST(!one.granted.valid());
-        }
-        co_await settled(locks);
-        BOOST_TEST(locks.counters().cancelled == every_type.size());
+        const auto cancel_each_way = [&]() -> asio::awaitable<void> {
+            for (const auto type : every_type) {
+                pending_acquire one;
+                one.start(mutex(locks, "x"));
+                const stopwatch since;
+                one.signal.emit(type);
+                BOOST_TEST(!one.result.has_value());  // the handler is not called inside emit()
+                co_await async_wait_until([&] { return one.result.has_value(); });
+                BOOST_TEST((*one.result == aborted));
+                BOOST_TEST(!one.granted.valid());
+                BOOST_TEST((since.elapsed() < 5s));
+            }
+            co_await settled(locks);
+        };
+        co_await cancel_each_way();
         for (const std::string command : {"set", "evalsha", "eval", "pttl"}) {
             BOOST_TEST(executed(instances, command) == 0U, command);
         }
+        constexpr std::size_t rounds = 25;
+        for (std::size_t i = 1; i != rounds; ++i) {
+            co_await cancel_each_way();
+        }
+        BOOST_TEST(locks.counters().cancelled == rounds * every_type.size());
+        BOOST_TEST(executed(instances, "set") == 0U);
         BOOST_TEST(instances.keys() == 0U);
-        // And the count does count.
-        { const lease held = co_await mutex(locks, "x").acquire(); }
-        co_await settled(locks);
+        // The same connections carry the next command, and the servers have executed nothing before it.
+        const lease other = co_await mutex(locks, "other").acquire();
+        co_await async_wait_until([&] { return instances.holding("other") == 5; });
         BOOST_TEST(executed(instances, "set") == 5U);
+        BOOST_TEST(instances.keys() == 5U);
     }());
 }
 
-BOOST_AUTO_TEST_CASE(while_connecting_nothing_is_sent) {
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_while_connecting_sends_nothing, *label("fault-01")) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        const std::size_t before = executed(instances, "set");
+        for (auto& link : network) {
+            link.hold();
+        }
+        client locks(co_await asio::this_coro::executor, quiet_config());
         pending_acquire one;
         one.start(mutex(locks, "x"));
-        co_await asio::post(asio::deferred);
-        one.signal.emit(cancellation_type::terminal);
-        co_await async_wait_until([&] { return one.result.has_value(); });
-        BOOST_TEST((*one.result == aborted));
+        for (auto& link : network) {
+            co_await async_wait_until([&] { return link.waiting(way::to_server) != 0; });
+        }
+        co_await cancel(one);
+        for (auto& link : network) {
+            link.resume();
+        }
+        co_await all_ready(locks);
+        co_await settled(locks);
         BOOST_TEST(locks.counters().attempts == 0U);
+        BOOST_TEST(executed(instances, "set") == before);
     }());
 }
 
-BOOST_AUTO_TEST_CASE(no_cancellation_of_type_none) {
+BOOST_AUTO_TEST_CASE(a_signal_of_type_none_cancels_nothing) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending_acquire one;
@@ -82,7 +115,7 @@ BOOST_AUTO_TEST_CASE(no_cancellation_of_type_none) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(after_its_end_has_no_effect) {
+BOOST_AUTO_TEST_CASE(a_cancellation_after_the_end_has_no_effect) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending_acquire one;
@@ -95,7 +128,7 @@ BOOST_AUTO_TEST_CASE(after_its_end_has_no_effect) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_waiting_acquire_ends_at_once) {
+BOOST_AUTO_TEST_CASE(a_cancelled_waiter_ends_at_once) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client other(executor, instances.config());
@@ -118,40 +151,56 @@ BOOST_AUTO_TEST_CASE(a_waiting_acquire_ends_at_once) {
     }());
 }
 
-/// Sent to servers that do not answer: it ends at once all the same, and is undone when they do.
-BOOST_AUTO_TEST_CASE(with_silent_servers_it_is_undone_when_they_wake) {
-    run_test([&]() -> asio::awaitable<void> {
-        servers silent(3);
-        client locks(co_await asio::this_coro::executor, silent.config());
-        co_await all_ready(locks);
-        for (auto& server : silent) {
-            server.pause();
-        }
-        pending_acquire one;
-        one.start(mutex(locks, "x", with_ttl(1min)));
-        co_await async_wait_until([&] { return locks.instances()[0].in_flight == 1; });
-        co_await asio::post(asio::deferred);
-        const stopwatch prompt;
-        one.signal.emit(cancellation_type::terminal);
-        co_await async_wait_until([&] { return one.result.has_value(); });
-        BOOST_TEST((*one.result == aborted));
-        BOOST_TEST((prompt.elapsed() < 200ms));
-        for (auto& server : silent) {
-            server.resume();
-        }
-        co_await settled(locks);
-        BOOST_TEST(silent.keys() == 0U);
-    }());
+/// One server is stopped, some receive the request late, and the others' answers are late. All of them grant
+/// sooner or later. Servers that can be reached are free at once, the others as soon as they can be reached.
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_the_send_is_undone_on_all_servers,
+                     *label("fault-02")) {
+    for (const std::size_t silent : {0U, 3U, 5U}) {
+        run_test([&]() -> asio::awaitable<void> {
+            client locks(co_await asio::this_coro::executor, quiet_config());
+            co_await all_ready(locks);
+            if (silent > 0) {
+                instances[0].pause();
+            }
+            for (std::size_t i = 1; i < silent; ++i) {
+                network[i].hold(way::to_server);
+            }
+            for (std::size_t i = silent; i < 5; ++i) {
+                network[i].hold(way::to_client);
+            }
+            pending_acquire one;
+            one.start(mutex(locks, "x", with_ttl(10min)));
+            for (std::size_t i = silent > 0 ? 1 : 0; i < 5; ++i) {
+                co_await async_wait_until([&] { return network[i].waiting() != 0; });
+            }
+            for (std::size_t i = silent; i < 5; ++i) {
+                BOOST_TEST(instances[i].has("x"));
+            }
+            co_await cancel(one);
+            for (std::size_t i = silent; i < 5; ++i) {  // before any answer has arrived
+                co_await async_wait_until([&] { return !instances[i].has("x"); });
+            }
+            const std::size_t before = executed(instances[4], "set");
+            instances[0].resume();
+            for (auto& link : network) {
+                link.resume();
+            }
+            co_await settled(locks);
+            BOOST_TEST(locks.counters().undone == 1U);
+            BOOST_TEST(instances.keys() == 0U);
+            BOOST_TEST(executed(instances[4], "set") == before + (silent == 5 ? 1 : 0));
+        }());
+    }
 }
 
 asio::awaitable<void> acquire_and_hold(client& locks, std::string name, std::size_t& acquired) {
     const lease held = co_await mutex(locks, std::move(name), with_ttl(1min)).acquire();
     ++acquired;
-    // The moment of cancellation may come while it is held, too.
+    // The cancellation may also come while the lock is held.
     co_await asio::post(asio::deferred);
 }
 
-BOOST_AUTO_TEST_CASE(at_random_moments_it_leaves_nothing_behind) {
+BOOST_AUTO_TEST_CASE(acquires_cancelled_at_random_moments_leave_nothing_behind) {
     run_test(
         [&]() -> asio::awaitable<void> {
             const auto executor = co_await asio::this_coro::executor;
@@ -162,12 +211,13 @@ BOOST_AUTO_TEST_CASE(at_random_moments_it_leaves_nothing_behind) {
             constexpr std::size_t at_once = 20;
             std::size_t acquired = 0;
             std::size_t ended = 0;
-            int longest = 3000;  // follows the machine, so that some are cancelled and some are not
+            int longest =
+                3000;  // adapts to the machine, so that some are cancelled and some are not
             for (std::size_t i = 0; i != total / at_once; ++i) {
                 std::uniform_int_distribution<int> microseconds(0, longest);
                 const std::size_t acquired_before = acquired;
                 for (std::size_t k = 0; k != at_once; ++k) {
-                    // Some on names of their own, some in each other's way.
+                    // Some have names of their own, some contend for one name.
                     const std::string name =
                         k % 4 == 0 ? "shared" : "x" + std::to_string(i * at_once + k);
                     asio::co_spawn(
@@ -187,12 +237,12 @@ BOOST_AUTO_TEST_CASE(at_random_moments_it_leaves_nothing_behind) {
             BOOST_TEST(instances.keys() == 0U);
             const counters end = locks.counters();
             BOOST_TEST(end.acquired >= acquired);
-            // Otherwise the moments were no good.
+            // Otherwise the moments were badly chosen.
             BOOST_TEST(end.cancelled > 100U);
             BOOST_TEST(acquired > 100U);
             BOOST_TEST_MESSAGE(end.cancelled << " cancelled, " << acquired << " acquired, "
                                              << end.undone << " undone");
-            // No watchdog is left: the ttl is long, so look for one with other means than waiting.
+            // No watchdog is left. The ttl is too long to wait for a renewal.
             BOOST_TEST(end.held == 0U);
             BOOST_TEST(end.renewed == 0U);
         }(),
@@ -221,37 +271,102 @@ BOOST_AUTO_TEST_CASE(no_watchdog_survives_a_cancelled_acquire) {
         co_await settled(locks);
         const auto renewed = locks.counters().renewed;
         const auto extends = executed(instances, "evalsha");
-        // Long enough for one of those 5 ms watchdogs to show itself: another one does so.
+        // A watchdog that was left over would have renewed as often as this one.
         lease other = co_await mutex(locks, "other", often).acquire();
         co_await async_wait_until([&] { return locks.counters().renewed >= renewed + 10; });
         co_await other.release();
         co_await settled(locks);
         const auto rounds = locks.counters().renewed + locks.counters().renewals_failed - renewed;
-        // One command an instance and renewal, one for the release; and a renewal under way then.
+        // One command per instance and renewal, one for the release, and one for a renewal under way at the release.
         BOOST_TEST(executed(instances, "evalsha") - extends <= 5 * (rounds + 2));
         BOOST_TEST(instances.keys() == 0U);
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_release_happens_nevertheless) {
+BOOST_AUTO_TEST_CASE(a_release_cancelled_before_it_is_sent_happens_nevertheless,
+                     *label("fault-04")) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
-        for (const auto type : every_type) {
-            lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
+        for (int i = 0; i != 5; ++i) {
+            for (const auto type : every_type) {
+                lease held = co_await mutex(locks, "x", with_ttl(10min)).acquire();
+                asio::cancellation_signal signal;
+                std::optional<error> result;
+                held.release(asio::bind_cancellation_slot(
+                    signal.slot(), [&](error e, release_result) { result = e; }));
+                signal.emit(type);
+                co_await async_wait_until([&] { return result.has_value(); });
+                BOOST_TEST((*result == aborted));
+                BOOST_TEST(!held.valid());
+                co_await settled(locks);
+                BOOST_TEST(instances.keys() == 0U);
+                const auto after_all = co_await held.release();
+                BOOST_TEST((after_all == release_result::released));
+            }
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_release_cancelled_after_it_is_sent_happens_nevertheless,
+                     *label("fault-04")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, quiet_config());
+        co_await all_ready(locks);
+        for (const way held_back : {way::to_server, way::to_client}) {
+            lease held = co_await mutex(locks, "x", with_ttl(10min)).acquire();
+            co_await async_wait_until([&] { return instances.holding("x") == 5; });
+            for (auto& link : network) {
+                link.hold(held_back);
+            }
             asio::cancellation_signal signal;
             std::optional<error> result;
             held.release(asio::bind_cancellation_slot(
                 signal.slot(), [&](error e, release_result) { result = e; }));
-            signal.emit(type);
+            for (auto& link : network) {
+                co_await async_wait_until([&] { return link.waiting() != 0; });
+            }
+            const stopwatch since;
+            signal.emit(cancellation_type::all);
             co_await async_wait_until([&] { return result.has_value(); });
             BOOST_TEST((*result == aborted));
+            BOOST_TEST((since.elapsed() < 5s));
             BOOST_TEST(!held.valid());
-            co_await settled(locks);
-            BOOST_TEST(instances.holding("x") == 0U);
+            BOOST_TEST(instances.holding("x") == (held_back == way::to_server ? 5U : 0U));
+            for (auto& link : network) {
+                link.resume();
+            }
+            co_await async_wait_until([&] { return instances.holding("x") == 0; });
             const auto after_all = co_await held.release();
             BOOST_TEST((after_all == release_result::released));
         }
+    }());
+}
+
+/// The servers cannot be reached again before the client is destroyed.
+BOOST_AUTO_TEST_CASE(the_ttl_ends_a_lock_whose_cancelled_release_never_arrives,
+                     *label("fault-04")) {
+    run_test([&]() -> asio::awaitable<void> {
+        config configuration = quiet_config();
+        configuration.close_timeout = 0ms;
+        std::optional<client> locks(std::in_place, co_await asio::this_coro::executor,
+                                    configuration);
+        co_await all_ready(*locks);
+        lease held = co_await mutex(*locks, "x", with_ttl(1s)).acquire();
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        for (auto& link : network) {
+            link.drop();
+        }
+        const auto [e, result] = co_await held.release(asio::cancel_after(1ms, asio::as_tuple));
+        BOOST_TEST((e == aborted));
+        BOOST_TEST(instances.holding("x") == 5U);
+        locks.reset();
+        for (auto& link : network) {
+            link.resume();
+        }
+        client others(co_await asio::this_coro::executor, instances.config());
+        const lease next = co_await mutex(others, "x").acquire();
+        BOOST_TEST(next.valid());
     }());
 }
 
@@ -270,7 +385,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_alone) {
             BOOST_TEST((*result == aborted));
             BOOST_TEST(held.valid());
         }
-        // It works on, for the next as well.
+        // The next extension works.
         co_await held.extend(20s);
         const auto released = co_await held.release();
         BOOST_TEST((released == release_result::released));
@@ -315,8 +430,8 @@ BOOST_AUTO_TEST_CASE(a_cancelled_close_goes_on) {
     }());
 }
 
-/// No cancellation disturbs another lock's commands.
-BOOST_AUTO_TEST_CASE(others_do_not_notice) {
+/// A cancellation does not disturb the commands of another lock.
+BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_disturb_others) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -348,9 +463,9 @@ BOOST_AUTO_TEST_CASE(others_do_not_notice) {
     }());
 }
 
-/// Cancels an acquire when it is time, and gives its error's text.
+/// Cancels an acquire when `is_time()`, and returns the details of its error.
 template <std::predicate Predicate>
-asio::awaitable<std::string> told_when_cancelled(const mutex& lock, Predicate is_time) {
+asio::awaitable<std::string> details_when_cancelled(const mutex& lock, Predicate is_time) {
     pending_acquire one;
     one.start(lock);
     co_await async_wait_until(is_time);
@@ -364,7 +479,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-BOOST_AUTO_TEST_CASE(it_tells_why_no_server_can_be_asked) {
+BOOST_AUTO_TEST_CASE(the_error_tells_why_no_server_can_be_asked) {
     run_test([&]() -> asio::awaitable<void> {
         config nobody_there;
         const std::array<reserved_port, 3> ports;
@@ -372,7 +487,7 @@ BOOST_AUTO_TEST_CASE(it_tells_why_no_server_can_be_asked) {
             nobody_there.instances.push_back("redis://127.0.0.1:" + std::to_string(port.number()));
         }
         client locks(co_await asio::this_coro::executor, nobody_there);
-        const std::string told = co_await told_when_cancelled(
+        const std::string told = co_await details_when_cancelled(
             mutex(locks, "x"), [&] { return locks.counters().unavailable > 0; });
         BOOST_TEST(told.starts_with("'x': 0 of 3 instances granted, 2 needed ("), told);
         BOOST_TEST(contains(told, nobody_there.instances[0] + " down: Connection refused"), told);
@@ -386,14 +501,14 @@ BOOST_AUTO_TEST_CASE(it_tells_why_no_server_can_be_asked) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(it_tells_that_the_servers_are_silent) {
+BOOST_AUTO_TEST_CASE(the_error_tells_that_the_servers_are_silent) {
     run_test([&]() -> asio::awaitable<void> {
         for (redis_server& server : instances) {
             server.pause();
         }
         client locks(co_await asio::this_coro::executor, instances.config());
         const std::string told =
-            co_await told_when_cancelled(mutex(locks, "x"), [] { return true; });
+            co_await details_when_cancelled(mutex(locks, "x"), [] { return true; });
         BOOST_TEST(told.starts_with("'x': not tried yet, too few instances are connected ("), told);
         BOOST_TEST(contains(told, "not connected yet"), told);
         for (redis_server& server : instances) {
@@ -402,26 +517,26 @@ BOOST_AUTO_TEST_CASE(it_tells_that_the_servers_are_silent) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(it_tells_who_has_the_lock) {
+BOOST_AUTO_TEST_CASE(the_error_tells_that_another_has_the_lock) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         const lease held = co_await mutex(others, "x").acquire();
-        const std::string told = co_await told_when_cancelled(
+        const std::string told = co_await details_when_cancelled(
             mutex(locks, "x"), [&] { return locks.counters().contended > 0; });
         BOOST_TEST(contains(told, "held by another"), told);
         BOOST_TEST(contains(told, "not needed any more"), told);
         BOOST_TEST(!contains(told, "not answered yet"), told);
         BOOST_TEST(!contains(told, "no ttl"), told);
         BOOST_TEST(locks.counters().keys_without_ttl == 0U);
-        const std::string in_local_queue = co_await told_when_cancelled(
+        const std::string in_local_queue = co_await details_when_cancelled(
             mutex(others, "x"), [&] { return others.counters().queued > 0; });
         BOOST_TEST(in_local_queue == "'x': others of this client are before it in the queue");
     }());
 }
 
-BOOST_AUTO_TEST_CASE(it_tells_of_a_key_without_ttl) {
+BOOST_AUTO_TEST_CASE(the_error_tells_of_a_key_without_ttl) {
     const std::vector<std::vector<std::string>> commands{{"SETNX", "x", "left by somebody"},
                                                          {"RPUSH", "x", "no lock at all"}};
     for (const auto& command : commands) {
@@ -432,7 +547,7 @@ BOOST_AUTO_TEST_CASE(it_tells_of_a_key_without_ttl) {
             }
             client locks(co_await asio::this_coro::executor, instances.config());
             co_await all_ready(locks);
-            const std::string told = co_await told_when_cancelled(
+            const std::string told = co_await details_when_cancelled(
                 mutex(locks, "x"), [&] { return locks.counters().keys_without_ttl > 0; });
             BOOST_TEST(contains(told, "the key has no ttl"), told);
             lock_options few;

@@ -23,6 +23,7 @@
 namespace colock::test {
 namespace {
 
+using boost::unit_test::label;
 using core::step;
 using instance::state;
 using namespace std::chrono_literals;
@@ -130,8 +131,8 @@ BOOST_AUTO_TEST_CASE(a_single_server_is_no_cluster) {
     BOOST_TEST(contains(reason, "cluster support disabled"), reason);
 }
 
-// Fault 69: the reply says where to go, and one new map is asked for, however many commands were moved.
-BOOST_AUTO_TEST_CASE(fault_69_commands_follow_a_slot_that_has_moved) {
+// The reply says where to go, and one new map is requested, however many commands were redirected.
+BOOST_AUTO_TEST_CASE(commands_follow_a_slot_that_has_moved, *label("fault-69")) {
     const moved_slot slot("{moved}");
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
@@ -164,20 +165,20 @@ BOOST_AUTO_TEST_CASE(fault_69_commands_follow_a_slot_that_has_moved) {
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
 }
 
-// Fault 71: ASK is followed with ASKING in front of each command, and changes nothing else.
-BOOST_AUTO_TEST_CASE(fault_71_a_slot_that_is_moving) {
+// ASK is followed with ASKING in front of each command, and changes nothing else.
+BOOST_AUTO_TEST_CASE(a_slot_that_is_moving, *label("fault-71")) {
     const moved_slot slot("{moving}");
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("{moving}:old", "ann") == "granted");
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
-    // It is new, and so made at the target; and the scripts are not known there, perhaps.
+    // A new key is made at the target, which perhaps does not know the scripts yet.
     three()[slot.to()].command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.acquire("{moving}:new", "ann") == "granted");
     BOOST_TEST(rig.acquire("{moving}:new", "bob") == "denied: another");
     BOOST_TEST(rig.extend("{moving}:new", "ann", 20min) == "granted");
     BOOST_TEST(rig.remaining("{moving}:new") == "denied: another");
-    // It is old, and so still here.
+    // An old key is still at the source.
     BOOST_TEST(rig.acquire("{moving}:old", "bob") == "denied: another");
     BOOST_TEST(rig.extend("{moving}:old", "ann", 20min) == "granted");
     three().move_keys(slot.slot(), slot.from(), slot.to());
@@ -190,8 +191,8 @@ BOOST_AUTO_TEST_CASE(fault_71_a_slot_that_is_moving) {
     BOOST_TEST(rig.release("{moving}:old", "bob") == "granted");
 }
 
-// Fault 72: the lock's key and its counter, of which one is here and one there, or nowhere.
-BOOST_AUTO_TEST_CASE(fault_72_fenced_locks_throughout_a_slow_migration) {
+// The lock's key and its counter are on different nodes, or one of them does not exist.
+BOOST_AUTO_TEST_CASE(fenced_locks_throughout_a_slow_migration, *label("fault-72")) {
     const moved_slot slot("{fenced}");
     const std::string key = "{fenced}";
     instance_rig rig(three().uri());
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(fault_72_fenced_locks_throughout_a_slow_migration) {
     lock_and_release("after");
 }
 
-BOOST_AUTO_TEST_CASE(fault_72_a_lock_that_is_held_while_its_keys_move_one_by_one) {
+BOOST_AUTO_TEST_CASE(a_lock_that_is_held_while_its_keys_move_one_by_one, *label("fault-72")) {
     const moved_slot slot("{between}");
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
@@ -236,8 +237,8 @@ BOOST_AUTO_TEST_CASE(fault_72_a_lock_that_is_held_while_its_keys_move_one_by_one
     BOOST_TEST(rig.release("{between}", "ann") == "granted");
 }
 
-// Fault 73: such a name has no place for keys of our own; nothing is sent.
-BOOST_AUTO_TEST_CASE(fault_73_names_whose_keys_cannot_be_in_one_slot) {
+// No key of ours can be in the slot of such a name, so nothing is sent.
+BOOST_AUTO_TEST_CASE(names_whose_keys_cannot_be_in_one_slot, *label("fault-73")) {
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
     for (const std::string key : {"a}b", "{}", "{}a}"}) {
@@ -253,8 +254,8 @@ BOOST_AUTO_TEST_CASE(fault_73_names_whose_keys_cannot_be_in_one_slot) {
     }
 }
 
-// Fault 74: what was put off is not overtaken by what comes after it.
-BOOST_AUTO_TEST_CASE(fault_74_commands_for_one_key_stay_in_their_order) {
+// Later commands do not overtake one that was put off.
+BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74")) {
     const moved_slot slot("{order}");
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
@@ -270,8 +271,8 @@ BOOST_AUTO_TEST_CASE(fault_74_commands_for_one_key_stay_in_their_order) {
     BOOST_TEST(!three()[slot.to()].has("{order}"));
 }
 
-// A command that is not wanted any more is not sent on.
-BOOST_AUTO_TEST_CASE(fault_74_an_acquire_that_was_given_up_is_not_sent_on) {
+// A command that was given up is not sent again.
+BOOST_AUTO_TEST_CASE(an_acquire_that_was_given_up_is_not_sent_on, *label("fault-74")) {
     const moved_slot slot("{given up}");
     instance_rig rig(three().uri());
     run_until_all_ready(rig);
@@ -284,8 +285,8 @@ BOOST_AUTO_TEST_CASE(fault_74_an_acquire_that_was_given_up_is_not_sent_on) {
     BOOST_TEST(!three()[slot.to()].has("{given up}"));
 }
 
-// Fault 78: the same master twice, under two instances, would vote twice.
-BOOST_AUTO_TEST_CASE(fault_78_a_cluster_votes_once) {
+// One master behind two instances would vote twice.
+BOOST_AUTO_TEST_CASE(a_cluster_votes_once, *label("fault-78")) {
     auto settings = quick_settings();
     instance_rig first(three().uri(), settings);
     run_until_all_ready(first);
@@ -315,8 +316,8 @@ BOOST_AUTO_TEST_CASE(releases_go_one_by_one) {
     BOOST_TEST(rig.votes() == granted, boost::test_tools::per_element());
 }
 
-// Two nodes that send a command to and fro: it fails, with their words, and not for ever.
-BOOST_AUTO_TEST_CASE(fault_69_nodes_that_disagree_for_ever) {
+// Two nodes redirect a command to each other. It fails with their words, in bounded time.
+BOOST_AUTO_TEST_CASE(nodes_that_disagree_for_ever, *label("fault-69")) {
     std::atomic<std::size_t> sent{0};
     std::string other;
     const auto map_of = [](std::uint16_t port) {
@@ -356,7 +357,7 @@ BOOST_AUTO_TEST_CASE(fault_69_nodes_that_disagree_for_ever) {
 
 namespace {
 
-/// A node that tells a map: all slots are at that port; its epoch is given, and whether it is cut off.
+/// A node whose map says that all slots are at that port. Its epoch is given, and whether it is cut off.
 fake_server map_teller(const std::atomic<std::uint16_t>& owner, const std::atomic<int>& epoch,
                        bool is_ok = true) {
     return fake_server([&owner, &epoch, is_ok](const fake_server::words& command) -> fake_reply {
@@ -394,7 +395,7 @@ bool is_at(const instance_rig& rig, std::uint16_t port) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(fault_70_the_map_of_a_node_that_is_cut_off_is_not_believed) {
+BOOST_AUTO_TEST_CASE(the_map_of_a_node_that_is_cut_off_is_not_believed, *label("fault-70")) {
     const fake_server right([](const auto& command) { return answer_as_server(command); });
     const fake_server wrong([](const auto& command) { return answer_as_server(command); });
     const std::atomic<std::uint16_t> at_right{right.port()};
@@ -408,7 +409,7 @@ BOOST_AUTO_TEST_CASE(fault_70_the_map_of_a_node_that_is_cut_off_is_not_believed)
     BOOST_TEST(rig.status().nodes.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(fault_70_a_map_with_an_older_epoch_is_not_believed) {
+BOOST_AUTO_TEST_CASE(a_map_with_an_older_epoch_is_not_believed, *label("fault-70")) {
     fake_server right([](const auto& command) { return answer_as_server(command); });
     const fake_server wrong([](const auto& command) { return answer_as_server(command); });
     const std::atomic<std::uint16_t> at_right{right.port()};
@@ -419,7 +420,7 @@ BOOST_AUTO_TEST_CASE(fault_70_a_map_with_an_older_epoch_is_not_believed) {
     const fake_server second = map_teller(at_wrong, second_epoch);
     instance_rig rig(seeds({&first, &second}));
     rig.run_until([&] { return is_at(rig, right.port()); });
-    // From now on the first one has a right to nothing: it says that it is behind, and the other is so, too.
+    // From now on the first node says that it is behind, and the other is behind as well.
     first_epoch = 6;
     const std::size_t before = second.accepted();
     right.say("-bye\r\n");  // a reply that no command waits for ends the connection
@@ -427,8 +428,8 @@ BOOST_AUTO_TEST_CASE(fault_70_a_map_with_an_older_epoch_is_not_believed) {
     BOOST_TEST(!is_at(rig, wrong.port()));
 }
 
-// The nodes that are known are all gone; the names in the URI are not.
-BOOST_AUTO_TEST_CASE(fault_70_all_addresses_change_at_once) {
+// All known nodes are gone, but the names in the URI still work.
+BOOST_AUTO_TEST_CASE(all_addresses_change_at_once, *label("fault-70")) {
     std::optional<fake_server> old_node(
         std::in_place, [](const auto& command) { return answer_as_server(command); });
     const fake_server new_node([](const auto& command) { return answer_as_server(command); });
@@ -442,7 +443,7 @@ BOOST_AUTO_TEST_CASE(fault_70_all_addresses_change_at_once) {
     rig.run_until([&] { return is_at(rig, new_node.port()); });
 }
 
-// With the rights in README, and no others.
+// With the rights in README and no others.
 BOOST_AUTO_TEST_CASE(the_least_rights_for_a_cluster) {
     const moved_slot slot("{rights}");
     std::ifstream readme(COLOCK_SOURCE_DIR "/README.md");
@@ -490,8 +491,9 @@ struct with_replicas {
     }
 };
 
-// Fault 70: a master that dies never says MOVED.
-BOOST_FIXTURE_TEST_CASE(fault_70_a_promoted_master_is_found_and_quarantined, with_replicas) {
+// A master that dies never says MOVED.
+BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replicas,
+                        *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(1s));
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("k", "ann", 500ms) == "granted");
@@ -507,7 +509,7 @@ BOOST_FIXTURE_TEST_CASE(fault_70_a_promoted_master_is_found_and_quarantined, wit
     const auto before = std::chrono::steady_clock::now();
     BOOST_TEST(rig.acquire("k", "bob") == "failed: quarantined");
     BOOST_TEST(contains(rig.status().why_quarantined, "failover_quarantine"));
-    // The others go on.
+    // The other masters go on.
     for (const std::string key : {"a", "b", "c", "d", "e"}) {
         if (nodes.first_owner_of(key) != nodes.first_owner_of("k")) {
             BOOST_TEST(rig.acquire(key, "ann") == "granted");
@@ -519,8 +521,8 @@ BOOST_FIXTURE_TEST_CASE(fault_70_a_promoted_master_is_found_and_quarantined, wit
     BOOST_TEST(rig.release("k", "bob") == "granted");
 }
 
-// A dead master without a replica: its slots are given to another one by hand, with none of their locks.
-BOOST_AUTO_TEST_CASE(fault_70_a_slot_that_is_given_to_another_master_is_quarantined) {
+// A dead master has no replica. Its slots are assigned to another master by hand, without their locks.
+BOOST_AUTO_TEST_CASE(a_slot_that_is_given_to_another_master_is_quarantined, *label("fault-70")) {
     redis_cluster nodes(3, 0, {"--cluster-require-full-coverage", "no"});
     instance_rig rig(nodes.uri(3), settings_with(1s));
     run_until_all_ready(rig);
@@ -551,8 +553,8 @@ BOOST_AUTO_TEST_CASE(fault_70_a_slot_that_is_given_to_another_master_is_quaranti
     rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
 }
 
-// Fault 76: such a failover holds up writes for a while, and loses none.
-BOOST_FIXTURE_TEST_CASE(fault_76_a_failover_by_hand, with_replicas) {
+// Such a failover holds up writes for a while, and loses none.
+BOOST_FIXTURE_TEST_CASE(a_failover_by_hand, with_replicas, *label("fault-76")) {
     instance_rig rig(nodes.uri(), settings_with(300ms));
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
@@ -565,9 +567,9 @@ BOOST_FIXTURE_TEST_CASE(fault_76_a_failover_by_hand, with_replicas) {
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
 }
 
-// There and back: between, others may have taken locks at the other one, and the last of them may not have come along.
-BOOST_FIXTURE_TEST_CASE(fault_70_a_master_that_is_promoted_again_is_quarantined_again,
-                        with_replicas) {
+// There and back again. Meanwhile others may have taken locks at the other node, and the last of these may not be replicated.
+BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, with_replicas,
+                        *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(1s));
     run_until_all_ready(rig);
     const std::size_t first = nodes.first_owner_of("k");
@@ -588,9 +590,9 @@ BOOST_FIXTURE_TEST_CASE(fault_70_a_master_that_is_promoted_again_is_quarantined_
     }
 }
 
-// A release that the dead master's node refuses waits to be told that it can be sent again.
-BOOST_FIXTURE_TEST_CASE(fault_70_what_a_dead_master_missed_goes_to_the_promoted_one,
-                        with_replicas) {
+// A release that the dead master's node refuses is sent again when this is possible.
+BOOST_FIXTURE_TEST_CASE(what_a_dead_master_missed_goes_to_the_promoted_one, with_replicas,
+                        *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
@@ -602,14 +604,15 @@ BOOST_FIXTURE_TEST_CASE(fault_70_what_a_dead_master_missed_goes_to_the_promoted_
     rig.run_until([&] { return rig.release("k", "ann").starts_with("denied"); });
 }
 
-// What a promoted replica has never heard of is granted a second time without the quarantine.
-BOOST_FIXTURE_TEST_CASE(fault_70_without_quarantine_a_lost_lock_is_granted_twice, with_replicas) {
+// Without the quarantine, a promoted replica grants a lock again that was not replicated.
+BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_replicas,
+                        *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
-    nodes[master + 3].pause();  // its replica hears nothing any more
+    nodes[master + 3].pause();  // its replica receives nothing any more
     BOOST_TEST(rig.acquire("other", "ann") != "");
-    // More than sockets can hold, so that the replica has to begin anew: then the lock is not among it.
+    // More data than the sockets can hold, so that the replica has to synchronize again and misses the lock.
     nodes[master].command({"CLIENT", "KILL", "TYPE", "replica"});
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     nodes[master].kill();

@@ -6,17 +6,21 @@
 #include <boost/asio/system_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <utility>
 
-// Lease, mutex, client and context destroyed in every order, with operations under way: handlers are
-// destroyed, if not called, and nothing is touched that is gone. (For the address sanitizer.) And those that were
-// moved from.
+// Lease, mutex, client and context are destroyed in every order, with operations under way. Handlers are called or
+// destroyed, and no destroyed object is touched (for the address sanitizer). And objects that were moved from.
 
 namespace {
 
 using namespace colock;
 using namespace colock::test;
+using boost::unit_test::label;
+using way = tcp_proxy::way;
 
 config in_memory() {
     return config::from_uris({"memory://a", "memory://b", "memory://c"});
@@ -24,7 +28,7 @@ config in_memory() {
 
 BOOST_AUTO_TEST_SUITE(destruction_test)
 
-/// Each operation of a lock whose client is no more.
+/// Each operation of a lock whose client is gone.
 asio::awaitable<void> check_closed(const mutex& lock) {
     const auto [e1, nothing] = co_await lock.acquire(asio::as_tuple);
     BOOST_TEST((e1 == errc::client_closed));
@@ -86,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_was_moved_from_behaves_as_closed) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory) {
+BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory, *label("fault-10")) {
     for (const bool thread_safe : {false, true}) {
         config configuration = in_memory();
         configuration.thread_safe = thread_safe;
@@ -98,7 +102,8 @@ BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory) {
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_with_servers, shared_servers<3>) {
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_with_servers, shared_servers<3>,
+                        *label("fault-10")) {
     for (const bool thread_safe : {false, true}) {
         config configuration = instances.config();
         configuration.thread_safe = thread_safe;
@@ -111,7 +116,103 @@ BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_with_servers, shared_servers<3>
     }
 }
 
-/// A coroutine that owns the lease whose loss it waits for.
+/// What is under way when everything is destroyed.
+struct scene {
+    config configuration;
+    proxies& network;
+    bool with_lease;  // the lock is held already
+    std::function<void(parts&, mark)> start;
+};
+
+/// Destroys everything while an operation waits for the answers of all servers.
+void destroy_in_flight(const scene& what, const std::array<std::size_t, 4>& order) {
+    mark m;
+    const auto life = m.watch();
+    {
+        parts p(what.configuration, {});
+        const auto run_until = [&](auto condition) {
+            wait_until([&] {
+                p.context->poll();
+                return condition();
+            });
+        };
+        run_until([&] { return ready_instances(*p.locks) == what.network.size(); });
+        if (what.with_lease) {
+            p.hold();
+        }
+        run_until([&] { return idle(*p.locks); });
+        for (auto& link : what.network) {
+            link.hold(way::to_client);
+        }
+        what.start(p, std::move(m));
+        for (auto& link : what.network) {
+            run_until([&] { return link.waiting(way::to_client) != 0; });
+        }
+        for (const std::size_t part : order) {
+            p.destroy(part);
+        }
+    }
+    BOOST_TEST(life.expired());  // every handler is gone
+    for (auto& link : what.network) {
+        link.resume();
+    }
+}
+
+void destroy_in_flight_in_every_order(servers& instances, scene what) {
+    for (const bool thread_safe : {false, true}) {
+        config configuration = what.configuration;
+        configuration.thread_safe = thread_safe;
+        in_every_order([&](const auto& order) {
+            instances.flush();
+            destroy_in_flight({configuration, what.network, what.with_lease, what.start}, order);
+        });
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_acquire, shared_servers_far_away<5>,
+                        *label("fault-10")) {
+    destroy_in_flight_in_every_order(
+        instances, {quiet_config(), network, false,
+                    [](parts& p, mark m) { p.lock->acquire([m](auto&&...) {}); }});
+}
+
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_extend, shared_servers_far_away<5>,
+                        *label("fault-10")) {
+    destroy_in_flight_in_every_order(instances,
+                                     {quiet_config(), network, true, [](parts& p, mark m) {
+                                          p.held->wait_lost([m](auto&&...) {});
+                                          p.held->extend(20s, [m](auto&&...) {});
+                                      }});
+}
+
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_release, shared_servers_far_away<5>,
+                        *label("fault-10")) {
+    destroy_in_flight_in_every_order(instances,
+                                     {quiet_config(), network, true, [](parts& p, mark m) {
+                                          p.held->release([m](auto&&...) {});
+                                          p.lock->try_acquire_for(10s, [m](auto&&...) {});
+                                      }});
+}
+
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_close, shared_servers_far_away<5>,
+                        *label("fault-10")) {
+    destroy_in_flight_in_every_order(instances,
+                                     {quiet_config(), network, true, [](parts& p, mark m) {
+                                          p.locks->close([m](auto&&...) {});
+                                          *p.held = lease();  // close() waits for its release
+                                      }});
+}
+
+BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_with_lock, shared_servers_far_away<5>,
+                        *label("fault-10")) {
+    destroy_in_flight_in_every_order(
+        instances, {quiet_config(), network, false, [](parts& p, mark m) {
+                        const auto body = [m](lease&) -> asio::awaitable<void> { co_return; };
+                        colock::with_lock(*p.lock, body, [m](auto&&...) {});
+                    }});
+}
+
+/// A coroutine owns the lease whose loss it waits for.
 BOOST_AUTO_TEST_CASE(a_context_destroyed_under_coroutines_that_own_everything) {
     for (const bool thread_safe : {false, true}) {
         config configuration = in_memory();
@@ -137,8 +238,8 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_under_coroutines_that_own_everything) {
     }
 }
 
-/// A release that nobody answers, given up by `close`: what is kept for its votes must go with the context.
-/// (A leak, if it does not: for the address sanitizer.)
+/// No server answers the release, and `close` gives it up. What is kept for its votes must be freed with the context
+/// (the address sanitizer would report a leak).
 BOOST_AUTO_TEST_CASE(a_context_destroyed_before_the_last_votes) {
     servers instances(3);
     config configuration = instances.config();
@@ -162,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_before_the_last_votes) {
     }
 }
 
-/// An executor that is more than a pointer to the context.
+/// The executor is more than a pointer to the context.
 BOOST_AUTO_TEST_CASE(a_lease_that_outlives_its_strand) {
     std::optional<lease> held;
     {

@@ -17,13 +17,13 @@ inline lock_options fenced(lock_options options = {}) {
 /// The counter of the lock "x".
 inline const std::string counter_name = "{x}:colock:fence";
 
-/// What it is on a server; 0 if there is none.
+/// The counter's value on a server; 0 if there is none.
 inline std::uint64_t counter_on(const redis_server& server) {
     const auto text = server.command({"GET", counter_name});
     return text ? std::stoull(*text) : 0;
 }
 
-/// On how many servers it is no less.
+/// On how many servers the counter is no less than this fence.
 inline std::size_t counted_to(servers& instances, std::uint64_t fence) {
     std::size_t count = 0;
     for (const redis_server& server : instances) {
@@ -32,7 +32,7 @@ inline std::size_t counted_to(servers& instances, std::uint64_t fence) {
     return count;
 }
 
-/// Takes the lock, and lets go of it: the fence.
+/// Acquires and releases the lock, and returns the fence.
 inline asio::awaitable<std::uint64_t> next_fence(const mutex& lock) {
     lease held = co_await lock.acquire();
     const std::uint64_t fence = held.fence();

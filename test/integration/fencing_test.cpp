@@ -1,3 +1,4 @@
+#include "integration/client_process.hpp"
 #include "integration/fences.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -11,15 +12,36 @@
 #include <utility>
 #include <vector>
 
-// Fences on real servers. What becomes of them when servers lose data is in fault_fencing_test.
+// Fences on real servers, also when these lose data or hold counters that are no numbers.
 
 namespace {
 
 using namespace colock;
 using namespace colock::test;
-using way = tcp_proxy::way;
+using boost::unit_test::label;
+using strings = std::vector<std::string>;
 
 constexpr std::uint64_t far = std::uint64_t{1} << 52;  // ahead of every clock
+
+/// A resource that refuses a write whose fence is smaller than the largest that it has seen.
+class fenced_resource {
+public:
+    /// Returns whether the value was written.
+    bool write(const std::string& value, const std::string& fence) {
+        static const std::string script =
+            "if tonumber(ARGV[2]) < tonumber(redis.call('get', 'seen') or 0) then return 0 end\n"
+            "redis.call('set', 'seen', ARGV[2])\n"
+            "redis.call('set', 'value', ARGV[1])\n"
+            "return 1";
+        return server_.command({"EVAL", script, "0", value, fence}).value() == "1";
+    }
+    [[nodiscard]] std::string value() const {
+        return server_.command({"GET", "value"}).value_or("nothing");
+    }
+
+private:
+    redis_server server_;
+};
 
 /// Lets the servers' counters differ, each by `step` from the one before.
 void scatter_counters(servers& instances, std::uint64_t first, std::uint64_t step) {
@@ -62,14 +84,14 @@ BOOST_AUTO_TEST_CASE(fences_grow_from_holder_to_holder_across_clients) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(costs_no_second_round_trip_when_the_counters_agree) {
+BOOST_AUTO_TEST_CASE(counters_that_agree_cost_no_second_round) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
         const mutex lock(locks, "x", fenced());
         std::uint64_t last = co_await next_fence(lock);
         co_await async_wait_until([&] { return idle(locks); });
-        const auto commands = [&] {  // a server may have one of its own to let go
+        const auto commands = [&] {  // a server may have a command of its own for releases
             return executed(instances, "evalsha") + executed(instances, "delifeq") +
                    executed(instances, "delex");
         };
@@ -81,15 +103,15 @@ BOOST_AUTO_TEST_CASE(costs_no_second_round_trip_when_the_counters_agree) {
             last = fence;
         }
         co_await async_wait_until([&] { return idle(locks); });
-        // Each is one to take it and one to let it go. A second that begins meanwhile may be
-        // known to some servers before the others.
+        // An acquire and a release are one command each. Some servers may know of a second of their clocks before the
+        // others, and then there is one more.
         const std::size_t sent = commands() - before;
         BOOST_TEST(sent >= 5 * 2 * cycles);
         BOOST_TEST(sent <= 5 * 2 * cycles + 5 * 10);
     }());
 }
 
-BOOST_AUTO_TEST_CASE(counters_that_differ_are_brought_together_before_the_lease_is_handed_out) {
+BOOST_AUTO_TEST_CASE(counters_that_differ_are_raised_before_the_lease_is_granted) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -112,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_minority_that_is_down_changes_nothing) {
         co_await all_ready(locks);
         const mutex lock(locks, "x", fenced());
         std::uint64_t last = 0;
-        for (std::size_t i = 0; i != 15; ++i) {  // another two each time
+        for (std::size_t i = 0; i != 15; ++i) {  // two other servers each time
             network[i % 5].drop();
             network[(i + 2) % 5].drop();
             const std::uint64_t fence = co_await next_fence(lock);
@@ -124,18 +146,18 @@ BOOST_AUTO_TEST_CASE(a_minority_that_is_down_changes_nothing) {
     }());
 }
 
-/// How a request begins to tell the largest of the servers' counters to all, after its token.
+/// What follows the token in a request that tells all servers the largest of their counters.
 const std::string second_round = "$1\r\n0\r\n$16\r\n";
 
-/// Until the second round of an acquire is on its way to the servers, and held up.
+/// Waits until the second round of an acquire is under way to the servers, and held up.
 asio::awaitable<void> second_round_held_up(const servers& instances, proxies& network) {
     for (auto& link : network) {
         co_await async_wait_until([&] { return link.waiting() != 0; });
     }
-    BOOST_TEST(instances.holding("x") >= 3U);  // the first of them went to a quorum at least
+    BOOST_TEST(instances.holding("x") >= 3U);  // the first round has reached a quorum at least
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_in_the_second_round_everything_is_given_back) {
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_second_round_is_undone) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
@@ -160,7 +182,7 @@ BOOST_AUTO_TEST_CASE(cancelled_in_the_second_round_everything_is_given_back) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_second_round_that_nobody_answers_is_a_failed_attempt) {
+BOOST_AUTO_TEST_CASE(a_second_round_without_answers_is_a_failed_attempt) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = quiet_config();
         configuration.instance_timeout = 100ms;
@@ -232,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_lease_without_a_fence_says_so) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(scripts_that_a_server_has_forgotten_are_sent_again) {
+BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again, *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -273,9 +295,188 @@ BOOST_AUTO_TEST_CASE(counters_are_kept_for_a_week_beside_their_key) {
     }());
 }
 
+BOOST_AUTO_TEST_CASE(the_write_of_a_stopped_holder_is_refused, *label("fault-20")) {
+    run_test([&]() -> asio::awaitable<void> {
+        fenced_resource resource;
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(others);
+        client_process process("x", 500ms, instances.config(), true);
+        const std::string held = co_await process.ask("acquire");
+        BOOST_TEST(held == "held");
+        const std::string first_fence = co_await process.ask("fence");
+        BOOST_TEST(resource.write("by the first", first_fence));
+        BOOST_TEST(resource.write("by the first again", first_fence));
+        process.pause();  // when it is about to write once more
+        process.tell("fence");
+        lease b = co_await mutex(others, "x", fenced()).acquire();
+        BOOST_TEST(resource.write("by its successor", std::to_string(b.fence())));
+        process.resume();
+        const std::string fence = co_await process.wait_for_answer();
+        BOOST_TEST(fence == first_fence);
+        BOOST_TEST(!resource.write("by the first, much later", fence));
+        BOOST_TEST(resource.value() == "by its successor");
+        BOOST_TEST(resource.write("by its successor again", std::to_string(b.fence())));
+        co_await b.release();
+        const std::string again = co_await process.ask("acquire");
+        BOOST_TEST(again == "held");
+        BOOST_TEST(resource.write("by the first, in turn", co_await process.ask("fence")));
+    }());
+}
+
+/// A server may lose everything, the lock, or only the fence counter.
+const std::vector<strings> losses{{"FLUSHALL"}, {"DEL", "x"}, {"DEL", counter_name}};
+
+/// One server after another loses it, alone or together with the next ones.
+BOOST_AUTO_TEST_CASE(counters_lost_between_two_holders, *label("fault-25")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        co_await all_ready(others);
+        std::uint64_t last = 0;
+        for (const strings& loss : losses) {
+            for (const std::size_t how_many : {1U, 2U, 5U}) {
+                for (std::size_t first = 0; first != 10; ++first) {
+                    const mutex lock(first % 2 == 0 ? locks : others, "x", fenced());
+                    const std::uint64_t fence = co_await next_fence(lock);
+                    BOOST_TEST(fence > last, loss.front() << " on " << how_many);
+                    last = fence;
+                    for (std::size_t i = 0; i != how_many; ++i) {
+                        instances[(first + i) % 5].command(loss);
+                    }
+                }
+            }
+        }
+    }());
+}
+
+/// A minority is healed, and its counters then reach the fence again.
+BOOST_AUTO_TEST_CASE(counters_lost_by_a_minority_while_held, *label("fault-25")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        client others(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        co_await all_ready(others);
+        // The counters are ahead of the servers' clocks, so that a clock does not make up for a lost counter.
+        for (const redis_server& server : instances) {
+            server.command({"SET", counter_name, "4503599627370496"});
+        }
+        std::uint64_t last = 4503599627370496;
+        for (int round = 0; round != 3; ++round) {
+            lease held = co_await mutex(locks, "x", fenced(renewed_every(30ms, 10s))).acquire();
+            BOOST_TEST(held.fence() > last);
+            last = held.fence();
+            co_await async_wait_until([&] { return instances.holding("x") == 5; });
+            const auto healed = locks.counters().healed;
+            instances[0].command({"FLUSHALL"});
+            instances[4].command({"FLUSHALL"});
+            co_await async_wait_until([&] { return locks.counters().healed >= healed + 2; });
+            BOOST_TEST(counter_on(instances[0]) >= last);
+            BOOST_TEST(counter_on(instances[4]) >= last);
+            BOOST_TEST(held.fence() == last);
+            co_await held.release();
+            // The next fence is larger, even if only two of the servers that did not forget answer.
+            instances[2].pause();
+            const std::uint64_t fence = co_await next_fence(mutex(others, "x", fenced()));
+            instances[2].resume();
+            BOOST_TEST(fence > last);
+            last = fence;
+        }
+    }());
+}
+
+/// Each command makes a counter that cannot be increased.
+const std::vector<strings> oddities{
+    {"RPUSH", counter_name, "1"},
+    {"HSET", counter_name, "1", "1"},
+    {"SET", counter_name, ""},
+    {"SET", counter_name, "garbage"},
+    {"SET", counter_name, std::string("1\0", 2)},
+    {"SET", counter_name, "-1"},
+    {"SET", counter_name, "1.5"},
+    {"SET", counter_name, "1e5"},
+    {"SET", counter_name, " 1"},
+    {"SET", counter_name, "0x10"},
+    {"SET", counter_name, "nan"},
+    {"SET", counter_name, "9007199254740991"},     // 2^53 - 1: there is no next
+    {"SET", counter_name, "9007199254740992"},     // 2^53
+    {"SET", counter_name, "9223372036854775807"},  // INT64_MAX
+    {"SET", counter_name, std::string(400, '9')},
+};
+
+std::string put(const redis_server& server, const strings& oddity) {
+    server.command({"DEL", counter_name});
+    server.command(oddity);
+    return server.command({"DUMP", counter_name}).value();
+}
+
+BOOST_AUTO_TEST_CASE(counters_that_are_no_numbers_on_a_minority_are_left_alone,
+                     *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        std::uint64_t last = 0;
+        for (const strings& oddity : oddities) {
+            for (const std::size_t first : {0U, 3U}) {
+                std::string dump;
+                for (std::size_t i = first; i != first + 2; ++i) {
+                    dump = put(instances[i], oddity);
+                }
+                lease held = co_await mutex(locks, "x", fenced(renewed_every(20ms, 10s))).acquire();
+                BOOST_TEST(held.fence() > last, oddity.back());
+                last = held.fence();
+                co_await renewed_more(locks, 2);
+                BOOST_TEST(held.valid());
+                const auto result = co_await held.release();
+                BOOST_TEST((result == release_result::released));
+                co_await settled(locks);
+                for (std::size_t i = first; i != first + 2; ++i) {
+                    BOOST_TEST((instances[i].command({"DUMP", counter_name}).value() == dump));
+                    BOOST_TEST(!instances[i].has("x"));
+                    instances[i].command({"DEL", counter_name});
+                }
+            }
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(counters_that_are_no_numbers_on_a_majority_are_an_error, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (const strings& oddity : oddities) {
+            std::string dump;
+            for (std::size_t i = 0; i != 3; ++i) {
+                dump = put(instances[i], oddity);
+            }
+            const auto [failure, held] =
+                co_await mutex(locks, "x", fenced()).try_acquire(asio::as_tuple);
+            BOOST_TEST((failure == errc::no_quorum), oddity.back());
+            BOOST_TEST(
+                failure.details().find("the fence counter holds no number") != std::string::npos,
+                failure.details());
+            BOOST_TEST(!held.has_value());
+            co_await settled(locks);
+            BOOST_TEST(instances.holding("x") == 0U);
+            for (std::size_t i = 0; i != 3; ++i) {
+                BOOST_TEST((instances[i].command({"DUMP", counter_name}).value() == dump));
+            }
+            // A lock without fencing is not affected.
+            lease plain = co_await mutex(locks, "x").acquire();
+            co_await plain.release();
+        }
+        for (const auto& instance : locks.instances()) {
+            BOOST_TEST(instance.reason.empty());  // no connection was lost
+        }
+        instances.flush();
+        const std::uint64_t fence = co_await next_fence(mutex(locks, "x", fenced()));
+        BOOST_TEST(fence != 0U);
+    }());
+}
+
 const std::vector<std::string> in_memory{"memory://f1", "memory://f2", "memory://f3"};
 
-BOOST_AUTO_TEST_CASE(in_memory_too) {
+BOOST_AUTO_TEST_CASE(fences_in_memory) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, config::from_uris(in_memory));
         const mutex lock(locks, "x", fenced());

@@ -22,6 +22,7 @@ namespace {
 
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using colock::core::step;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
@@ -30,7 +31,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Settings with which nothing is noticed by silence.
+/// Settings with which silence is not noticed.
 colock::instance::redis::redis_settings patient_settings() {
     auto settings = quick_settings();
     settings.connection.silence_timeout = 1h;
@@ -43,7 +44,7 @@ colock::instance::redis::redis_settings impatient_settings() {
     return settings;
 }
 
-/// A server that answers this to one command, and to all else as a server does.
+/// A server that gives this answer to one command, and ordinary answers to all others.
 fake_server answering(const std::string& name, fake_reply with) {
     return fake_server([name, with = std::move(with)](const fake_server::words& command) {
         return command[0] == name ? with : fake_reply(answer_as_server(command));
@@ -76,7 +77,7 @@ colock::instance::redis::redis_settings limited_settings() {
 }
 
 void check_too_large(const std::string& command, const fake_reply& reply) {
-    // What the kernels keep for the two sides.
+    // The kernel buffers of both sides.
     constexpr std::size_t on_the_way = std::size_t{32} << 20U;
     const fake_server server = answering(command, reply);
     const redis_server other;
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_huge_array) {
     check_too_large("SET", endless("*1000000000\r\n", ":1\r\n"));
 }
 
-/// Of a length that could be within the limit; what is in it is not.
+/// Its length could be within the limit, but its elements are not.
 BOOST_AUTO_TEST_CASE(a_push_that_grows) {
     check_too_large("SET", endless(">300000\r\n", ":1\r\n"));
 }
@@ -138,7 +139,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(out_of_step)
 
-/// One reply was lost on the way. Something is heard all the while, but the command stays unanswered.
+/// One reply was lost. The server goes on sending, but the command stays unanswered.
 BOOST_AUTO_TEST_CASE(a_command_that_is_never_answered_ends_the_connection) {
     std::atomic<bool> silent{false};
     fake_server server([&silent](const fake_server::words& command) -> std::string {
@@ -164,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_never_answered_ends_the_connection) {
     BOOST_TEST(rig.votes() == strings{"failed: connection lost"}, boost::test_tools::per_element());
 }
 
-/// Each command takes the next one's reply for its own, until a reply does not fit, or none comes.
+/// Each command gets the reply to the next one, until a reply does not fit or none arrives.
 BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
     std::atomic<int> sets{0};
     const fake_server server([&sets](const fake_server::words& command) -> std::string {
@@ -184,8 +185,8 @@ BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
     BOOST_TEST(!rig.status().reason.empty());
 }
 
-// The reply to a command that its sender has given up is still that command's, and no other's.
-BOOST_AUTO_TEST_CASE(fault_79_a_command_that_was_given_up_keeps_its_reply) {
+// The reply to a command that its sender has given up still belongs to this command.
+BOOST_AUTO_TEST_CASE(a_command_that_was_given_up_keeps_its_reply, *label("fault-79")) {
     const redis_server server;
     tcp_proxy network(server.port());
     instance_rig rig(network.uri());
@@ -284,7 +285,7 @@ BOOST_AUTO_TEST_CASE(pushes_of_any_kind_do_no_harm) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// It is not the server's fault that nobody has read its answers.
+// The event loop was blocked, so nobody has read the answers.
 BOOST_AUTO_TEST_SUITE(blocked_event_loop)
 
 BOOST_AUTO_TEST_CASE(answers_that_came_meanwhile_are_read_first) {
@@ -340,14 +341,14 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_after_it_says_so) {
     rig.run_until_ready();
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_is_silent_without_it_is_not_excused) {
+BOOST_AUTO_TEST_CASE(a_silent_server_is_not_excused_without_a_blocked_loop) {
     redis_server server;
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
     server.pause();
     rig.submit(step::acquire, "k", "ann");
     auto last = steady_clock::now();
-    steady_clock::duration longest{};  // for which this machine has not let us run
+    steady_clock::duration longest{};  // for which this process did not run
     rig.run_until([&] {
         longest = std::max(longest, steady_clock::now() - last);
         last = steady_clock::now();
@@ -360,12 +361,12 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_silent_without_it_is_not_excused) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// A proxy may have passed a command on when it answers with an error.
+// A proxy that answers with an error may have forwarded the command.
 BOOST_AUTO_TEST_SUITE(errors_after_the_execution)
 
 namespace {
 
-/// Passes what makes or deletes a key on to a server, and answers itself: an error to what takes a lock.
+/// Forwards commands that make or delete a key to a server. Answers an acquire with an error, after it was executed.
 fake_server timing_out(redis_server& behind) {
     return fake_server([&behind](const fake_server::words& command) -> std::string {
         const bool acquires = command[0] == "SET" ||
@@ -415,7 +416,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_was_made_with_a_fence_is_deleted) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// It accepts connections, and that is all.
+// The server accepts connections and never answers.
 BOOST_AUTO_TEST_SUITE(silent_from_the_beginning)
 
 namespace {
@@ -424,7 +425,7 @@ fake_server silent_server() {
     return fake_server([](const fake_server::words&) { return ""; });
 }
 
-/// With three of them, which do not give up connecting before the test has ended.
+/// Three such servers, and a configuration that does not give up connecting before the test ends.
 struct silent_servers {
     fake_server a = silent_server();
     fake_server b = silent_server();
@@ -464,7 +465,7 @@ BOOST_AUTO_TEST_CASE(the_first_call_ends_after_the_unavailable_timeout) {
     }(three.config()));
 }
 
-BOOST_AUTO_TEST_CASE(those_who_wait_behind_the_first_call_count_from_their_own) {
+BOOST_AUTO_TEST_CASE(the_timeouts_of_later_calls_begin_with_these_calls) {
     const silent_servers three;
     run_test([](colock::config configuration) -> asio::awaitable<void> {
         colock::client locks(co_await asio::this_coro::executor, std::move(configuration));
@@ -498,7 +499,7 @@ BOOST_AUTO_TEST_CASE(the_whole_of_connecting_is_bounded) {
     BOOST_TEST(reason == "the probe was not answered in time (connect_timeout, 2000 ms)");
 }
 
-/// A server that answers is waited for, whoever calls first, and how.
+/// The first call waits for a server that answers, whichever call it is.
 BOOST_AUTO_TEST_CASE(a_healthy_server_is_waited_for_by_the_first_call) {
     const redis_server server;
     run_test([](std::string uri) -> asio::awaitable<void> {

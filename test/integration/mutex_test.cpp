@@ -1,4 +1,5 @@
 #include "integration/locks.hpp"
+#include "support/field_refused.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -19,6 +20,8 @@ namespace {
 
 using namespace colock;
 using namespace colock::test;
+using boost::unit_test::label;
+using strings = std::vector<std::string>;
 
 BOOST_FIXTURE_TEST_SUITE(mutex_test, shared_servers<5>)
 
@@ -108,7 +111,7 @@ BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
         BOOST_TEST((until.elapsed() >= 100ms));
         BOOST_TEST((until.elapsed() < 1s));
 
-        // No time at all is one round.
+        // A timeout of nothing is one round.
         const auto attempts = locks.counters().attempts;
         for (const auto timeout : {0ms, -5ms}) {
             refused = co_await lock.try_acquire_for(timeout);
@@ -122,7 +125,7 @@ BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_that_no_clock_can_tell) {
+BOOST_AUTO_TEST_CASE(the_latest_deadline_that_there_is) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const auto first = co_await mutex(locks, "x").try_acquire_for(mutex::duration::max());
@@ -132,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_no_clock_can_tell) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(somebody_elses_key_is_respected) {
+BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_respected) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -142,12 +145,12 @@ BOOST_AUTO_TEST_CASE(somebody_elses_key_is_respected) {
         const auto refused = co_await mutex(locks, "x").try_acquire();
         BOOST_TEST(!refused.has_value());
         co_await settled(locks);
-        BOOST_TEST(instances.holding("x") == 3U);  // theirs; and what we got meanwhile is undone
+        BOOST_TEST(instances.holding("x") == 3U);  // the other holder's; our own grants are undone
         BOOST_TEST(instances[0].command({"GET", "x"}).value() == "somebody else");
     }());
 }
 
-BOOST_AUTO_TEST_CASE(somebody_else_with_a_minority_does_not_stop_us) {
+BOOST_AUTO_TEST_CASE(another_holder_on_a_minority_is_no_obstacle) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -162,8 +165,8 @@ BOOST_AUTO_TEST_CASE(somebody_else_with_a_minority_does_not_stop_us) {
     }());
 }
 
-/// However long the backoff: a waiter comes back when the key that is in its way has run out.
-BOOST_AUTO_TEST_CASE(never_waits_for_longer_than_the_holder_has) {
+/// A waiter tries again when the holder's key has expired, however long its backoff is.
+BOOST_AUTO_TEST_CASE(a_waiter_waits_no_longer_than_the_ttl_of_the_holder) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -175,7 +178,7 @@ BOOST_AUTO_TEST_CASE(never_waits_for_longer_than_the_holder_has) {
         const stopwatch waited;
         const lease held = co_await mutex(locks, "x", patient).acquire();
         BOOST_TEST(held.valid());
-        BOOST_TEST((waited.elapsed() < 5s));  // and not for half a minute at least
+        BOOST_TEST((waited.elapsed() < 5s));  // the backoff would be half a minute at least
         BOOST_TEST(locks.counters().attempts <= 4U);
     }());
 }
@@ -197,16 +200,128 @@ BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_of_another_type_is_somebody_elses) {
+/// Each command makes a key "x" that no lock has put there.
+const std::vector<strings> oddities{
+    {"RPUSH", "x", "1"},
+    {"SADD", "x", "1"},
+    {"HSET", "x", "1", "1"},
+    {"ZADD", "x", "1", "1"},
+    {"XADD", "x", "1-1", "1", "1"},
+    {"PFADD", "x", "1"},
+    {"SET", "x", ""},
+    {"SET", "x", std::string("\0\r\n$-1\r\n\xff", 9)},
+    {"SET", "x", std::string(1 << 20, 'x')},
+    {"SET", "x", "9007199254740992"},     // 2^53
+    {"SET", "x", "9223372036854775807"},  // INT64_MAX
+    {"SET", "x", "-9223372036854775809"},
+    {"SET", "x", "1e400"},
+};
+
+/// Replaces the key by such a one, and returns its dump.
+std::string put(const redis_server& server, const strings& oddity) {
+    server.command({"DEL", "x"});
+    server.command(oddity);
+    return server.command({"DUMP", "x"}).value();
+}
+
+void check_unchanged(servers& instances, std::size_t first, const std::string& dump) {
+    for (std::size_t i = first; i != instances.size(); ++i) {
+        BOOST_TEST((instances[i].command({"DUMP", "x"}).value_or("") == dump), "on server " << i);
+        BOOST_TEST(instances[i].command({"PTTL", "x"}).value() == "-1");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_is_no_lock_belongs_to_another, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
-        for (auto& server : instances) {
-            server.command({"RPUSH", "x", "1"});
+        co_await all_ready(locks);
+        for (const strings& oddity : oddities) {
+            std::string dump;
+            for (auto& server : instances) {
+                dump = put(server, oddity);
+            }
+            const mutex lock(locks, "x");
+            const auto contended = locks.counters().contended;
+            const auto refused = co_await lock.try_acquire();
+            BOOST_TEST(!refused.has_value());
+            const auto waited = co_await lock.try_acquire_for(20ms);
+            BOOST_TEST(!waited.has_value());
+            BOOST_TEST(locks.counters().contended >= contended + 2);
+            check_unchanged(instances, 0, dump);
         }
-        const auto refused = co_await mutex(locks, "x").try_acquire();
-        BOOST_TEST(!refused.has_value());
-        co_await settled(locks);
-        BOOST_TEST(instances.holding("x") == 5U);
+        BOOST_TEST(locks.counters().unavailable == 0U);
+        for (const auto& instance : locks.instances()) {
+            BOOST_TEST(instance.reason.empty());  // no connection was lost by it
+        }
+    }());
+}
+
+/// The keys are there before the lock is taken, or replace its keys while it is held.
+BOOST_AUTO_TEST_CASE(keys_that_are_no_locks_on_a_minority_are_left_alone, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (const strings& oddity : oddities) {
+            for (const bool before : {true, false}) {
+                instances.flush();
+                std::string dump;
+                const auto put_two = [&] {
+                    dump = put(instances[3], oddity);
+                    put(instances[4], oddity);
+                };
+                if (before) {
+                    put_two();
+                }
+                lease held = co_await mutex(locks, "x", renewed_every(20ms, 10s)).acquire();
+                if (!before) {
+                    co_await async_wait_until([&] { return instances.holding("x") == 5; });
+                    put_two();
+                }
+                co_await renewed_more(locks, 2);
+                BOOST_TEST(held.valid());
+                const auto result = co_await held.release();
+                BOOST_TEST((result == release_result::released));
+                co_await settled(locks);
+                check_unchanged(instances, 3, dump);
+                BOOST_TEST(instances.keys() == 2U);
+            }
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_are_no_locks_on_a_majority_are_a_loss, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (const strings& oddity : oddities) {
+            instances.flush();
+            lease held = co_await mutex(locks, "x", renewed_every(20ms, 10s)).acquire();
+            co_await async_wait_until([&] { return instances.holding("x") == 5; });
+            std::string dump;
+            for (std::size_t i = 2; i != 5; ++i) {
+                dump = put(instances[i], oddity);
+            }
+            co_await held.wait_lost();
+            BOOST_TEST((held.loss() == errc::lease_lost));
+            const auto result = co_await held.release();
+            BOOST_TEST((result == release_result::lost), to_string(result));
+            co_await settled(locks);
+            check_unchanged(instances, 2, dump);
+            BOOST_TEST(instances.keys() == 3U);
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_is_no_lock_may_expire, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (auto& server : instances) {
+            put(server, oddities.front());
+            server.command({"PEXPIRE", "x", "300"});
+        }
+        const lease held = co_await mutex(locks, "x").acquire();
+        BOOST_TEST(held.valid());
     }());
 }
 
@@ -230,18 +345,27 @@ BOOST_AUTO_TEST_CASE(any_number_of_instances) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_quorum_of_an_even_number_is_more_than_half) {
-    run_test([&]() -> asio::awaitable<void> {
-        config configuration = instances.config();
-        configuration.instances.resize(2);
-        client locks(co_await asio::this_coro::executor, configuration);
-        co_await all_ready(locks);
-        hold_by_hand(instances[1], "x", 1min);
-        const auto refused = co_await mutex(locks, "x").try_acquire();
-        BOOST_TEST(!refused.has_value());
-        co_await settled(locks);
-        BOOST_TEST(!instances[0].has("x"));
-    }());
+BOOST_AUTO_TEST_CASE(a_quorum_of_an_even_number_is_more_than_half, *label("fault-35")) {
+    for (const std::size_t n : {2U, 4U}) {
+        run_test([&]() -> asio::awaitable<void> {
+            config all = instances.config();
+            all.instances.resize(n);
+            config half = all;
+            half.instances.erase(half.instances.begin(), half.instances.begin() + n / 2);
+            client locks(co_await asio::this_coro::executor, all);
+            client others(co_await asio::this_coro::executor, half);
+            co_await all_ready(locks);
+            lease held = co_await mutex(others, "x").acquire();
+            const auto refused = co_await mutex(locks, "x").try_acquire();
+            BOOST_TEST(!refused.has_value());
+            co_await settled(locks);
+            BOOST_TEST(!instances[0].has("x"));
+            co_await held.release();
+            co_await settled(others);
+            const auto granted = co_await mutex(locks, "x").try_acquire();
+            BOOST_TEST(granted.has_value());
+        }());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(the_key_is_plain_redlock) {
@@ -264,20 +388,26 @@ BOOST_AUTO_TEST_CASE(the_key_is_plain_redlock) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(prefix_and_binary_names) {
+BOOST_AUTO_TEST_CASE(prefix_and_binary_names, *label("fault-35")) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = instances.config();
         configuration.key_prefix = "app:";
         client locks(co_await asio::this_coro::executor, configuration);
+        client others(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
-        const std::string name("a\0b\r\n\xff", 6);
+        const std::string name("a\0b\r\n\xff{}", 8);
         const lease held = co_await mutex(locks, name).acquire();
         BOOST_TEST(held.resource() == name);
         co_await async_wait_until([&] { return instances.holding("app:" + name) == 5; });
+        const auto refused = co_await mutex(others, name).try_acquire();
+        BOOST_TEST(!refused.has_value());
+        const auto another = co_await mutex(locks, std::string("\0", 1)).try_acquire();
+        BOOST_TEST(another.has_value());
         const lease longest = co_await mutex(locks, std::string(65536, 'x')).acquire();
         BOOST_TEST(longest.valid());
-        BOOST_CHECK_THROW(mutex(locks, std::string(65537, 'x')), config_error);
-        BOOST_CHECK_THROW(mutex(locks, ""), config_error);
+        for (const std::size_t size : {std::size_t{0}, std::size_t{65537}, std::size_t{1} << 20U}) {
+            BOOST_TEST(field_refused([&] { mutex(locks, std::string(size, 'x')); }) == "resource");
+        }
     }());
 }
 
@@ -305,9 +435,9 @@ BOOST_AUTO_TEST_CASE(an_acquire_right_away_waits_for_the_connections) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(without_servers_it_fails_in_bounded_time) {
+BOOST_AUTO_TEST_CASE(without_servers_it_fails_in_bounded_time, *label("fault-33")) {
     run_test([]() -> asio::awaitable<void> {
-        // Nobody listens on these.
+        // No server listens at these addresses.
         const config configuration = config::from_uris(
             {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "unix:///no/such/socket"});
         client locks(co_await asio::this_coro::executor, configuration);
@@ -381,14 +511,14 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
         BOOST_TEST(locks.counters().held == 0U);
         BOOST_TEST(locks.counters().releasing == 0U);
 
-        co_await locks.close();  // once more does no harm
+        co_await locks.close();  // a second time does no harm
         const auto [e, nothing] = co_await mutex(locks, "y").acquire(asio::as_tuple);
         BOOST_TEST((e == errc::client_closed));
     }());
 }
 
-// A holder may be at work until it lets go, and so long nobody else is to have its lock.
-BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_let_go) {
+// A holder may work until it releases its lease, and nobody else may get the lock before.
+BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_released_it) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = instances.config();
         configuration.close_timeout = 300ms;
@@ -410,7 +540,7 @@ BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_let_go) {
         BOOST_TEST((result == release_result::expired));
         BOOST_TEST(instances.holding("x") == 0U);
         co_await async_wait_until([&] { return closed; });
-        BOOST_TEST(!*how, how->message());  // that of `kept` was not asked for
+        BOOST_TEST(!*how, how->message());  // nobody has asked for the release of `kept`
         BOOST_TEST(instances.holding("y") == 5U);
         const auto [late, nothing] = co_await kept.release(asio::as_tuple);
         BOOST_TEST((late == errc::no_quorum));
@@ -445,7 +575,7 @@ BOOST_AUTO_TEST_CASE(a_client_keeps_its_context_busy_until_closed) {
     }
 }
 
-// As code does that waits, from within a handler, for something asynchronous.
+// Some code waits inside a handler for something asynchronous.
 BOOST_AUTO_TEST_CASE(a_handler_may_run_the_context_until_another_operation_ends) {
     for (const std::string& uri : {std::string("memory://a"), instances[0].uri()}) {
         asio::io_context context;
@@ -511,7 +641,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
         lease held = co_await lock.acquire();
         BOOST_TEST(locks.counters().held == 1U);
         BOOST_TEST(locks.counters().acquired == 1U);
-        co_await lock.try_acquire();  // asks nobody
+        co_await lock.try_acquire();  // sends nothing
         client other(co_await asio::this_coro::executor, instances.config());
         const lease in_the_way = co_await mutex(other, "y").acquire();
         co_await mutex(locks, "y").try_acquire();
@@ -534,7 +664,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
     }());
 }
 
-/// Who is inside: the check of mutual exclusion.
+/// Counts who is inside, to check mutual exclusion.
 struct occupancy {
     std::array<std::atomic<int>, 3> inside{};
     std::atomic<int> entered = 0;
@@ -555,7 +685,7 @@ asio::awaitable<void> hammer(client& locks, occupancy& rooms, std::size_t seed, 
         lease held = co_await lock.acquire();
         co_await rooms.visit(held, key);
         if (i % 3 == 0) {
-            held = lease();  // let go
+            held = lease();  // the destructor releases it
         } else {
             co_await held.release();
         }

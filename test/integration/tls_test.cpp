@@ -36,6 +36,7 @@
 namespace asio = boost::asio;
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
 
@@ -109,7 +110,7 @@ public:
         server_.command({"CONFIG", "SET", "tls-cert-file", files.path(certificate + ".pem"),
                          "tls-key-file", files.path(certificate + ".key"), "tls-ca-cert-file",
                          files.path("ca.pem"), "tls-auth-clients", clients});
-        // From those below the kernel's own ports, as the plain one; not every one is free.
+        // A port below the range of the kernel, as for the plain one. Not every port is free.
         for (port_ = 14000;; ++port_) {
             try {
                 server_.command({"CONFIG", "SET", "tls-port", std::to_string(port_)});
@@ -202,8 +203,8 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_another_host) {
                    {"the certificate of the server is not for nowhere.example"});
 }
 
-// Fault 68: Sentinels tell an address, which is not in the certificate.
-BOOST_AUTO_TEST_CASE(fault_68_sentinels_name_an_address_and_the_certificate_a_host) {
+// Sentinels name an address, which is not in the certificate.
+BOOST_AUTO_TEST_CASE(sentinels_name_an_address_and_the_certificate_a_host, *label("fault-68")) {
     tls_server server("elsewhere");
     fake_sentinel sentinel;
     sentinel.name(server.port());
@@ -219,7 +220,7 @@ BOOST_AUTO_TEST_CASE(fault_68_sentinels_name_an_address_and_the_certificate_a_ho
 }
 
 // A Sentinel that does not speak TLS is told apart from one that does not answer.
-BOOST_AUTO_TEST_CASE(fault_68_sentinels_without_tls) {
+BOOST_AUTO_TEST_CASE(sentinels_without_tls, *label("fault-68")) {
     const fake_sentinel sentinel;
     auto settings = quick_settings();
     settings.connection.connect_timeout = 300ms;
@@ -230,7 +231,7 @@ BOOST_AUTO_TEST_CASE(fault_68_sentinels_without_tls) {
 
 namespace {
 
-/// What host a client asks for when it connects over TLS to this one.
+/// The host that a client asks for when it connects over TLS.
 std::string host_asked_for(const std::string& host) {
     asio::io_context context;
     asio::ssl::context tls(asio::ssl::context::tls_server);
@@ -309,7 +310,7 @@ BOOST_AUTO_TEST_CASE(a_tls_server_killed_and_restarted) {
 
 namespace {
 
-/// What a client says to such a configuration.
+/// The error of a client with this configuration.
 std::string error_of(const std::string& uri) {
     asio::io_context context;
     try {

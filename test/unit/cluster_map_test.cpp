@@ -17,6 +17,7 @@ static std::ostream& operator<<(std::ostream& out, const slot_range& r) {
 
 namespace {
 
+using boost::unit_test::label;
 using ranges = std::vector<slot_range>;
 using kind_type = redirection::kind_type;
 
@@ -68,8 +69,8 @@ BOOST_AUTO_TEST_CASE(shards) {
     BOOST_TEST(read_shards(reply, "asked", true).front() == (slot_range{0, 5, "a", "1001"}));
 }
 
-// Fault 77: null and the empty string are the node that was asked; "?" is nobody.
-BOOST_AUTO_TEST_CASE(fault_77_announced_addresses) {
+// Null and the empty string mean the node that was asked, and "?" means that the address is not known.
+BOOST_AUTO_TEST_CASE(announced_addresses, *label("fault-77")) {
     const std::string reply = array({shard({0, 1}, {node("_\r\n", 1, "master")}),
                                      shard({2, 3}, {node(bulk(""), 2, "master")}),
                                      shard({4, 5}, {node(bulk("?"), 3, "master")})});

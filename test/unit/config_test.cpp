@@ -1,12 +1,14 @@
 // Configurations: what is accepted, and what is said about the others.
 
-#include <colock/client.hpp>
-#include <colock/config.hpp>
-#include <colock/error.hpp>
-
 #include "instance_uri.hpp"
+#include "support/deadline.hpp"
+#include "support/run.hpp"
 
+#include <colock/colock.hpp>
+
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -16,13 +18,16 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace data = boost::unit_test::data;
+using boost::unit_test::label;
 using colock::config;
 using colock::config_error;
 using colock::instance::redis::address;
@@ -203,6 +208,7 @@ const std::vector<bad_uri> bad_uris{
     {"redis://h#x", "its fragment"},
     {"redis://h/0#", "its fragment"},
     {"redis://h?db=1", "the parameter 'db'"},
+    {"redis://h?x=1", "the parameter 'x'"},
     {"redis://h?verify=none", "TLS files go with rediss://"},
     {"rediss://h?verify=maybe", "verify=peer or verify=none"},
     {"rediss://h?db=1", "the parameter 'db'"},
@@ -269,6 +275,7 @@ BOOST_AUTO_TEST_CASE(memory) {
     BOOST_TEST(std::get<colock::memory_address>(parsed).name == "a b");
 }
 
+BOOST_TEST_DECORATOR(*label("fault-35"))
 BOOST_DATA_TEST_CASE(bad, data::make(bad_uris), sample) {
     config c;
     c.instances = {"memory://first", sample.uri};
@@ -280,7 +287,7 @@ BOOST_DATA_TEST_CASE(bad, data::make(bad_uris), sample) {
     BOOST_TEST(!contains(e.what(), secret), e.what());
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_list) {
+BOOST_AUTO_TEST_CASE(an_empty_list, *label("fault-35")) {
     const config_error e = error_of([] { config().validate(); });
     BOOST_TEST(e.field() == "instances");
     BOOST_TEST(std::string(e.what()) ==
@@ -355,6 +362,7 @@ BOOST_AUTO_TEST_CASE(an_instance_as_a_json_object) {
 const std::vector<std::array<std::string, 2>> twins{{
     {"redis://h", "redis://h"},
     {"redis://h", "redis://h:6379"},
+    {"redis://h", "redis://h:6379/1"},
     {"redis://h/0", "redis://h/1"},
     {"redis://h", "redis://u:hunter2@h"},
     {"redis://h", "rediss://h"},
@@ -366,6 +374,7 @@ const std::vector<std::array<std::string, 2>> twins{{
     {"redis+cluster://a,b", "rediss+cluster://:hunter2@b,a"},
 }};
 
+BOOST_TEST_DECORATOR(*label("fault-35"))
 BOOST_DATA_TEST_CASE(the_same_instance_twice, data::xrange(twins.size()), i) {
     config c;
     c.instances = {twins[i][0], "memory://other", twins[i][1]};
@@ -497,6 +506,38 @@ BOOST_AUTO_TEST_CASE(max_in_flight) {
     }
 }
 
+/// Commands beyond the bound fail at once, with the reason, and do not disturb the others.
+BOOST_AUTO_TEST_CASE(more_in_flight_than_the_bound, *label("fault-35")) {
+    colock::test::run_test([]() -> boost::asio::awaitable<void> {
+        config c = with_memory();
+        c.max_in_flight = 10;
+        colock::client locks(co_await boost::asio::this_coro::executor, c);
+        std::vector<std::optional<colock::lease>> granted;
+        std::vector<colock::error> errors;
+        for (int i = 0; i != 30; ++i) {  // all in one turn
+            colock::mutex(locks, "x" + std::to_string(i))
+                .try_acquire([&](colock::error e, std::optional<colock::lease> got) {
+                    errors.push_back(std::move(e));
+                    granted.push_back(std::move(got));
+                });
+        }
+        co_await colock::test::async_wait_until([&] { return errors.size() == 30; });
+        std::size_t held = 0;
+        for (std::size_t i = 0; i != 30; ++i) {
+            held += granted[i] && granted[i]->valid() ? 1 : 0;
+            if (!granted[i]) {
+                BOOST_TEST((errors[i] == colock::errc::no_quorum), errors[i].message());
+                BOOST_TEST(contains(errors[i].details(), "overloaded"), errors[i].details());
+            }
+        }
+        BOOST_TEST(held == 10U);
+        granted.clear();
+        co_await colock::test::async_wait_until([&] { return locks.counters().releasing == 0; });
+        const auto later = co_await colock::mutex(locks, "x29").try_acquire();
+        BOOST_TEST(later.has_value());
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(max_reply_size) {
     config c = with_memory();
     for (const std::size_t allowed : {std::size_t{131072}, std::size_t{1073741824}}) {
@@ -512,12 +553,23 @@ BOOST_AUTO_TEST_CASE(max_reply_size) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_client_refuses_what_validate_refuses) {
+BOOST_AUTO_TEST_CASE(a_client_refuses_what_validate_refuses, *label("fault-35")) {
     boost::asio::io_context context;
-    BOOST_CHECK_THROW(colock::client(context, config()), config_error);
-    config c = with_memory();
+    const auto field_of = [&](const config& c) {
+        return error_of([&] { colock::client(context, c); }).field();
+    };
+    config c;
+    BOOST_TEST(field_of(c) == "instances");
+    c.instances = {"memory://a", "redis"};
+    BOOST_TEST(field_of(c) == "instances[1]");
+    c.instances = {"memory://a", "memory://b", "memory://a"};
+    BOOST_TEST(field_of(c) == "instances[2]");
+    c = with_memory();
     c.max_in_flight = 0;
-    BOOST_CHECK_THROW(colock::client(context, c), config_error);
+    BOOST_TEST(field_of(c) == "max_in_flight");
+    c = with_memory();
+    c.instances = {"memory://a", "memory://b"};  // an even number is allowed
+    BOOST_CHECK_NO_THROW(colock::client(context, c));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -606,6 +658,7 @@ const std::vector<bad_json> bad_texts{
     {R"({"instances": {"a": "redis://:hunter2@h"}})", "/instances", "expected an array of URIs"},
     {R"({"instances": ["memory://a", 5]})", "/instances/1",
      "5 is not allowed; expected a URI, as a string"},
+    {R"({"instances": ["memory://a", "nonsense"]})", "/instances/1", "a malformed URI"},
     {R"({"instances": [["redis://:hunter2@h"]]})", "/instances/0",
      "array is not allowed; expected a URI, as a string"},
     {R"({"instances": ["memory://a", "redis://:hunter2@h:0"]})", "/instances/1", "the port '0'"},
@@ -642,6 +695,7 @@ const std::vector<bad_json> bad_texts{
 
 }  // namespace
 
+BOOST_TEST_DECORATOR(*label("fault-35"))
 BOOST_DATA_TEST_CASE(bad, data::make(bad_texts), sample) {
     const config_error e = error_of([&] { config::from_json(sample.text); });
     BOOST_TEST(e.field() == sample.pointer);

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,6 +12,7 @@
 namespace colock::core::test {
 namespace {
 
+using boost::unit_test::label;
 using renew_script = script<renew>;
 
 /// Five instances that have 50 ms to vote; a ttl of a second, of which a grant is valid for 988 ms
@@ -437,7 +439,7 @@ BOOST_AUTO_TEST_CASE(switched_off_the_holder_may_still_extend) {
                    {1438ms, timer(), "lost expired"}});
 }
 
-BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_however_well_it_is_renewed) {
+BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_however_well_it_is_renewed, *label("fault-17")) {
     // Between rounds, in a round, and by a round that wins too late; each time a twentieth of max_hold
     // before its end.
     renew between = watchdog(held_at_most(200ms));
@@ -471,6 +473,35 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_however_well_it_is_renewed) {
                    {475ms, timer(), "lost max_hold"}});
 }
 
+/// Every one of about 200 renewals wins, and no wait reaches beyond max_hold.
+BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_after_many_renewals, *label("fault-17")) {
+    using event = renew::event;
+    using kind = renew::action::kind_type;
+    renew_settings settings = instances(3);
+    settings.max_hold = 1min;
+    renew machine = watchdog(settings);
+    time_point now = at(0ms);
+    renew::action action = machine.resume(event::start(), now);
+    while (action.kind != kind::lost) {
+        if (action.kind == kind::wait) {
+            BOOST_TEST_REQUIRE((action.time <= at(settings.max_hold)));
+            now = std::max(now, action.time);
+            action = machine.resume(event::timer(), now);
+        } else {
+            BOOST_TEST_REQUIRE((action.kind == kind::send));
+            action = machine.resume(event::done(), now);
+            for (std::size_t i = 0; i != 3 && action.kind != kind::lost; ++i) {
+                action =
+                    machine.resume(event::voted(i, machine.round_number(), vote::granted()), now);
+            }
+        }
+    }
+    BOOST_TEST((action.why == loss::max_hold));
+    BOOST_TEST((now == at(settings.max_hold) - loss_notice(settings.ttl)));
+    BOOST_TEST((machine.valid_until() == at(settings.max_hold)));
+    BOOST_TEST(machine.won() > 190U);
+}
+
 // Where rounds are slow, the next begins so early that two as slow as the last would be in time.
 
 BOOST_AUTO_TEST_CASE(a_renewal_leaves_time_for_two_slow_rounds) {
@@ -489,7 +520,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_leaves_time_for_two_slow_rounds) {
                   {448ms, granted(2), "wait 938"}});  // that one was quick
 }
 
-BOOST_AUTO_TEST_CASE(validity_never_exceeds_max_hold) {
+BOOST_AUTO_TEST_CASE(validity_never_exceeds_max_hold, *label("fault-17")) {
     renew machine = watchdog(held_at_most(500ms));
     BOOST_TEST(in_ms(machine.valid_until()) == "500");
     play(machine, {{0ms, start(), "wait 300"},
@@ -500,7 +531,7 @@ BOOST_AUTO_TEST_CASE(validity_never_exceeds_max_hold) {
     BOOST_TEST(in_ms(machine.valid_until()) == "500");
 }
 
-BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant) {
+BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant, *label("fault-17")) {
     renew machine(held_at_most(200ms), at(30ms), at(988ms));
     play(machine, {{30ms, start(), "wait 220"}, {220ms, timer(), "lost max_hold"}});
 }

@@ -7,17 +7,18 @@
 #include <optional>
 #include <string>
 
-// Ownership and time: who was away for too long must not believe that the lock is still his.
+// Ownership and time: a holder that was away for longer than its ttl must not believe that it still has the lock.
 
 namespace {
 
 using namespace colock;
 using namespace colock::test;
+using boost::unit_test::label;
 using way = tcp_proxy::way;
 
 constexpr milliseconds ttl = 500ms;
 
-/// B's lock, and the keys by which every server knows it.
+/// B's lease is valid, and every server has its key.
 void check_untouched(servers& instances, const lease& b) {
     BOOST_TEST(b.valid());
     for (const redis_server& server : instances) {
@@ -25,7 +26,7 @@ void check_untouched(servers& instances, const lease& b) {
     }
 }
 
-/// A's keys run out, and the lock is B's, on all servers.
+/// A's keys expire, and B gets the lock on all servers.
 asio::awaitable<lease> take_over(client& others, servers& instances) {
     co_await async_wait_until([&] { return instances.holding("x") == 0; });
     lease b = co_await mutex(others, "x").acquire();
@@ -34,16 +35,17 @@ asio::awaitable<lease> take_over(client& others, servers& instances) {
     co_return b;
 }
 
-BOOST_FIXTURE_TEST_SUITE(fault_ownership_test, shared_servers_far_away<5>)
+BOOST_FIXTURE_TEST_SUITE(ownership_test, shared_servers_far_away<5>)
 
-BOOST_AUTO_TEST_CASE(fault_18_expired_holder_releases_the_successor_stays) {
+BOOST_AUTO_TEST_CASE(the_release_of_an_expired_holder_leaves_its_successor_alone,
+                     *label("fault-18")) {
     for (const lock_options& options : {without_watchdog(ttl), with_ttl(ttl)}) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, quiet_config());
             client others(co_await asio::this_coro::executor, instances.config());
             co_await all_ready(others);
             lease a = co_await mutex(locks, "x", options).acquire();
-            for (auto& link : network) {  // no renewal comes through
+            for (auto& link : network) {  // no renewal arrives
                 link.drop();
             }
             const lease b = co_await take_over(others, instances);
@@ -66,8 +68,8 @@ BOOST_AUTO_TEST_CASE(fault_18_expired_holder_releases_the_successor_stays) {
     }
 }
 
-/// A's release is under way while his ttl ends and B takes the lock.
-BOOST_AUTO_TEST_CASE(fault_18_expired_holder_releases_and_it_arrives_late) {
+/// A's release is under way while its ttl ends and B gets the lock.
+BOOST_AUTO_TEST_CASE(a_release_that_arrives_late_leaves_the_successor_alone, *label("fault-18")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
         client others(co_await asio::this_coro::executor, instances.config());
@@ -96,7 +98,7 @@ BOOST_AUTO_TEST_CASE(fault_18_expired_holder_releases_and_it_arrives_late) {
     }());
 }
 
-/// The grants wait in the sockets of a stopped process, until they are worth nothing any more.
+/// The grants wait in the sockets of a stopped process until the ttl is over.
 void stop_with_grants_unread(servers& instances, proxies& network, milliseconds instance_timeout) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
@@ -133,16 +135,18 @@ void stop_with_grants_unread(servers& instances, proxies& network, milliseconds 
     }());
 }
 
-/// Nothing but the validity speaks against the grants.
-BOOST_AUTO_TEST_CASE(fault_19_client_stopped_with_grants_unread_believes_none) {
+/// Only the validity tells that the grants are too old.
+BOOST_AUTO_TEST_CASE(a_client_stopped_with_unread_grants_rejects_them, *label("fault-19")) {
     stop_with_grants_unread(instances, network, 1min);
 }
 
-BOOST_AUTO_TEST_CASE(fault_19_client_stopped_with_grants_unread_past_its_timeout) {
+BOOST_AUTO_TEST_CASE(a_client_stopped_with_unread_grants_past_its_timeout_rejects_them,
+                     *label("fault-19")) {
     stop_with_grants_unread(instances, network, 50ms);
 }
 
-BOOST_AUTO_TEST_CASE(fault_20_holder_stopped_past_its_ttl_says_so_on_waking) {
+BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_knows_of_its_loss_on_waking,
+                     *label("fault-20")) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(others);
@@ -154,7 +158,7 @@ BOOST_AUTO_TEST_CASE(fault_20_holder_stopped_past_its_ttl_says_so_on_waking) {
         process.pause();
         {
             const lease b = co_await take_over(others, instances);
-            // Asked while it sleeps, so that it answers with the first that it does.
+            // The question waits in its pipe, so that the answer is the first thing it does.
             process.tell("valid");
             process.resume();
             const std::string on_waking = co_await process.wait_for_answer();
@@ -172,8 +176,9 @@ BOOST_AUTO_TEST_CASE(fault_20_holder_stopped_past_its_ttl_says_so_on_waking) {
     }());
 }
 
-/// Renewals that the servers had still granted are answered only after the ttl.
-BOOST_AUTO_TEST_CASE(fault_20_holder_stopped_past_its_ttl_with_renewals_unread) {
+/// The servers have granted renewals, and the holder reads their answers only after the ttl.
+BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_does_not_believe_unread_renewals,
+                     *label("fault-20")) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(others);

@@ -12,12 +12,13 @@
 #include <utility>
 #include <vector>
 
-// Servers that lose data, forget scripts, refuse commands, or are busy.
+// Servers that are killed, forget their scripts, refuse commands, or are busy.
 
 namespace {
 
 using namespace colock;
 using namespace colock::test;
+using boost::unit_test::label;
 
 bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
@@ -27,7 +28,7 @@ std::string info(const redis_server& server) {
     return server.command({"INFO", "all"}).value();
 }
 
-/// Until the client is connected to the processes that run now.
+/// Waits until the client is connected to the processes that run now.
 asio::awaitable<void> all_ready_again(const client& locks, servers& restarted) {
     for (std::size_t i = 0; i != restarted.size(); ++i) {
         const std::string now = info(restarted[i]);
@@ -38,16 +39,16 @@ asio::awaitable<void> all_ready_again(const client& locks, servers& restarted) {
     }
 }
 
-BOOST_AUTO_TEST_SUITE(fault_server_test)
+BOOST_AUTO_TEST_SUITE(server_errors_test)
 
-BOOST_AUTO_TEST_CASE(fault_25_data_lost_or_kept_by_kill_9_with_aof_everysec) {
+BOOST_AUTO_TEST_CASE(a_lease_outlives_kill_9_with_aof_everysec, *label("fault-25")) {
     servers five(5, {"--appendonly", "yes", "--appendfsync", "everysec"});
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, five.config());
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
         co_await async_wait_until([&] { return five.holding("x") == 5; });
-        for (auto& server : five) {  // it does not lose what it has written to the file
+        for (auto& server : five) {  // a server does not lose what it has written to the file
             co_await async_wait_until(
                 [&] { return contains(info(server), "aof_buffer_length:0"); });
             server.kill();
@@ -69,72 +70,14 @@ BOOST_AUTO_TEST_CASE(fault_25_data_lost_or_kept_by_kill_9_with_aof_everysec) {
     }());
 }
 
-/// Who deletes: everything, or only this lock's key.
-const std::vector<std::vector<std::string>> deletions{{"FLUSHALL"}, {"DEL", "x"}};
-
 lock_options renewed_often() {
     return renewed_every(50ms, 10s);
 }
 
 struct five_servers : shared_servers<5> {};
 
-/// What a majority has lost is a loss, told long before the ttl is over; nothing makes it again.
-BOOST_FIXTURE_TEST_CASE(fault_25_data_lost_or_kept_on_a_majority, five_servers) {
-    for (const auto& deletion : deletions) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, instances.config());
-            client others(co_await asio::this_coro::executor, instances.config());
-            co_await all_ready(locks);
-            co_await all_ready(others);
-            lease held = co_await mutex(locks, "x", renewed_often()).acquire();
-            co_await async_wait_until([&] { return instances.holding("x") == 5; });
-            for (const std::size_t i : {1U, 2U, 3U}) {
-                instances[i].command(deletion);
-            }
-            const auto valid_until = held.valid_until();
-            co_await held.wait_lost();
-            BOOST_TEST((steady_clock::now() < valid_until - 1s));
-            BOOST_TEST((held.loss() == errc::lease_lost));
-            co_await settled(locks);
-            BOOST_TEST(instances.keys() == 0U);
-            BOOST_TEST(locks.counters().healed == 0U);
-            const auto result = co_await held.release();
-            BOOST_TEST((result == release_result::lost), to_string(result));
-            const auto next = co_await mutex(others, "x").try_acquire();
-            BOOST_TEST(next.has_value());
-        }());
-    }
-}
-
-/// What a minority has lost it gets again, and nobody else gets the lock meanwhile.
-BOOST_FIXTURE_TEST_CASE(fault_25_data_lost_or_kept_on_a_minority, five_servers) {
-    for (const auto& deletion : deletions) {
-        run_test([&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, instances.config());
-            client others(co_await asio::this_coro::executor, instances.config());
-            co_await all_ready(locks);
-            co_await all_ready(others);
-            lease held = co_await mutex(locks, "x", renewed_often()).acquire();
-            co_await async_wait_until([&] { return instances.holding("x") == 5; });
-            for (int i = 0; i != 5; ++i) {
-                const auto healed = locks.counters().healed;
-                instances[0].command(deletion);
-                instances[4].command(deletion);
-                const auto refused = co_await mutex(others, "x").try_acquire();
-                BOOST_TEST(!refused.has_value());
-                co_await async_wait_until([&] { return locks.counters().healed >= healed + 2; });
-                BOOST_TEST(instances[0].command({"GET", "x"}).value() == held.token());
-            }
-            BOOST_TEST(held.valid());
-            const auto result = co_await held.release();
-            BOOST_TEST((result == release_result::released));
-            co_await settled(locks);
-            BOOST_TEST(instances.keys() == 0U);
-        }());
-    }
-}
-
-BOOST_FIXTURE_TEST_CASE(fault_26_script_flush_is_recovered_inside_the_operation, five_servers) {
+BOOST_FIXTURE_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, five_servers,
+                        *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -159,13 +102,14 @@ BOOST_FIXTURE_TEST_CASE(fault_26_script_flush_is_recovered_inside_the_operation,
         }
         BOOST_TEST(locks.counters().renewals_failed == 0U);
         for (const auto& instance : locks.instances()) {
-            BOOST_TEST(instance.reason.empty());  // no connection was made anew
+            BOOST_TEST(instance.reason.empty());  // no connection was lost
         }
     }());
 }
 
-/// A destroyed lease's release too, and the undo of an attempt.
-BOOST_FIXTURE_TEST_CASE(fault_26_script_flush_before_a_release_that_nobody_awaits, five_servers) {
+/// Also for the release of a destroyed lease, and for the undo of a failed attempt.
+BOOST_FIXTURE_TEST_CASE(forgotten_scripts_are_sent_again_in_the_background, five_servers,
+                        *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -185,8 +129,8 @@ BOOST_FIXTURE_TEST_CASE(fault_26_script_flush_before_a_release_that_nobody_await
     }());
 }
 
-/// A restarted server has its data again, but no scripts.
-BOOST_AUTO_TEST_CASE(fault_26_script_flush_by_a_restart) {
+/// A restarted server has its data again, but not its scripts.
+BOOST_AUTO_TEST_CASE(scripts_are_sent_again_after_a_restart, *label("fault-26")) {
     servers three(3, {"--appendonly", "yes", "--appendfsync", "always"});
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, three.config());
@@ -205,8 +149,7 @@ BOOST_AUTO_TEST_CASE(fault_26_script_flush_by_a_restart) {
     }());
 }
 
-/// The servers refuse: an attempt fails in their words, takes nobody for a holder, and costs no
-/// connection.
+/// The servers refuse. An attempt fails with their words and counts nobody as a holder.
 asio::awaitable<void> check_refused(client& locks, std::string_view words) {
     const auto contended = locks.counters().contended;
     const auto [e, nothing] = co_await mutex(locks, "refused").try_acquire(asio::as_tuple);
@@ -224,7 +167,7 @@ void check_still_connected(const client& locks) {
     }
 }
 
-/// Also: a lease that is held there goes on when it ends, and a minority that refuses is nothing.
+/// A minority that refuses changes nothing. When a majority refuses for a while, a lease that is held goes on afterwards.
 void refuse_for_a_while(servers& three, const std::function<void(redis_server&)>& refuse,
                         const std::function<void(redis_server&)>& end, std::string_view words,
                         bool stays_connected = true) {
@@ -261,8 +204,8 @@ void refuse_for_a_while(servers& three, const std::function<void(redis_server&)>
     }());
 }
 
-// A server that has become a replica is left, until it is a master again.
-BOOST_AUTO_TEST_CASE(fault_27_refused_commands_readonly) {
+// The client leaves a server that has become a replica, until it is a master again.
+BOOST_AUTO_TEST_CASE(a_demoted_master_is_a_failed_vote, *label("fault-27")) {
     servers three(3);
     refuse_for_a_while(
         three,
@@ -275,7 +218,7 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_readonly) {
         "replica", false);
 }
 
-BOOST_AUTO_TEST_CASE(fault_27_refused_commands_noperm) {
+BOOST_AUTO_TEST_CASE(a_missing_right_is_a_failed_vote, *label("fault-27")) {
     servers three(3);
     refuse_for_a_while(
         three,
@@ -288,7 +231,7 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_noperm) {
         "NOPERM");
 }
 
-BOOST_AUTO_TEST_CASE(fault_27_refused_commands_oom) {
+BOOST_AUTO_TEST_CASE(a_server_out_of_memory_still_renews_and_releases, *label("fault-27")) {
     servers three(3, {"--maxmemory-policy", "noeviction"});
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, three.config());
@@ -314,7 +257,7 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_oom) {
     }());
 }
 
-/// A long command to a server, beside the test: gives up after some seconds.
+/// Sends a long command to a server, in a thread beside the test. Gives up after some seconds.
 std::jthread beside(const redis_server& server, std::vector<std::string> command) {
     return std::jthread([&server, words = std::move(command)] {
         try {
@@ -324,7 +267,7 @@ std::jthread beside(const redis_server& server, std::vector<std::string> command
     });
 }
 
-/// Until an attempt is refused in these words.
+/// Attempts until it is refused with these words.
 asio::awaitable<void> refused_with(client& locks, std::string_view words) {
     for (const stopwatch since; since.elapsed() < default_timeout;) {
         const auto [e, nothing] = co_await mutex(locks, "other").try_acquire(asio::as_tuple);
@@ -335,13 +278,13 @@ asio::awaitable<void> refused_with(client& locks, std::string_view words) {
     BOOST_FAIL("was not refused with " << words);
 }
 
-BOOST_AUTO_TEST_CASE(fault_27_refused_commands_loading) {
+BOOST_AUTO_TEST_CASE(a_loading_server_is_a_failed_vote, *label("fault-27")) {
     servers one(1, {"--enable-debug-command", "yes"});
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, one.config());
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(10min)).acquire();
-        // It loads its own data again, so slowly that it takes minutes.
+        // The server loads its own data again, so slowly that it takes minutes.
         one[0].command({"DEBUG", "POPULATE", "100000"});
         one[0].command({"CONFIG", "SET", "loading-process-events-interval-bytes", "1024"});
         one[0].command({"CONFIG", "SET", "key-load-delay", "2000"});
@@ -349,7 +292,7 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_loading) {
         co_await refused_with(locks, "LOADING");
         co_await check_refused(locks, "LOADING");
         check_still_connected(locks);
-        // Who connects now is told the same.
+        // A client that connects now is told the same.
         client late(co_await asio::this_coro::executor, one.config());
         co_await async_wait_until([&] { return !late.instances()[0].reason.empty(); });
         co_await check_refused(late, "LOADING");
@@ -363,8 +306,8 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_loading) {
     }());
 }
 
-/// The server lets nobody in, from some moment on: then it is down, and says why.
-BOOST_AUTO_TEST_CASE(fault_27_refused_commands_noauth_and_wrongpass) {
+/// The instances are down, and the error tells why.
+BOOST_AUTO_TEST_CASE(a_missing_or_wrong_password_is_a_failed_vote, *label("fault-27")) {
     servers three(3);
     run_test([&]() -> asio::awaitable<void> {
         config with_password = three.config();
@@ -389,7 +332,7 @@ BOOST_AUTO_TEST_CASE(fault_27_refused_commands_noauth_and_wrongpass) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(fault_28_busy_script_for_longer_than_the_ttl) {
+BOOST_AUTO_TEST_CASE(a_script_that_is_busy_for_longer_than_the_ttl, *label("fault-28")) {
     servers three(3, {"--lua-time-limit", "1"});
     for (const std::size_t busy : {1U, 3U}) {
         run_test([&]() -> asio::awaitable<void> {

@@ -33,6 +33,12 @@ public:
                 return "the lock was made without fencing";
             case errc::forked:
                 return "the lock client was made before fork(); make a new one in the child";
+            case errc::upgrade_refused:
+                return "a shared lease cannot be made exclusive: two readers that both wanted it "
+                       "would wait for "
+                       "each other; release it and acquire";
+            case errc::wrong_lease:
+                return "the lease is not one that this lock could use here";
         }
         return "unknown colock error";
     }
@@ -52,6 +58,8 @@ public:
                 return condition::lost;
             case errc::not_held:
             case errc::not_fenced:
+            case errc::upgrade_refused:
+            case errc::wrong_lease:
                 break;
         }
         return {value, *this};

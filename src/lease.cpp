@@ -47,9 +47,10 @@ error loss_of(const runtime::lease_state& state, std::uint32_t holder) {
     return {};
 }
 
-/// The error of an operation that needs a held lease.
-error error_of(runtime::lease_result result, const runtime::lease_state& state,
-               std::uint32_t holder) {
+}  // namespace
+
+error detail::error_of(runtime::lease_result result, const runtime::lease_state& state,
+                       std::uint32_t holder) {
     switch (result) {
         case runtime::lease_result::done:
             return {};
@@ -59,11 +60,17 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state,
             return loss_of(state, holder);
         case runtime::lease_result::no_quorum:
             return {errc::no_quorum, state.no_quorum_details()};
+        case runtime::lease_result::wrong:
+            return {errc::wrong_lease, runtime::describe(state.resource())};
         case runtime::lease_result::cancelled:
             break;
     }
     return aborted();
 }
+
+namespace {
+
+using detail::error_of;
 
 class extend_call final : public call<runtime::extend_operation> {
 public:

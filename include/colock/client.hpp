@@ -20,6 +20,10 @@
 #include <utility>
 #include <vector>
 
+namespace colock::detail {
+class lock_side;
+}
+
 namespace colock {
 
 /// Where the connection to an instance stands. Only a `ready` instance grants locks.
@@ -131,7 +135,7 @@ public:
     }
 
 private:
-    friend class mutex;
+    friend class detail::lock_side;
 
     struct close_initiation {
         using executor_type = client::executor_type;

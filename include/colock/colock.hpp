@@ -10,6 +10,7 @@
 #include <colock/lock_options.hpp>
 #include <colock/metrics.hpp>
 #include <colock/mutex.hpp>
+#include <colock/shared_mutex.hpp>
 #include <colock/with_lock.hpp>
 
 #endif

@@ -39,6 +39,10 @@ enum class errc {
     /// The client was made before this process was forked from the one that made it, and only the parent can use
     /// it. A client that is made in the child works.
     forked = 10,
+    /// A shared lease cannot be made exclusive: see `shared_mutex::upgrade`.
+    upgrade_refused = 11,
+    /// The operation needs a lease of this lock, and of the side that it names: this one is of another.
+    wrong_lease = 12,
 };
 
 /// Groups of `errc` that a program treats alike.

@@ -2,16 +2,14 @@
 #define COLOCK_MUTEX_HPP
 
 #include <colock/client.hpp>
-#include <colock/detail/handlers.hpp>
+#include <colock/detail/lock_side.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
 
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -40,13 +38,13 @@ public:
     mutex(client& client, std::string_view resource, lock_options options = {});
 
     /// The client's.
-    [[nodiscard]] executor_type get_executor() const noexcept;
+    [[nodiscard]] executor_type get_executor() const noexcept { return side_.get_executor(); }
 
     /// Where a coroutine that takes this lock is best run: the client's executor; with
     /// `config::thread_safe` a new strand over it.
-    [[nodiscard]] executor_type body_executor() const;
+    [[nodiscard]] executor_type body_executor() const { return side_.body_executor(); }
 
-    [[nodiscard]] std::string_view resource() const noexcept;
+    [[nodiscard]] std::string_view resource() const noexcept { return side_.resource(); }
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
     /// Takes the lock, waiting for as long as somebody else has it. A task that holds the lock and acquires it
@@ -66,8 +64,7 @@ public:
     ///   handler that is never called is released.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
-        return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            acquire_initiation{{spec_}}, token);
+        return side_.acquire(std::forward<CompletionToken>(token));
     }
 
     /// One round: the lock if it is free now, else an empty optional. If others of this client have it
@@ -80,7 +77,7 @@ public:
     /// - Cancellation, completion, object lifetimes: as `acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
-        return try_until(time_point::min(), std::forward<CompletionToken>(token));
+        return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
     /// Waits for the lock at most for a time, counted from this call; else an empty optional.
@@ -92,53 +89,19 @@ public:
     ///   instances could not be asked, the error says so.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return try_until(deadline_after(timeout), std::forward<CompletionToken>(token));
+        return side_.try_acquire_until(detail::lock_side::deadline_after(timeout),
+                                       std::forward<CompletionToken>(token));
     }
 
     /// Waits for the lock until a time at most; else an empty optional. As `try_acquire_for`; a time that has
     /// passed is `try_acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
-        return try_until(deadline, std::forward<CompletionToken>(token));
+        return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
 
 private:
-    struct initiation {
-        using executor_type = mutex::executor_type;
-        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }
-        std::shared_ptr<const runtime::lock_spec> spec;
-    };
-    struct acquire_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_acquire(std::move(this->spec), std::move(to));
-        }
-    };
-    struct try_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler, time_point deadline) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_try_acquire(std::move(this->spec), deadline, std::move(to));
-        }
-    };
-
-    template <typename CompletionToken>
-    auto try_until(time_point deadline, CompletionToken&& token) const {
-        return boost::asio::async_initiate<CompletionToken, void(error, std::optional<lease>)>(
-            try_initiation{{spec_}}, token, deadline);
-    }
-
-    static time_point deadline_after(duration timeout) noexcept;
-    static const executor_type& executor_of(
-        const std::shared_ptr<const runtime::lock_spec>& spec) noexcept;
-    static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
-                              detail::handler<lease> handler);
-    static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
-                                  time_point deadline,
-                                  detail::handler<std::optional<lease>> handler);
-
-    std::shared_ptr<const runtime::lock_spec> spec_;
+    detail::lock_side side_;
     lock_options options_;
 };
 

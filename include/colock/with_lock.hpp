@@ -3,6 +3,7 @@
 
 #include <colock/lease.hpp>
 #include <colock/mutex.hpp>
+#include <colock/shared_mutex.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -24,6 +25,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -78,8 +80,19 @@ struct stop_the_other {
     }
 };
 
-template <typename Function>
-boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function body) {
+/// The readers' side of a lock.
+struct readers_of {
+    shared_mutex lock;
+
+    [[nodiscard]] std::string_view resource() const noexcept { return lock.resource(); }
+    template <typename CompletionToken>
+    auto acquire(CompletionToken&& token) const {
+        return lock.acquire_shared(std::forward<CompletionToken>(token));
+    }
+};
+
+template <typename Lock, typename Function>
+boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function body) {
     namespace asio = boost::asio;
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
 
@@ -134,7 +147,7 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
 
 }  // namespace detail
 
-/// Runs a coroutine under a lock: acquires, runs `body(lease&)`, and awaits the release on every
+/// Runs a coroutine under a lock, a `mutex`, or a `shared_mutex` as its writer: acquires, runs `body(lease&)`, and awaits the release on every
 /// path, be it a return, an exception, a cancellation or the loss of the lease.
 ///
 /// - Parameters: `body`, a callable kept by value, from `lease&` to `asio::awaitable<T>`. The lease
@@ -152,12 +165,24 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(mutex lock, Function
 ///   in place, beside its strand.)
 /// - Executor: the body runs on `mutex::body_executor()`.
 /// - Object lifetimes: mutex and client may be destroyed meanwhile.
-template <typename Function, typename CompletionToken = boost::asio::deferred_t>
-    requires std::invocable<Function&, lease&>
-auto with_lock(const mutex& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(lock.body_executor(), detail::run_with_lock(lock, std::move(body)),
-                                 std::forward<CompletionToken>(token));
-}
+template <typename Lock, typename Function, typename CompletionToken = boost::asio::deferred_t>
+    requires std::invocable<Function&, lease&> &&
+        (std::same_as<Lock, mutex> ||
+         std::same_as<Lock, shared_mutex>)auto with_lock(const Lock& lock, Function body,
+                                                         CompletionToken&& token = {}) {
+        return boost::asio::co_spawn(lock.body_executor(),
+                                     detail::run_with_lock(lock, std::move(body)),
+                                     std::forward<CompletionToken>(token));
+    }
+
+    /// As `with_lock`, as a reader.
+    template <typename Function, typename CompletionToken = boost::asio::deferred_t>
+        requires std::invocable<Function&, lease&>
+    auto with_shared_lock(const shared_mutex& lock, Function body, CompletionToken&& token = {}) {
+        return boost::asio::co_spawn(
+            lock.body_executor(), detail::run_with_lock(detail::readers_of{lock}, std::move(body)),
+            std::forward<CompletionToken>(token));
+    }
 
 }  // namespace colock
 

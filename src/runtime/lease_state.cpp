@@ -44,6 +44,33 @@ void extend_operation::on_start() {
     lease().extend(*this);
 }
 
+void downgrade_operation::on_start() {
+    lease().downgrade(*this);
+}
+
+void downgrade_operation::on_extended() {
+    lease().admit_readers();
+}
+
+void upgrade_operation::on_start() {
+    is_shared_ = lease().spec().is_shared();
+    finish(!lease().is_held_by(*this) ? lease().result_without(*this)
+           : lease().is_on(*shared_)  ? lease_result::done
+                                      : lease_result::wrong);
+}
+
+void share_operation::on_start() {
+    if (!lease().is_held_by(*this)) {
+        finish(lease().result_without(*this));
+    } else if (!lease().spec().is_shared() || !lease().is_on(*shared_)) {
+        finish(lease_result::wrong);
+    } else {
+        lease().add_holder();
+        new_holder_ = lease().holder();
+        finish(lease_result::done);
+    }
+}
+
 void release_operation::on_start() {
     lease().release(*this);
 }
@@ -255,8 +282,12 @@ core::lease::action lease_state::end_extend(bool success, core::time_point now) 
     if (!success) {
         explain_no_quorum(*machine_.watchdog().votes());
     }
-    extends.front()->finish(success ? lease_result::done : lease_result::no_quorum);
+    const auto asker = std::move(extends.front());
     extends.erase(extends.begin());
+    asker->finish(success ? lease_result::done : lease_result::no_quorum);
+    if (success) {
+        asker->on_extended();
+    }
     return extends.empty() ? machine_.next(now) : machine_.extend(ttl_for(*extends.front()), now);
 }
 
@@ -279,6 +310,33 @@ void lease_state::extend(extend_operation& asker) {
             const core::time_point now = engine_.now();
             drive(machine_.extend(ttl_for(*extends.front()), now), now);
         }
+    }
+}
+
+void lease_state::downgrade(downgrade_operation& asker) {
+    if (!is_held_by(asker)) {
+        asker.finish(result_without(asker));
+    } else if (!is_on(*asker.shared()) ||
+               spec_->policy->kind().traits().fenced !=
+                   asker.shared()->policy->kind().traits().fenced ||
+               !(spec_->is_shared() || spec_->policy->kind().traits().clears_the_way)) {
+        asker.finish(lease_result::wrong);
+    } else if (queue_->is_shared()) {
+        asker.finish(lease_result::done);
+    } else if (spec_->is_shared()) {
+        extend(asker);  // the last time it found no quorum
+    } else {
+        // What is under way refers to the key of the former, and to the token without its prefix.
+        rare().former_spec = std::exchange(spec_, asker.shared());
+        token_.set_prefix(spec_->policy->kind().traits().token_prefix);
+        extend(asker);
+    }
+}
+
+void lease_state::admit_readers() {
+    if (queue_ != nullptr) {
+        queue_->become_shared(engine_.now());
+        engine_.advance(*queue_);
     }
 }
 

@@ -37,6 +37,7 @@ enum class lease_result : std::uint8_t {
     not_held,   ///< it was released
     ended,      ///< it was lost: see `loss`
     no_quorum,  ///< too few instances answered
+    wrong,      ///< the lease is not of the kind that the operation needs
     cancelled,
 };
 
@@ -62,6 +63,9 @@ public:
 
 protected:
     [[nodiscard]] lease_state& lease() noexcept { return *lease_; }
+    [[nodiscard]] const std::shared_ptr<lease_state>& shared_lease() const noexcept {
+        return lease_;
+    }
     [[nodiscard]] lease_result result() const noexcept { return result_; }
 
 private:
@@ -76,10 +80,68 @@ public:
         : lease_operation(std::move(lease), holder), ttl_(ttl) {}
     [[nodiscard]] core::duration ttl() const noexcept { return ttl_; }
 
+    /// It has succeeded.
+    virtual void on_extended() {}
+
+private:
+    void on_start() override;
+
+    core::duration ttl_;
+};
+
+/// A writer's lease becomes a reader's. It is the renewal of a reader's token, which each instance takes for the writer's
+/// that it was; so it has succeeded with a quorum of them.
+class downgrade_operation : public extend_operation {
+public:
+    /// `shared` is the lock's other side.
+    downgrade_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
+                        std::shared_ptr<const lock_spec> shared)
+        : extend_operation(std::move(lease), holder, core::duration::zero()),
+          shared_(std::move(shared)) {}
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
+        return shared_;
+    }
+    void on_extended() final;
+
 private:
     void on_start() final;
 
-    core::duration ttl_;
+    std::shared_ptr<const lock_spec> shared_;
+};
+
+/// Tells whether a lease is a reader's.
+class upgrade_operation : public lease_operation {
+public:
+    upgrade_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
+                      std::shared_ptr<const lock_spec> shared)
+        : lease_operation(std::move(lease), holder), shared_(std::move(shared)) {}
+
+protected:
+    [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }
+
+private:
+    void on_start() final;
+
+    std::shared_ptr<const lock_spec> shared_;
+    bool is_shared_ = false;
+};
+
+/// Another holder for a reader's lease, whoever waits.
+class share_operation : public lease_operation {
+public:
+    share_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
+                    std::shared_ptr<const lock_spec> shared)
+        : lease_operation(std::move(lease), holder), shared_(std::move(shared)) {}
+
+protected:
+    /// After `lease_result::done`.
+    [[nodiscard]] std::uint32_t new_holder() const noexcept { return new_holder_; }
+
+private:
+    void on_start() final;
+
+    std::shared_ptr<const lock_spec> shared_;
+    std::uint32_t new_holder_ = 0;
 };
 
 class release_operation : public lease_operation {
@@ -189,7 +251,17 @@ public:
 
     // From the lease and its operations, on the engine's executor:
 
+    [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
+    /// Whether it is on the same lock, of the same client.
+    [[nodiscard]] bool is_on(const lock_spec& lock) const noexcept {
+        return spec_->owner == lock.owner && spec_->key == lock.key;
+    }
+    /// Of an operation whose lease is not held.
+    [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
     void extend(extend_operation& asker);
+    void downgrade(downgrade_operation& asker);
+    /// As `on_extended` of a downgrade: the client's other readers may enter.
+    void admit_readers();
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
 
@@ -223,6 +295,7 @@ private:
         waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
+        std::shared_ptr<const lock_spec> former_spec;  // of the writer that this reader was
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
@@ -238,8 +311,6 @@ private:
     }
     [[nodiscard]] bool leaves_others(std::uint32_t holder);
     void release_share(std::uint32_t holder);
-    [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
-    [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
 
     void submit(const core::lease::action& send, core::time_point now);
     void publish() noexcept;

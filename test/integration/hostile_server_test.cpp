@@ -369,8 +369,8 @@ namespace {
 /// Forwards commands that make or delete a key to a server. Answers an acquire with an error, after it was executed.
 fake_server timing_out(redis_server& behind) {
     return fake_server([&behind](const fake_server::words& command) -> std::string {
-        const bool acquires = command[0] == "SET" ||
-                              (command[0] == "EVAL" && contains(command[1], "redis.call('time')"));
+        const bool acquires =
+            command[0] == "SET" || (command[0] == "EVAL" && contains(command[1], "FENCE"));
         if (acquires) {
             behind.command(command);
             return "-ERR upstream timed out\r\n";

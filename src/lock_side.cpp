@@ -1,0 +1,211 @@
+#include <colock/detail/lock_side.hpp>
+
+#include "call.hpp"
+#include "instance/clock.hpp"
+#include "kinds/shared.hpp"
+#include "lease_access.hpp"
+#include "options_check.hpp"
+#include "runtime/acquire_operation.hpp"
+#include "runtime/asio_host.hpp"
+#include "runtime/engine.hpp"
+#include "runtime/lock_spec.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock::detail {
+namespace {
+
+constexpr std::size_t longest_resource = 65536;
+
+error error_of(runtime::acquire_result result, std::string details) {
+    switch (result) {
+        case runtime::acquire_result::granted:
+            return {};
+        case runtime::acquire_result::contended:
+            return {errc::contended, std::move(details)};
+        case runtime::acquire_result::no_quorum:
+            return {errc::no_quorum, std::move(details)};
+        case runtime::acquire_result::too_slow:
+            return {errc::too_slow, std::move(details)};
+        case runtime::acquire_result::closed:
+            return {errc::client_closed, std::move(details)};
+        case runtime::acquire_result::cancelled:
+            break;
+    }
+    return {boost::asio::error::operation_aborted, std::move(details)};
+}
+
+class acquire_call final : public call<runtime::acquire_operation, lease> {
+public:
+    acquire_call(const runtime::asio_host& host, handler<lease> handler,
+                 std::shared_ptr<const runtime::lock_spec> spec)
+        : call(host, std::move(handler), std::move(spec), core::never) {}
+
+    void deliver() override {
+        complete(error_of(result(), std::move(details())),
+                 lease_access::make(take_lease(), holder(), fence()));
+    }
+};
+
+class try_acquire_call final : public call<runtime::acquire_operation, std::optional<lease>> {
+public:
+    try_acquire_call(const runtime::asio_host& host, handler<std::optional<lease>> handler,
+                     std::shared_ptr<const runtime::lock_spec> spec, lock_side::time_point deadline)
+        : call(host, std::move(handler), std::move(spec), deadline) {}
+
+    void deliver() override {
+        if (result() == runtime::acquire_result::granted) {
+            complete({}, lease_access::make(take_lease(), holder(), fence()));
+        } else if (result() == runtime::acquire_result::contended) {
+            complete({}, std::nullopt);
+        } else {
+            complete(error_of(result(), std::move(details())), std::nullopt);
+        }
+    }
+};
+
+runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_kind& kind,
+                               const runtime::engine& engine) {
+    runtime::lock_policy policy;
+    policy.set_kind(kind);
+    policy.lease.instances = engine.instance_count();
+    policy.lease.ttl = options.ttl;
+    policy.lease.renew_interval = options.renew_interval();
+    policy.lease.spread_renewals = true;
+    policy.lease.max_hold = options.max_hold;
+    policy.lease.drift = engine.settings().drift;
+    policy.lease.instance_timeout = engine.settings().instance_timeout;
+    policy.retry = {options.retry.initial, options.retry.maximum};
+    policy.attempts = options.retry.attempts;
+    policy.unavailable_timeout = options.unavailable_timeout;
+    policy.handoff = {options.handoff_limit, options.handoff_time};
+    if (kind.traits().clears_the_way) {  // so that its mark stays
+        policy.attempt_interval = kinds::writer_mark_ttl / 2;
+    }
+    return policy;
+}
+
+/// The latest of this thread, if it is the same: a hundred thousand locks mostly have one in common.
+std::shared_ptr<const runtime::lock_policy> share(const runtime::lock_policy& policy) {
+    thread_local std::shared_ptr<const runtime::lock_policy> latest;
+    if (!latest || *latest != policy) {
+        latest = std::make_shared<const runtime::lock_policy>(policy);
+    }
+    return latest;
+}
+
+std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtime::engine>& owner,
+                                                    std::string_view resource,
+                                                    const lock_options& options,
+                                                    const kinds::lock_kind& kind) {
+    auto spec = std::make_shared<runtime::lock_spec>();
+    if (!owner) {  // the client was moved from: only the name is needed, for the errors
+        spec->key = resource;
+        return spec;
+    }
+    const std::string& prefix = owner->settings().key_prefix;
+    spec->owner = owner;
+    spec->policy = share(policy_of(options, kind, *owner));
+    spec->key.reserve(prefix.size() + resource.size());
+    spec->key.append(prefix).append(resource);
+    spec->key_hash = runtime::hash_of_key(spec->key);
+    spec->prefix_size = prefix.size();
+    return spec;
+}
+
+using shared_spec = std::shared_ptr<const runtime::lock_spec>;
+
+/// Null for a mutex that was moved from, or whose client was.
+const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
+    return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
+}
+
+std::string_view resource_of(const shared_spec& spec) noexcept {
+    return spec ? spec->resource() : std::string_view();
+}
+
+bool can_start(const shared_spec& spec) noexcept {
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr && !host->is_inherited();
+}
+
+void check_resource(std::string_view resource) {
+    if (resource.empty() || resource.size() > longest_resource) {
+        throw config_error("resource", "a name of " + std::to_string(resource.size()) + " bytes",
+                           "1 to " + std::to_string(longest_resource) + " bytes");
+    }
+}
+
+}  // namespace
+
+lock_side::lock_side(client& client, std::string_view resource, const lock_options& options,
+                     const kinds::lock_kind& kind) {
+    check_resource(resource);
+    options.validate();
+    if (client.host_) {
+        check_quarantine(options.ttl, client.host_->engine().settings().longest_ttl);
+        check_drift(options.ttl, client.host_->engine().settings().drift);
+    }
+    spec_ =
+        make_spec(client.host_ ? client.host_->shared_engine() : nullptr, resource, options, kind);
+}
+
+std::string_view lock_side::resource() const noexcept {
+    return resource_of(spec_);
+}
+
+const lock_side::executor_type& lock_side::executor_of(
+    const std::shared_ptr<const runtime::lock_spec>& spec) noexcept {
+    static const executor_type of_none = boost::asio::system_executor();
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr ? host->user_executor() : of_none;
+}
+
+lock_side::executor_type lock_side::body_executor() const {
+    const runtime::asio_host* const host = host_of(spec_);
+    return host != nullptr && host->thread_safe()
+               ? executor_type(boost::asio::make_strand(get_executor()))
+               : get_executor();
+}
+
+lock_side::time_point lock_side::deadline_after(duration timeout) noexcept {
+    if (timeout <= duration::zero()) {
+        return time_point::min();
+    }
+    const time_point now = std::chrono::steady_clock::now();
+    return timeout < time_point::max() - now ? now + timeout : time_point::max();
+}
+
+void lock_side::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+                              handler<lease> handler) {
+    if (!can_start(spec)) {
+        refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
+        return;
+    }
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<acquire_call>(host, std::move(handler), std::move(spec));
+}
+
+void lock_side::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+                                  time_point deadline, handler<std::optional<lease>> handler) {
+    if (!can_start(spec)) {
+        refuse<std::optional<lease>>(host_of(spec), std::move(handler), resource_of(spec),
+                                     std::nullopt);
+        return;
+    }
+    // One that has passed waits for nobody, but for the first connections: as `try_acquire` does.
+    const auto until = deadline <= std::chrono::steady_clock::now()
+                           ? time_point::min()
+                           : instance::clock::from_steady(deadline);
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<try_acquire_call>(host, std::move(handler), std::move(spec), until);
+}
+
+}  // namespace colock::detail

@@ -1,0 +1,109 @@
+#include <colock/shared_mutex.hpp>
+
+#include "call.hpp"
+#include "kinds/shared.hpp"
+#include "lease_access.hpp"
+#include "runtime/asio_host.hpp"
+#include "runtime/describe.hpp"
+#include "runtime/lease_state.hpp"
+
+#include <utility>
+
+namespace colock {
+namespace {
+
+using detail::error_of;
+
+class downgrade_call final : public call<runtime::downgrade_operation> {
+public:
+    downgrade_call(const runtime::asio_host& host, detail::handler<> handler,
+                   std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
+                   std::shared_ptr<const runtime::lock_spec> reader)
+        : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
+
+    void deliver() override { complete(error_of(result(), lease(), holder())); }
+};
+
+/// As a share, but that there is none: it tells whether the lease is a reader's.
+class upgrade_call final : public call<runtime::upgrade_operation> {
+public:
+    upgrade_call(const runtime::asio_host& host, detail::handler<> handler,
+                 std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
+                 std::shared_ptr<const runtime::lock_spec> reader)
+        : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
+
+    void deliver() override {
+        if (result() == runtime::lease_result::done && is_shared()) {
+            complete({errc::upgrade_refused, runtime::describe(lease().resource())});
+        } else {
+            complete(error_of(result(), lease(), holder()));
+        }
+    }
+};
+
+class share_call final : public call<runtime::share_operation, lease> {
+public:
+    share_call(const runtime::asio_host& host, detail::handler<colock::lease> handler,
+               std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
+               std::shared_ptr<const runtime::lock_spec> reader, std::uint64_t fence)
+        : call(host, std::move(handler), std::move(state), holder, std::move(reader)),
+          fence_(fence) {}
+
+    void deliver() override {
+        if (result() == runtime::lease_result::done) {
+            complete({}, detail::lease_access::make(shared_lease(), new_holder(), fence_));
+        } else {
+            complete(error_of(result(), lease(), holder()), colock::lease());
+        }
+    }
+
+private:
+    std::uint64_t fence_;
+};
+
+/// Starts a `Call` on a lease, or fails it at once.
+template <typename Call, typename... Results, typename... Arguments>
+void start_on(const std::shared_ptr<runtime::lease_state>& state,
+              detail::handler<Results...> handler, Results... nothing, Arguments&&... arguments) {
+    if (!state) {
+        const boost::asio::any_io_executor executor = boost::asio::system_executor();
+        std::move(handler)(detail::delivery{executor, false}, errc::not_held,
+                           std::move(nothing)...);
+        return;
+    }
+    const auto host = runtime::asio_host::of(state->owner());
+    if (host->is_inherited()) {
+        refuse<Results...>(host.get(), std::move(handler), state->resource(),
+                           std::move(nothing)...);
+    } else {
+        start_call<Call>(host, std::move(handler), state, std::forward<Arguments>(arguments)...);
+    }
+}
+
+}  // namespace
+
+shared_mutex::shared_mutex(client& client, std::string_view resource, lock_options options)
+    : writer_(client, resource, options, options.fencing ? kinds::fenced_writer : kinds::writer),
+      reader_(client, resource, options, options.fencing ? kinds::fenced_shared : kinds::shared),
+      options_(options) {}
+
+shared_mutex::operand shared_mutex::of(const lease& held) const {
+    using detail::lease_access;
+    return {lease_access::state_of(held), lease_access::holder_of(held),
+            lease_access::fence_of(held), reader_.spec()};
+}
+
+void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
+    start_on<downgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+}
+
+void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
+    start_on<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+}
+
+void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
+    start_on<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
+                                std::move(on.reader), on.fence);
+}
+
+}  // namespace colock

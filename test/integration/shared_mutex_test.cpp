@@ -1,0 +1,694 @@
+#include "integration/locks.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Readers and writers, on real servers.
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+using boost::unit_test::label;
+
+/// Several clients of the same servers.
+class some_clients {
+public:
+    some_clients(const asio::any_io_executor& executor, const config& configuration,
+                 std::size_t count) {
+        for (std::size_t i = 0; i != count; ++i) {
+            clients_.push_back(std::make_unique<client>(executor, configuration));
+        }
+    }
+    client& operator[](std::size_t i) { return *clients_.at(i); }
+    [[nodiscard]] std::size_t size() const { return clients_.size(); }
+
+private:
+    std::vector<std::unique_ptr<client>> clients_;
+};
+
+/// What an operation has failed with; no error if it has not.
+template <typename Operation>
+asio::awaitable<error> failure_of(Operation operation) {
+    const auto [result] = co_await std::move(operation)(asio::as_tuple(asio::use_awaitable));
+    co_return result;
+}
+
+/// How long the key of the lock lives on the server where it lives longest.
+milliseconds longest_life(servers& instances, const std::string& key) {
+    milliseconds result{};
+    for (const redis_server& server : instances) {
+        result = std::max(result, pttl(server, key).value_or(milliseconds(0)));
+    }
+    return result;
+}
+
+BOOST_FIXTURE_TEST_SUITE(shared_mutex_test, shared_servers<3>)
+
+BOOST_AUTO_TEST_CASE(readers_together_a_writer_alone) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        const shared_mutex c(some[2], "x");
+        lease first = co_await a.acquire_shared();
+        lease second = co_await b.acquire_shared();
+        auto third = co_await c.try_acquire_shared();
+        BOOST_TEST(third.has_value());
+        BOOST_TEST(first.valid());
+        BOOST_TEST(second.valid());
+        BOOST_TEST(!(co_await c.try_acquire()).has_value());
+        BOOST_TEST(!(co_await c.try_acquire_for(50ms)).has_value());
+        co_await first.release();
+        co_await second.release();
+        BOOST_TEST(!(co_await a.try_acquire()).has_value());
+        BOOST_TEST((co_await third->release() == release_result::released));
+        auto writer = co_await a.try_acquire_for(soon);
+        BOOST_TEST_REQUIRE(writer.has_value());
+        BOOST_TEST(!(co_await b.try_acquire_shared()).has_value());
+        BOOST_TEST(!(co_await b.try_acquire_shared_for(50ms)).has_value());
+        BOOST_TEST(!(co_await a.try_acquire_shared_until(steady_clock::now() + 50ms)).has_value());
+        BOOST_TEST(!(co_await b.try_acquire_until(steady_clock::now() + 50ms)).has_value());
+        BOOST_TEST((co_await writer->release() == release_result::released));
+        BOOST_TEST((co_await b.try_acquire_shared()).has_value());
+    }());
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_mutex_excludes_readers_and_is_excluded_by_them) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        const mutex other(some[2], "x");
+        lease first = co_await a.acquire_shared();
+        BOOST_TEST(!(co_await other.try_acquire()).has_value());
+        lease second = co_await b.acquire_shared();
+        BOOST_TEST(!(co_await other.try_acquire()).has_value());
+        for (redis_server& server : instances) {
+            hold_by_hand(server, "x", 1min);  // without effect
+        }
+        co_await second.release();
+        co_await first.release();
+        lease exclusive = co_await other.acquire();
+        BOOST_TEST(!(co_await a.try_acquire_shared()).has_value());
+        BOOST_TEST(!(co_await a.try_acquire()).has_value());
+        co_await exclusive.release();
+        for (redis_server& server : instances) {
+            hold_by_hand(server, "x", 1min);
+        }
+        BOOST_TEST(!(co_await a.try_acquire_shared()).has_value());
+        BOOST_TEST(!(co_await b.try_acquire()).has_value());
+        BOOST_TEST(instances.holding("x") == 3U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(in_memory_and_mixed) {
+    run_test([&]() -> asio::awaitable<void> {
+        config mixed = instances.config();
+        mixed.instances = {instances[0].uri(), "memory://shared_mutex_a",
+                           "memory://shared_mutex_b"};
+        config memory = mixed;
+        memory.instances = {"memory://shared_mutex_c"};
+        for (const config& one : {mixed, memory}) {
+            some_clients some(co_await asio::this_coro::executor, one, 2);
+            const shared_mutex a(some[0], "x");
+            const shared_mutex b(some[1], "x");
+            lease first = co_await a.acquire_shared();
+            lease second = co_await b.acquire_shared();
+            BOOST_TEST(!(co_await a.try_acquire()).has_value());
+            co_await first.release();
+            const auto writer = co_await start([](shared_mutex lock) -> asio::awaitable<void> {
+                lease held = co_await lock.acquire();
+                co_await held.release();
+            }(a));
+            co_await second.release();
+            co_await async_wait_until([&] { return writer->done; });
+            BOOST_TEST(!writer->thrown);
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(with_lock_and_with_shared_lock) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        const auto inner = [&](lease& held) -> asio::awaitable<int> {
+            BOOST_TEST(held.valid());
+            BOOST_TEST(!(co_await a.try_acquire()).has_value());
+            co_return 7;
+        };
+        const auto outer = [&](lease& held) -> asio::awaitable<int> {
+            const int result = co_await with_shared_lock(b, inner, asio::use_awaitable);
+            BOOST_TEST(held.valid());
+            co_return result;
+        };
+        BOOST_TEST(co_await with_shared_lock(a, outer, asio::use_awaitable) == 7);
+        const auto alone = [&](lease& held) -> asio::awaitable<void> {
+            BOOST_TEST(held.valid());
+            BOOST_TEST(!(co_await b.try_acquire_shared()).has_value());
+        };
+        co_await with_lock(a, alone, asio::use_awaitable);
+        co_await settled(some[0]);
+        co_await settled(some[1]);
+    }());
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_readers_and_writers_leave_nothing) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        for (const bool reads : {false, true}) {
+            lease held;
+            if (reads) {
+                held = co_await a.acquire();
+            } else {
+                held = co_await a.acquire_shared();
+            }
+            asio::cancellation_signal signal;
+            std::optional<error> result;
+            const auto handler = asio::bind_cancellation_slot(
+                signal.slot(), [&](error e, const lease& /*none*/) { result = std::move(e); });
+            if (reads) {
+                b.acquire_shared(handler);
+            } else {
+                b.acquire(handler);
+            }
+            co_await async_wait_until(
+                [&] { return some[1].counters().contended >= 2 * (reads + 1U); });
+            signal.emit(asio::cancellation_type::total);
+            co_await async_wait_until([&] { return result.has_value(); });
+            BOOST_TEST((*result == aborted));
+            co_await held.release();
+            co_await settled(some[0]);
+            co_await settled(some[1]);
+            co_await async_wait_until([&] { return instances.keys() == 0; });  // the mark, too
+        }
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(closing_and_losing) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
+        const shared_mutex lock(some[0], "x", renewed_every(50ms, 10s));
+        lease first = co_await lock.acquire_shared();
+        lease second = co_await lock.acquire_shared();
+        BOOST_TEST(first.token() == second.token());
+        instances.flush();
+        co_await first.wait_lost();
+        co_await second.wait_lost();
+        BOOST_TEST((first.loss() == errc::lease_lost));
+        BOOST_TEST((second.loss() == errc::lease_lost));
+        BOOST_TEST((co_await first.release() == release_result::expired));
+        BOOST_TEST((co_await second.release() == release_result::lost));
+        const lease third = co_await lock.acquire_shared();
+        co_await some[0].close();
+        BOOST_TEST((third.loss() == errc::client_closed));
+    }());
+}
+
+/// Fault 37: a reader's renewals keep it alive and nobody else.
+BOOST_AUTO_TEST_CASE(a_dead_reader_is_in_the_way_until_its_own_ttl, *label("fault-37")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex alive(some[0], "x", renewed_every(50ms, 10s));
+        const shared_mutex dying(some[1], "x", without_watchdog(1s));
+        const shared_mutex writing(some[2], "x");
+        lease living = co_await alive.acquire_shared();
+        const lease dead = co_await dying.acquire_shared();
+        const auto died = dead.valid_until();
+        co_await renewed_more(some[0], 2);
+        co_await living.release();
+        BOOST_TEST((longest_life(instances, "x") <= 1s));  // the dead one's, and no more
+        const lease writer = co_await writing.acquire();
+        BOOST_TEST((steady_clock::now() >= died));
+        BOOST_TEST((steady_clock::now() < died + 1s));
+    }());
+}
+
+/// Fault 37: nor does it help that the other goes on reading.
+BOOST_AUTO_TEST_CASE(a_dead_reader_is_gone_beside_a_live_one, *label("fault-37")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex alive(some[0], "x", renewed_every(50ms, 10s));
+        const shared_mutex dying(some[1], "x", without_watchdog(200ms));
+        lease living = co_await alive.acquire_shared();
+        const lease dead = co_await dying.acquire_shared();
+        co_await async_wait_until([&] { return !dead.valid(); });
+        co_await renewed_more(some[0], 2);
+        BOOST_TEST(living.valid());
+        co_await living.release();
+        auto writer = co_await shared_mutex(some[2], "x").try_acquire_for(soon);
+        BOOST_TEST(writer.has_value());
+    }());
+}
+
+/// Fault 38.
+BOOST_AUTO_TEST_CASE(readers_with_different_ttls_do_not_shorten_each_other, *label("fault-38")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex longer(some[0], "x", without_watchdog(5s));
+        const shared_mutex shorter(some[1], "x", renewed_every(50ms, 300ms));
+        const shared_mutex writing(some[2], "x");
+        lease first = co_await longer.acquire_shared();
+        lease second = co_await shorter.acquire_shared();
+        BOOST_TEST((longest_life(instances, "x") > 4s));
+        // The shorter one renews its own: for longer than its ttl.
+        const stopwatch held;
+        while (held.elapsed() < 1s) {
+            co_await renewed_more(some[1], 1);
+            BOOST_TEST(second.valid());
+            BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        }
+        co_await second.release();
+        BOOST_TEST((longest_life(instances, "x") > 2s));
+        BOOST_TEST(first.valid());
+        BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        co_await first.release();
+        BOOST_TEST((co_await writing.try_acquire_for(soon)).has_value());
+    }());
+}
+
+/// Fault 38: nor does one that asks for less time for a lease that it shares.
+BOOST_AUTO_TEST_CASE(extending_a_share_shortens_no_other, *label("fault-38")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
+        const shared_mutex lock(some[0], "x");
+        lease first = co_await lock.acquire_shared();
+        lease second = co_await lock.acquire_shared();
+        co_await second.extend(100ms);
+        BOOST_TEST((first.valid_until() > steady_clock::now() + 9s));
+        co_await second.extend(1min);
+        BOOST_TEST((first.valid_until() > steady_clock::now() + 50s));
+        co_await second.release();
+        BOOST_TEST(first.valid());
+    }());
+}
+
+/// Fault 39.
+BOOST_AUTO_TEST_CASE(a_release_takes_away_its_own_share_and_no_more, *label("fault-39")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        const shared_mutex writing(some[2], "x");
+        lease first = co_await a.acquire_shared();
+        lease with_first = co_await a.acquire_shared();
+        lease second = co_await b.acquire_shared();
+        for (int i = 0; i != 3; ++i) {  // once and again
+            BOOST_TEST((co_await first.release() == release_result::released));
+        }
+        BOOST_TEST(!first.valid());
+        BOOST_TEST(with_first.valid());
+        BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        for (int i = 0; i != 3; ++i) {
+            BOOST_TEST((co_await with_first.release() == release_result::released));
+        }
+        BOOST_TEST(second.valid());
+        BOOST_TEST(!(co_await writing.try_acquire()).has_value());
+        BOOST_TEST((co_await second.release() == release_result::released));
+    }());
+}
+
+/// Fault 39: an expired reader's late release.
+BOOST_AUTO_TEST_CASE(the_late_release_of_an_expired_reader_takes_nothing_away, *label("fault-39")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        lease late = co_await shared_mutex(some[0], "x", without_watchdog(100ms)).acquire_shared();
+        co_await late.wait_lost();
+        lease reader = co_await shared_mutex(some[1], "x").acquire_shared();
+        BOOST_TEST((co_await late.release() == release_result::expired));
+        BOOST_TEST(reader.valid());
+        BOOST_TEST(!(co_await mutex(some[2], "x").try_acquire()).has_value());
+        co_await reader.release();
+        late = co_await shared_mutex(some[0], "x", without_watchdog(100ms)).acquire_shared();
+        co_await late.wait_lost();
+        // So that the keys are gone, and a writer has the lock.
+        lease writer = co_await shared_mutex(some[2], "x").acquire();
+        BOOST_TEST((co_await late.release() != release_result::released));
+        BOOST_TEST(writer.valid());
+        BOOST_TEST(instances.holding("x") == 3U);
+        BOOST_TEST(!(co_await shared_mutex(some[1], "x").try_acquire_shared()).has_value());
+    }());
+}
+
+/// Fault 40.
+BOOST_AUTO_TEST_CASE(no_writer_slips_in_when_one_becomes_a_reader, *label("fault-40")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        const shared_mutex c(some[2], "x");
+        for (int i = 0; i != 20; ++i) {
+            lease held = co_await a.acquire();
+            bool written = false;
+            const auto writer =
+                co_await start([](shared_mutex lock, bool& did) -> asio::awaitable<void> {
+                    lease mine = co_await lock.acquire();
+                    did = true;
+                    co_await mine.release();
+                }(b, written));
+            const auto beside = co_await start([](shared_mutex lock) -> asio::awaitable<void> {
+                lease mine = co_await lock.acquire_shared();  // of the same client
+                co_await mine.release();
+            }(a));
+            co_await async_wait_until([&] { return some[1].counters().acquiring == 1; });
+            co_await a.downgrade(held);
+            BOOST_TEST(held.valid());
+            BOOST_TEST(!written);
+            co_await a.downgrade(held);  // once more is the same
+            co_await async_wait_until([&] { return beside->done; });
+            BOOST_TEST(!(co_await c.try_acquire()).has_value());
+            BOOST_TEST(!written);
+            BOOST_TEST((co_await held.release() == release_result::released));
+            co_await async_wait_until([&] { return writer->done; });
+            BOOST_TEST(written);
+        }
+        co_await settled(some[0]);
+        co_await settled(some[1]);
+    }());
+    BOOST_TEST(instances.holding("x") == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_renewed_and_shared, *label("fault-40")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
+        const shared_mutex a(some[0], "x", renewed_every(50ms, 500ms));
+        const shared_mutex b(some[1], "x");
+        lease held = co_await a.acquire();
+        const std::string token(held.token());
+        co_await a.downgrade(held);
+        BOOST_TEST(held.token().ends_with(token));
+        const stopwatch since;
+        while (since.elapsed() < 1s) {
+            co_await renewed_more(some[0], 1);
+            BOOST_TEST(held.valid());
+        }
+        lease other = co_await b.acquire_shared();
+        BOOST_TEST(held.valid());
+        BOOST_TEST((co_await held.release() == release_result::released));
+        BOOST_TEST(other.valid());
+    }());
+}
+
+/// Fault 40: on fewer instances than a quorum it is lost, and says so.
+BOOST_AUTO_TEST_CASE(a_downgrade_without_a_quorum_says_so, *label("fault-40")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
+        const shared_mutex lock(some[0], "x");
+        const auto downgrade = [&](lease& held) {
+            return failure_of([&](auto token) { return lock.downgrade(held, token); });
+        };
+        co_await all_ready(some[0]);
+        lease held = co_await lock.acquire();
+        for (const std::size_t i : {0U, 1U}) {
+            instances[i].command({"SET", "x", "somebody else", "PX", "200"});
+        }
+        error said = co_await downgrade(held);
+        BOOST_TEST((said == errc::lease_lost), said.message());
+        BOOST_TEST((held.loss() == errc::lease_lost));
+        BOOST_TEST(!held.valid());
+        said = co_await downgrade(held);
+        BOOST_TEST((said == errc::lease_lost), said.message());
+        co_await held.release();
+        said = co_await downgrade(held);
+        BOOST_TEST((said == errc::lease_lost || said == errc::not_held), said.message());
+
+        held = co_await lock.acquire();
+        instances[0].pause();
+        instances[1].pause();
+        said = co_await downgrade(held);
+        BOOST_TEST((said == errc::no_quorum), said.message());
+        BOOST_TEST(held.valid());  // for as long as it was
+        instances[0].resume();
+        instances[1].resume();
+        co_await lock.downgrade(held);
+        co_await held.release();
+        co_await settled(some[0]);
+    }());
+    BOOST_TEST(instances.holding("x") == 0U);
+}
+
+/// Fault 41.
+BOOST_AUTO_TEST_CASE(upgrades_are_refused, *label("fault-41")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
+        const shared_mutex a(some[0], "x");
+        const shared_mutex b(some[1], "x");
+        const auto upgrade = [&](const shared_mutex& lock, const lease& held) {
+            return failure_of([&](auto token) { return lock.upgrade(held, token); });
+        };
+        lease first = co_await a.acquire_shared();
+        lease second = co_await b.acquire_shared();
+        error said = co_await upgrade(a, first);
+        BOOST_TEST((said == errc::upgrade_refused));
+        BOOST_TEST(said.message().find("wait for each other") != std::string::npos);
+        BOOST_TEST(said.message().find("'x'") != std::string::npos);
+        said = co_await upgrade(b, second);
+        BOOST_TEST((said == errc::upgrade_refused));
+        BOOST_TEST(first.valid());
+        BOOST_TEST(second.valid());
+        co_await first.release();
+        co_await second.release();
+        said = co_await upgrade(a, first);
+        BOOST_TEST((said == errc::not_held));
+        said = co_await upgrade(a, lease());
+        BOOST_TEST((said == errc::not_held));
+        const lease writer = co_await a.acquire();
+        said = co_await upgrade(a, writer);
+        BOOST_TEST(!said, said.message());
+        const lease other = co_await shared_mutex(some[0], "y").acquire();
+        said = co_await upgrade(a, other);
+        BOOST_TEST((said == errc::wrong_lease));
+    }());
+}
+
+/// Fault 41: a reader reads again behind a waiting writer.
+BOOST_AUTO_TEST_CASE(a_reader_that_reads_again_does_not_wait_for_a_writer, *label("fault-41")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
+        const shared_mutex a(some[0], "x");
+        for (const std::size_t writing : {0U, 1U}) {
+            lease held = co_await a.acquire_shared();
+            const auto writer = co_await start([](shared_mutex lock) -> asio::awaitable<void> {
+                lease mine = co_await lock.acquire();
+                co_await mine.release();
+            }(shared_mutex(some[writing], "x")));
+            co_await async_wait_until([&] {
+                const counters now = some[writing].counters();
+                return now.queued == 1 || now.contended >= 2;
+            });
+            lease again = co_await a.share(held);
+            BOOST_TEST(again.valid());
+            BOOST_TEST(again.token() == held.token());
+            BOOST_TEST((co_await held.release() == release_result::released));
+            BOOST_TEST(again.valid());
+            BOOST_TEST(!writer->done);
+            co_await again.release();
+            co_await async_wait_until([&] { return writer->done; });
+            BOOST_TEST(!writer->thrown);
+        }
+        lease writer = co_await a.acquire();
+        const auto share = [&](const lease& held) -> asio::awaitable<error> {
+            const auto [said, none] = co_await a.share(held, asio::as_tuple(asio::use_awaitable));
+            BOOST_TEST(!none.valid());
+            co_return said;
+        };
+        BOOST_TEST((co_await share(writer) == errc::wrong_lease));
+        co_await writer.release();
+        BOOST_TEST((co_await share(writer) == errc::not_held));
+        BOOST_TEST((co_await share(lease()) == errc::not_held));
+        const lease other = co_await shared_mutex(some[1], "x").acquire_shared();
+        BOOST_TEST((co_await share(other) == errc::wrong_lease));  // of another client
+    }());
+}
+
+/// Reads for a while, again and again.
+asio::awaitable<void> read_on(shared_mutex lock, const bool& stop, std::size_t& times) {
+    const auto executor = co_await asio::this_coro::executor;
+    while (!stop) {
+        lease held = co_await lock.acquire_shared();
+        asio::steady_timer timer(executor, 20ms);
+        co_await timer.async_wait(asio::use_awaitable);
+        ++times;
+        co_await held.release();
+    }
+}
+
+/// Fault 42.
+BOOST_AUTO_TEST_CASE(overlapping_readers_do_not_starve_a_writer, *label("fault-42")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 4);
+        bool stop = false;
+        std::size_t times = 0;
+        std::vector<std::shared_ptr<background>> readers;
+        for (std::size_t i = 0; i != 12; ++i) {
+            readers.push_back(co_await start(read_on(shared_mutex(some[i % 3], "x"), stop, times)));
+        }
+        co_await async_wait_until([&] { return times > 24; });
+        for (const std::size_t writing : {3U, 0U}) {  // by itself, and where others read
+            const stopwatch waited;
+            for (int i = 0; i != 10; ++i) {
+                lease held = co_await shared_mutex(some[writing], "x").acquire();
+                const std::size_t before = times;
+                co_await held.release();
+                co_await async_wait_until([&] { return times > before; });  // readers, too, go on
+            }
+            BOOST_TEST((waited.elapsed() < 10s));
+        }
+        stop = true;
+        for (const auto& one : readers) {
+            co_await async_wait_until([&] { return one->done; });
+            BOOST_TEST(!one->thrown);
+        }
+    }());
+}
+
+/// Fault 42: a writer that has given up is in nobody's way for long.
+BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_keeps_readers_out_for_a_short_time, *label("fault-42")) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        const lease reader = co_await shared_mutex(some[0], "x").acquire_shared();
+        BOOST_TEST(!(co_await shared_mutex(some[1], "x").try_acquire_for(100ms)).has_value());
+        const shared_mutex late(some[2], "x");
+        const stopwatch waited;
+        const lease second = co_await late.acquire_shared();
+        BOOST_TEST((waited.elapsed() < 2s));
+        BOOST_TEST(reader.valid());
+    }());
+}
+
+/// Fault 43: each of them holds the lock until all of them do.
+BOOST_AUTO_TEST_CASE(after_a_writer_all_waiting_readers_enter_together, *label("fault-43")) {
+    run_test([&]() -> asio::awaitable<void> {
+        constexpr std::size_t many = 12;
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 5);
+        std::optional<lease> writer = co_await shared_mutex(some[0], "x").acquire();
+        std::size_t inside = 0;
+        std::vector<std::shared_ptr<background>> readers;
+        for (std::size_t i = 0; i != many; ++i) {
+            readers.push_back(
+                co_await start([](shared_mutex lock, std::size_t& in) -> asio::awaitable<void> {
+                    lease held = co_await lock.acquire_shared();
+                    ++in;
+                    co_await async_wait_until([&] { return in == many; });
+                    BOOST_TEST(held.valid());
+                    co_await held.release();
+                }(shared_mutex(some[i % 4], "x"), inside)));
+        }
+        co_await async_wait_until([&] {
+            std::size_t waiting = 0;
+            for (std::size_t i = 0; i != 4; ++i) {
+                waiting += some[i].counters().acquiring;
+            }
+            return waiting == many;
+        });
+        const stopwatch waited;
+        writer.reset();
+        for (const auto& one : readers) {
+            co_await async_wait_until([&] { return one->done; });
+            BOOST_TEST(!one->thrown);
+        }
+        BOOST_TEST((waited.elapsed() < 2s));
+        // And a writer that waits for readers is woken.
+        lease reader = co_await shared_mutex(some[0], "x").acquire_shared();
+        const auto next = co_await start([](shared_mutex lock) -> asio::awaitable<void> {
+            const lease held = co_await lock.acquire();
+        }(shared_mutex(some[4], "x", patient())));
+        co_await async_wait_until([&] { return some[4].counters().contended >= 2; });
+        const stopwatch woken;
+        co_await reader.release();
+        co_await async_wait_until([&] { return next->done; });
+        BOOST_TEST((woken.elapsed() < 2s));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(readers_of_one_client_share_a_lease) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
+        co_await all_ready(some[0]);
+        const std::size_t before = executed(instances, "set");
+        lock_options options;
+        options.handoff_time = 1min;
+        const shared_mutex lock(some[0], "x", options);
+        std::vector<lease> all;
+        for (int i = 0; i != 1000; ++i) {
+            all.push_back(co_await lock.acquire_shared());
+        }
+        BOOST_TEST(some[0].counters().attempts == 1U);
+        BOOST_TEST(some[0].counters().held == 1000U);
+        BOOST_TEST(executed(instances, "set") == before + 3U);
+        all.clear();
+        co_await settled(some[0]);
+        BOOST_TEST(some[0].counters().released == 1000U);
+    }());
+    BOOST_TEST(instances.keys() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(readers_see_the_fence_of_the_last_writer) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
+        lock_options fenced;
+        fenced.fencing = true;
+        const shared_mutex a(some[0], "x", fenced);
+        const shared_mutex b(some[1], "x", fenced);
+        const shared_mutex c(some[2], "x", fenced);
+        std::uint64_t last = 0;
+        for (int i = 0; i != 20; ++i) {
+            lease writer = co_await a.acquire();
+            BOOST_TEST(writer.fence() > last);
+            last = writer.fence();
+            if (i % 2 == 0) {
+                co_await a.downgrade(writer);
+                BOOST_TEST(writer.fence() == last);
+            } else {
+                co_await writer.release();
+            }
+            lease reader = co_await b.acquire_shared();
+            lease other = co_await c.acquire_shared();
+            BOOST_TEST(reader.fence() >= last);
+            BOOST_TEST(other.fence() >= last);
+            last = std::max(reader.fence(), other.fence());
+            co_await reader.release();
+            co_await other.release();
+            co_await writer.release();
+        }
+        BOOST_CHECK_THROW([&] { return (shared_mutex(some[0], "y"), lease()).fence(); }(),
+                          lock_error);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(bad_input) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
+        BOOST_CHECK_THROW(shared_mutex(some[0], ""), config_error);
+        BOOST_CHECK_THROW(shared_mutex(some[0], "x", with_ttl(1ms)), config_error);
+        const shared_mutex lock(some[0], "x");
+        const lease other = co_await mutex(some[0], "x").acquire();
+        const error said =
+            co_await failure_of([&](auto token) { return lock.downgrade(other, token); });
+        BOOST_TEST((said == errc::wrong_lease));
+        BOOST_TEST(other.valid());
+        // A key of another type is not ours.
+        instances[0].command({"RPUSH", "list", "1"});
+        instances[1].command({"RPUSH", "list", "1"});
+        const shared_mutex on_list(some[0], "list");
+        BOOST_TEST(!(co_await on_list.try_acquire_shared()).has_value());
+        BOOST_TEST(!(co_await on_list.try_acquire()).has_value());
+        BOOST_TEST(instances[0].has("list"));
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

@@ -27,14 +27,22 @@ namespace {
 
 namespace asio = boost::asio;
 
-mutex lock_of(client& locks, std::size_t number, const orders& work) {
+template <typename Lock>
+Lock lock_of(client& locks, std::size_t number, const orders& work) {
     lock_options options;
     options.ttl = lock_ttl;
     options.handoff_limit = work.handoff_limit;
     return {locks, lock_name(work.hot_key ? 0 : number), options};
 }
 
-asio::awaitable<void> take_and_release(mutex lock, measurement& meter) {
+/// The readers' side of a lock, as something to acquire.
+struct readers {
+    shared_mutex lock;
+    [[nodiscard]] auto acquire() const { return lock.acquire_shared(); }
+};
+
+template <typename Lock>
+asio::awaitable<void> take_and_release(Lock lock, measurement& meter) {
     auto started = measurement::clock::now();
     while (!meter.over()) {
         lease held = co_await lock.acquire();
@@ -100,20 +108,19 @@ public:
 private:
     asio::awaitable<void> run_tasks() {
         co_await test::async_wait_until([this] { return all_ready(locks_); });
-        if (work_.hot_key) {
-            bytes_per_waiter_ = co_await bytes_per_waiter(lock_of(locks_, 0, work_));
+        if (work_.hot_key && work_.kind == lock_kind::mutex) {
+            bytes_per_waiter_ = co_await bytes_per_waiter(lock_of<mutex>(locks_, 0, work_));
         }
         work_.when_connected();
         meter_.start();
         running_ = work_.concurrency;
         for (std::size_t i = 0; i != work_.concurrency; ++i) {
-            asio::co_spawn(context_, task(lock_of(locks_, i, work_)),
-                           [this](std::exception_ptr failure) {
-                               end_on(failure);
-                               if (--running_ == 0) {
-                                   all_done_.cancel();
-                               }
-                           });
+            asio::co_spawn(context_, task(i), [this](std::exception_ptr failure) {
+                end_on(failure);
+                if (--running_ == 0) {
+                    all_done_.cancel();
+                }
+            });
         }
         co_await all_done_.async_wait(asio::as_tuple(asio::use_awaitable));
         const auto [unreleased] = co_await locks_.close(asio::as_tuple(asio::use_awaitable));
@@ -122,10 +129,21 @@ private:
         }
     }
 
-    asio::awaitable<void> task(mutex lock) {
-        return work_.pause.count() == 0
-                   ? take_and_release(std::move(lock), meter_)
-                   : take_and_release_with_pauses(std::move(lock), meter_, work_.pause);
+    asio::awaitable<void> task(std::size_t number) {
+        if (work_.pause.count() != 0) {
+            return take_and_release_with_pauses(lock_of<mutex>(locks_, number, work_), meter_,
+                                                work_.pause);
+        }
+        switch (work_.kind) {
+            case lock_kind::mutex:
+                break;
+            case lock_kind::writer:
+                return take_and_release(lock_of<shared_mutex>(locks_, number, work_), meter_);
+            case lock_kind::reader:
+                return take_and_release(readers{lock_of<shared_mutex>(locks_, number, work_)},
+                                        meter_);
+        }
+        return take_and_release(lock_of<mutex>(locks_, number, work_), meter_);
     }
 
     void end_on(std::exception_ptr failure) {

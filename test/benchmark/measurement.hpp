@@ -15,10 +15,14 @@
 
 namespace colock::benchmark {
 
+/// What a task takes.
+enum class lock_kind : std::uint8_t { mutex, writer, reader };
+
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
 /// With `hot_key` all want the same, and a lease is passed on `handoff_limit` times.
 struct orders {
     std::vector<std::string> instances;
+    lock_kind kind = lock_kind::mutex;  ///< of colock
     bool hot_key = false;
     std::size_t handoff_limit = 64;
     std::size_t concurrency = 1;

@@ -7,6 +7,7 @@
 #include "benchmark/hold.hpp"
 #include "benchmark/raw_client.hpp"
 #include "benchmark/server_account.hpp"
+#include "benchmark/shared.hpp"
 #include "benchmark/slow_minority.hpp"
 #include "benchmark/watchdog.hpp"
 
@@ -153,6 +154,7 @@ const std::vector<workload_entry>& workloads() {
         {"hot_key_hold", true, run_hot_key_hold},
         {"watchdog", true, run_watchdog},
         {"slow_minority", true, run_slow_minority},
+        {"shared", false, run_shared},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command
     };

@@ -11,6 +11,16 @@ namespace colock::kinds {
 
 using core::vote;
 
+namespace {
+
+vote used_up() {
+    return vote::failed(core::failure::server_error,
+                        std::make_shared<const std::string>(
+                            "FENCE the fence counter holds no number below 2^53 to go on with"));
+}
+
+}  // namespace
+
 vote table::execute(const core::command& command, core::time_point now, wall_time wall) {
     changes_.clear();
     collect_expired(now);
@@ -88,17 +98,17 @@ void table::erase(std::string_view key) {
 vote table::count_fence(std::string_view key, std::uint64_t least, const instant& at) {
     const std::uint64_t value = next_fence(key, least, at);
     if (value >= core::fence_limit) {
-        return vote::failed(
-            core::failure::server_error,
-            std::make_shared<const std::string>(
-                "FENCE the fence counter holds no number below 2^53 to go on with"));
+        return used_up();
     }
     counters_.insert_or_assign(std::string(key), counter{value, at.now + fence_idle});
     return vote::granted(value);
 }
 
 vote table::read_fence(std::string_view key, std::uint64_t least, const instant& at) {
-    return count_fence(key, std::max<std::uint64_t>(least, 1), at);
+    least = std::max<std::uint64_t>(least, 1);
+    // No writer could go on with the last one either.
+    return next_fence(key, least, at) + 1 < core::fence_limit ? count_fence(key, least, at)
+                                                              : used_up();
 }
 
 std::uint64_t table::next_fence(std::string_view key, std::uint64_t least,

@@ -73,6 +73,12 @@ public:
     /// How many keys there are, the expired ones that were not yet collected included.
     [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
+    /// Whether a writer waits for that key.
+    [[nodiscard]] bool is_marked(std::string_view key, core::time_point now) {
+        const entry* const found = find(key, now);
+        return found != nullptr && found->writer_waits_until > now;
+    }
+
     /// Forgets everything, as a server that restarts without its data.
     void clear() noexcept {
         keys_.clear();

@@ -101,7 +101,7 @@ void acquire_operation::begin() {
                 engine_.contention().expected_at(spec_->key_hash, engine_.recent_time())) &&
                join_remote_queue()) {
         wait_for_turn();
-    } else if (queue_->next_attempt() > engine_.recent_time()) {
+    } else if (std::min(queue_->next_attempt(), deadline_) > engine_.recent_time()) {
         stage_ = stage::stepping_aside;
         wait(std::min(queue_->next_attempt(), deadline_));
     } else {

@@ -22,11 +22,11 @@ bool local_queue::admits_next() const noexcept {
 }
 
 lease_state* local_queue::to_be_shared(const lock_spec& wanted, core::time_point now) {
-    if (!shared_ || leases_.empty() || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
+    if (!shared_ || latest_ == nullptr || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
         return nullptr;
     }
-    auto& newest = static_cast<lease_state&>(leases_.back());
-    return newest.may_be_shared(wanted, now) ? &newest : nullptr;
+    auto& latest = static_cast<lease_state&>(*latest_);
+    return latest.may_be_shared(wanted, now) ? &latest : nullptr;
 }
 
 acquire_operation& local_queue::front() noexcept {
@@ -69,6 +69,7 @@ void local_queue::leave_remote_queue() {
 void local_queue::begin_hold(lease_state& lease, core::time_point sent, core::time_point now) {
     attempting_ = nullptr;
     leases_.push_back(lease);
+    latest_ = &lease;
     shared_ = lease.spec().is_shared();
     hold_ = core::client_hold(sent, now);
     no_quorum_since_ = core::never;
@@ -86,6 +87,7 @@ void local_queue::become_shared(core::time_point now) noexcept {
 
 void local_queue::end_hold(lease_state& lease, core::time_point now) {
     leases_.erase(leases_.iterator_to(lease));
+    latest_ = latest_ == &lease ? nullptr : latest_;
     if (attempting_ == nullptr && !leases_.empty()) {
         spec_ = &static_cast<lease_state&>(leases_.back()).spec();
     }

@@ -119,7 +119,8 @@ private:
     bool shared_ = false;  // these are
     boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> waiters_;
     remote_queue* remote_ = nullptr;
-    core::client_hold hold_;  // the latest
+    core::client_hold hold_;    // the latest
+    at_key* latest_ = nullptr;  // the lease of that, while it is there
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;
 };

@@ -160,13 +160,29 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     auto& all = fences_[life.key];
     for (std::size_t i = 0; i != all.size(); ++i) {
         const auto& [other, others] = all[i];
-        if (fence <= others && (fence == 0 || i < life.fences_before || !crossed(*other, life))) {
+        // A reader sees the fence of the last writer, as long as no instance forgets it; a writer's is larger than what
+        // anybody has seen.
+        const bool follows =
+            life.is_shared() ? fence >= others || counters_may_be_lost() : fence > others;
+        if (!follows && (fence == 0 || i < life.fences_before || !crossed(*other, life))) {
             world_.violation("fence order", describe(life) + " has " + std::to_string(fence) +
                                                 " after " + std::to_string(others) + " of " +
                                                 describe(*other));
         }
     }
     all.push_back({&life, fence});
+}
+
+bool checker::counters_may_be_lost() const {
+    const auto has_happened = [this](fault f) {
+        return world_.tally.faults[static_cast<std::size_t>(f)] != 0;
+    };
+    return std::ranges::any_of(
+        std::to_array({fault::restart_without_data, fault::rollback, fault::counter_lost,
+                       fault::counter_spoiled, fault::failover_from_dead,
+                       fault::failover_from_alive, fault::lock_lost, fault::clock_jump_forward,
+                       fault::clock_jump_back}),
+        has_happened);
 }
 
 void checker::on_handoff(token_life& life) {
@@ -228,7 +244,7 @@ bool checker::excused(const token_life& life) const {
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
     return voters_[server]->holds(life.key, life.token) &&
-           voters_[server]->lasts_until(life.key) + rounding >= end;
+           voters_[server]->lasts_until(life.key, life.token) + rounding >= end;
 }
 
 /// It has a quorum of keys that last until its client's clock shows `until`.
@@ -270,7 +286,7 @@ void checker::on_validity(token_life& life, core::time_point until) {
         return;
     }
     for (token_life* other : rivals) {
-        if (other == &life || !counts_now(*other)) {
+        if (other == &life || !counts_now(*other) || (life.is_shared() && other->is_shared())) {
             continue;
         }
         if (!world_.profile().claims.mutual_exclusion || excused(*other) || excused(life)) {
@@ -328,6 +344,21 @@ void checker::on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t
     }
     expect_backed(life, life.valid_until);
     life.valid_since = now;
+}
+
+void checker::on_shared(token_life& life, core::time_point until) {
+    const core::handoff_bounds& bounds = life.policy->handoff;
+    const core::time_point now = life.owner.now();
+    if (!life.is_shared() || bounds.limit == 0 || now - life.granted >= bounds.time) {
+        world_.violation("sharing bounds", describe(life) + " was shared " +
+                                               in_ms(now - life.granted) + " after its grant");
+    }
+    if (until == core::time_point::min() || until - now < life.policy->lease.ttl / 2) {
+        world_.violation("sharing bounds", describe(life) + " was over, or nearly");
+    }
+    if (counts_now(life)) {
+        expect_backed(life, life.valid_until);
+    }
 }
 
 void checker::on_released(token_life& life) {
@@ -500,7 +531,7 @@ void checker::on_restored(std::size_t server, const std::string& token) {
     // Somebody else may have come to it meanwhile, for which it is still the excuse.
     const auto& rivals = valid_[life.key];
     const bool contested = std::any_of(rivals.begin(), rivals.end(), [&](const token_life* other) {
-        return other != &life && counts_now(*other);
+        return other != &life && counts_now(*other) && !(life.is_shared() && other->is_shared());
     });
     const true_time promised = life.owner.clock().when(life.valid_until);
     if (!contested && (!counts_now(life) || lasts(life, server, promised + rounding))) {

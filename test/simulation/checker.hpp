@@ -25,7 +25,12 @@ class client;
 /// commands go out and votes come in, and in what their users can see. The rules:
 ///
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
-///   client's clock (see `claims` for the excuse).
+///   client's clock, unless both are readers' (see `claims` for the excuse).
+/// - *no reader before a waiting writer*: an instance lets no reader in while a writer's mark lives, nor a client one that
+///   came after a writer of its own (*order in a client*); and a writer that waits for an instance tries every half
+///   second.
+/// - *sharing bounds*: a lease is shared with another reader only while it is held, recent and valid for long enough, and
+///   released with the last of them.
 /// - *kept until let go*: a lease is not given back before its holder lets go, or it is lost; and a lost one excludes all
 ///   others until its holder has let go, or until the validity has ended that the holder was promised last.
 /// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
@@ -86,6 +91,8 @@ public:
     /// It has been handed off to the holder of that number, and is valid until then.
     void on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t holder,
                        core::time_point until);
+    /// A reader of the same client has a share in it from now on, and is told that it is valid until then.
+    void on_shared(token_life& life, core::time_point until);
     /// Its holder releases it: it is not valid any more.
     void on_released(token_life& life);
     /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.
@@ -113,6 +120,7 @@ public:
 
 private:
     [[nodiscard]] std::string describe(const token_life& life) const;
+    [[nodiscard]] bool counters_may_be_lost() const;
     void close_at(token_life& life, std::size_t server);
     void end_validity(token_life& life);
     [[nodiscard]] bool ended_by_time(const token_life& life) const;

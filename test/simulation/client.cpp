@@ -1,5 +1,7 @@
 #include "simulation/client.hpp"
 
+#include "kinds/shared.hpp"
+
 #include "support/instance_set_text.hpp"
 #include "support/vote_text.hpp"
 
@@ -238,7 +240,15 @@ spec client::some_spec(const std::string& key) {
         random.chance(0.1) ? random.between(p.lease.ttl / 2, p.lease.ttl * 3) : duration{};
     p.lease.drift = world_.profile().drift;
     p.lease.instance_timeout = random.between(20ms, 50ms);
-    p.set_kind(random.chance(world_.faults().fenced) ? kinds::fenced : kinds::exclusive);
+    const bool fences = random.chance(world_.faults().fenced);
+    if (random.chance(0.5)) {
+        p.set_kind(fences ? kinds::fenced : kinds::exclusive);
+    } else if (random.chance(0.4)) {
+        p.set_kind(fences ? kinds::fenced_writer : kinds::writer);
+        p.attempt_interval = kinds::writer_mark_ttl / 2;
+    } else {
+        p.set_kind(fences ? kinds::fenced_shared : kinds::shared);
+    }
     p.retry = {4ms, 60ms};
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
@@ -419,7 +429,26 @@ void client::on_loss(const holding& h, std::function<void()> tell) {
 
 void client::let_go(const holding& h) {
     token_life& life = *checker_.find(std::string(h.state->token()));
-    if (life.let_go || h.state->holder() != h.holder) {
+    if (life.is_shared() && leaves_others(h)) {
+        if (world_.tracing()) {
+            world_.tell(name_, "lets go of its share of " + life.key + ", token " + life.token);
+        }
+        const auto release = [this, h] {
+            enter([&] {
+                if (world_.random.chance(0.5)) {
+                    h.state->let_go(h.holder);
+                } else {
+                    called<runtime::release_operation>::start(h, nullptr);
+                }
+            });
+        };
+        release();
+        if (world_.random.chance(0.1)) {  // forced: once more, which must take nothing away
+            post(world_.now() + world_.random.up_to(20ms), release);
+        }
+        return;
+    }
+    if (life.let_go || (!life.is_shared() && h.state->holder() != h.holder)) {
         checker_.on_released(life);  // it has ended by itself
         return;
     }
@@ -433,6 +462,10 @@ void client::let_go(const holding& h) {
             h.state->let_go(h.holder);
         } else {
             called<runtime::release_operation>::start(h, nullptr);
+        }
+        if (life.is_shared()) {
+            checker_.on_released(life);
+            return;
         }
         if (h.state->holder() != h.holder) {
             return;  // it was passed on already
@@ -475,6 +508,7 @@ void client::enter(const Function& what) {
 void client::look() {
     for (const auto& one : operations_) {
         static_cast<void>(one->token());  // while there is one
+        expect_attempts(*one);
         if (!one->running() && !one->ended) {
             look_at(*one);
         }
@@ -521,7 +555,12 @@ void client::look_at(acquiring& o) {
     const bool is_known =
         std::ranges::any_of(leases_, [&](const tracked& one) { return one.state == o.current(); });
     if (is_known) {  // it was passed on
-        if (life.policy->lease != o.spec().policy->lease) {
+        if (life.is_shared()) {
+            checker_.on_shared(life, o.current()->valid_until(o.holder_number()));
+            std::ranges::find(leases_, &life, &tracked::life)->readers.insert(o.holder_number());
+        }
+        if (life.policy->lease != o.spec().policy->lease ||
+            &life.policy->kind() != &o.spec().policy->kind()) {
             world_.violation("handed over", name_ + " has passed " + o.spec().key +
                                                 " on to one that wants it otherwise");
         }
@@ -536,14 +575,18 @@ void client::look_at(acquiring& o) {
     if (life.policy->lease.fencing) {
         checker_.on_fence(life, o.fence_number());
     }
-    leases_.push_back({o.current(), &life, 0});
+    leases_.push_back({o.current(), &life, 0, {o.holder_number()}});
 }
 
 void client::look_at(tracked& lease) {
     token_life& life = *lease.life;
-    const std::uint32_t holder = lease.state->holder();
-    if (holder != lease.holder && lease.state->valid_until(holder) == core::time_point::min() &&
-        lease.state->loss(holder) == core::loss::none) {
+    const std::uint32_t holder =
+        life.is_shared() && !lease.readers.empty() ? *lease.readers.begin() : lease.state->holder();
+    if (life.is_shared()) {
+        lease.holder = holder;
+    } else if (holder != lease.holder &&
+               lease.state->valid_until(holder) == core::time_point::min() &&
+               lease.state->loss(holder) == core::loss::none) {
         checker_.on_released(life);  // there was nobody left to pass it on to
     } else if (holder != lease.holder) {
         lease.holder = holder;
@@ -570,6 +613,32 @@ void client::look_at(tracked& lease) {
     } else if (until != core::time_point::min() && (!life.counts || life.valid_until != until)) {
         checker_.on_validity(life, until);
     }
+}
+
+/// A waiting writer has to try again before its mark ends.
+void client::expect_attempts(acquiring& waiting) {
+    const core::duration interval = waiting.spec().policy->attempt_interval;
+    const token_life* const last = checker_.find(waiting.token());
+    if (!waiting.running() || interval == core::duration::zero() || last == nullptr ||
+        engine_->closing() || clock_.at(paused_until_) > last->asked) {
+        return;
+    }
+    if (now() > last->asked + interval + 2 * waiting.spec().policy->lease.instance_timeout) {
+        world_.violation("no reader before a waiting writer",
+                         name_ + " waits for " + waiting.spec().key + ", and has not tried for " +
+                             in_ms(now() - last->asked));
+    }
+}
+
+/// A reader lets go: whether others of its process go on with the same lease.
+bool client::leaves_others(const holding& h) {
+    const auto found =
+        std::ranges::find(leases_, h.state, [](const tracked& one) { return one.state; });
+    if (found == leases_.end()) {
+        return false;
+    }
+    found->readers.erase(h.holder);
+    return !found->readers.empty();
 }
 
 /// The waiters of a process get a lock in the order in which they came.

@@ -20,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ public:
         return current_lease();
     }
     [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
+    [[nodiscard]] std::uint32_t holder_number() const noexcept { return holder(); }
 
     const true_time started;
     const core::time_point deadline;
@@ -153,6 +155,7 @@ private:
         std::shared_ptr<runtime::lease_state> state;
         token_life* life;
         std::uint32_t holder;
+        std::set<std::uint32_t> readers;  // that have a share in it and have not let go
     };
 
     // The world of its engine.
@@ -178,6 +181,8 @@ private:
     void expect_in_time(acquiring& o);
     void look_at(tracked& lease);
     void expect_order(const acquiring& granted) const;
+    void expect_attempts(acquiring& waiting);
+    bool leaves_others(const holding& h);
     void count_renewals();
     void send(std::size_t instance, const instance::batch& commands);
     void note(const instance::submission& one);

@@ -3,6 +3,7 @@
 
 #include "simulation/time.hpp"
 
+#include "kinds/shared.hpp"
 #include "runtime/lock_spec.hpp"
 
 #include <cstddef>
@@ -21,6 +22,8 @@ class client;
 struct token_life {
     token_life(client& o, std::string k, std::string t)
         : owner(o), key(std::move(k)), token(std::move(t)) {}
+
+    [[nodiscard]] bool is_shared() const { return token.starts_with(kinds::reader_prefix); }
 
     client& owner;
     std::string key;

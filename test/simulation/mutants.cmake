@@ -574,3 +574,72 @@ colock_mutant(
     }
     if (now >= joined_ + settings_.refresh) {]]
 )
+
+# --- Readers and writers ----------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME mark_is_ignored
+    WHAT "readers are let in though a writer waits"
+    FILE src/kinds/shared.cpp
+    FIND [[found->writer_waits_until > at.now)]]
+    WITH [[(found->writer_waits_until > at.now && !@MUTANT@))]]
+)
+colock_mutant(
+    NAME no_mark
+    WHAT "a writer that is denied leaves no mark"
+    FILE src/kinds/exclusive.cpp
+    FIND [[found->mark(at.now + writer_mark_ttl);]]
+    WITH [[found->mark(at.now + (@MUTANT@ ? core::milliseconds(0) : writer_mark_ttl));]]
+)
+colock_mutant(
+    NAME reader_joins_a_writer
+    WHAT "a reader is let in beside a writer"
+    FILE src/kinds/shared.cpp
+    FIND [[(!joins(command) || found->readers.empty() ||]]
+    WITH [[(!joins(command) || (found->readers.empty() && !@MUTANT@) ||]]
+)
+colock_mutant(
+    NAME claim_removes_readers
+    WHAT "a writer clears the way of readers that are alive"
+    FILE src/kinds/exclusive.cpp
+    FIND [[if (found->readers.empty()) {]]
+    WITH [[if (found->readers.empty() || @MUTANT@) {]]
+)
+colock_mutant(
+    NAME share_takes_all
+    WHAT "the release of one reader takes away what the others hold"
+    FILE src/kinds/key_commands.cpp
+    FIND [[held.unshare(command.token);]]
+    WITH [[if (@MUTANT@) {
+        held.readers.clear();
+    }
+    held.unshare(command.token);]]
+)
+colock_mutant(
+    NAME released_with_the_first
+    WHAT "a lease is released though other readers of the client hold it"
+    FILE src/runtime/lease_state.cpp
+    FIND [[return shared_by_->count() != 0 ||]]
+    WITH [[return (shared_by_->count() != 0 && !@MUTANT@) ||]]
+)
+colock_mutant(
+    NAME shared_for_ever
+    WHAT "a lease is shared with newcomers for as long as somebody holds it"
+    FILE src/runtime/local_queue.cpp
+    FIND [[!hold_.may_hand_off(0, wanted.policy->handoff, now)]]
+    WITH [[(!@MUTANT@ && !hold_.may_hand_off(0, wanted.policy->handoff, now))]]
+)
+colock_mutant(
+    NAME reader_overtakes
+    WHAT "a reader goes past the waiters of its client"
+    FILE src/runtime/local_queue.hpp
+    FIND [[return waiters_.empty() && may_begin(newcomer);]]
+    WITH [[return (waiters_.empty() || @MUTANT@) && may_begin(newcomer);]]
+)
+colock_mutant(
+    NAME waiting_writer_sleeps
+    WHAT "a waiting writer does not try again before its mark ends"
+    FILE src/core/acquire.cpp
+    FIND [[settings_.attempt_interval == duration::zero()]]
+    WITH [[(settings_.attempt_interval == duration::zero() || @MUTANT@)]]
+)

@@ -2,6 +2,7 @@
 
 #include "instance/redis/key_slot.hpp"
 #include "kinds/exclusive.hpp"
+#include "kinds/shared.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -19,6 +20,10 @@ core::command about(core::step step, const std::string& key, std::string_view to
     c.token = token;
     c.ttl = ttl;
     return c;
+}
+
+bool is_reader(std::string_view token) {
+    return token.starts_with(kinds::reader_prefix);
 }
 
 double some_rate(world& w) {
@@ -67,28 +72,42 @@ core::vote server::execute(const core::command& command, const void* by) {
         checkpoint();
     }
     const std::string key(command.key);
-    const std::string before = holder_of(key);
+    const std::set<std::string> before = holders_of(key);
     slot& in = slot_with(key);
+    const bool was_marked = in.table.is_marked(key, clock_.at(world_.now()));
     core::vote answer = in.table.execute(command, clock_.at(world_.now()), wall());
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
         tell_of_change(changed, by);
     }
+    if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire &&
+        command.contended && command.kind->traits().clears_the_way && !before.empty() &&
+        is_reader(*before.begin()) && !in.table.is_marked(key, clock_.at(world_.now()))) {
+        world_.violation("no reader before a waiting writer",
+                         name_ + " has denied a writer, and has no mark of it");
+    }
     if (answer.kind == core::vote_kind::granted) {
+        const std::string token(command.token);
         if (command.step == core::step::acquire) {
-            if (!before.empty()) {
-                world_.violation("instance", name_ + " gave away a key that was held");
+            expect_room(command, before);
+            if (is_reader(token) && was_marked) {
+                world_.violation("no reader before a waiting writer",
+                                 name_ + " has let one in past a writer's mark");
             }
-            in.tokens[key] = std::string(command.token);
+            auto& tokens = in.tokens[key];
+            if (!is_reader(token) || tokens.empty() || !is_reader(*tokens.begin())) {
+                tokens.clear();
+            }
+            tokens.insert(token);
         } else if (!is_of_queue) {
-            if (before != command.token) {
+            if (!before.contains(token)) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
             if (command.step == core::step::release) {
-                in.tokens.erase(key);
+                in.tokens[key].erase(token);
             }
         }
         if (command.step == core::step::acquire || command.step == core::step::extend) {
-            on_granted(key, std::string(command.token));
+            on_granted(key, token);
         }
         ++written_;
         if (on_written) {
@@ -96,6 +115,16 @@ core::vote server::execute(const core::command& command, const void* by) {
         }
     }
     return answer;
+}
+
+/// A key is given to one that may hold it beside those that do.
+void server::expect_room(const core::command& command, const std::set<std::string>& before) {
+    const bool beside_readers =
+        is_reader(command.token) &&
+        std::ranges::all_of(before, [](const auto& one) { return is_reader(one); });
+    if (!before.empty() && !beside_readers) {
+        world_.violation("instance", name_ + " gave away a key that was held");
+    }
 }
 
 void server::track(const std::string& key, const void* who, std::function<void()> tell) {
@@ -208,23 +237,25 @@ void server::set_rate(double rate) {
 }
 
 void server::delete_key(const std::string& key) {
-    const std::string token = holder_of(key);
-    if (token.empty()) {
+    const std::set<std::string> tokens = holders_of(key);
+    if (tokens.empty()) {
         return;
     }
     world_.count(fault::foreign_delete);
     if (world_.tracing()) {
         world_.tell(name_, "a stranger deletes " + key);
     }
-    on_destroyed(token);
-    slot_with(key).table.execute(about(core::step::release, key, token), clock_.at(world_.now()));
+    for (const std::string& token : tokens) {
+        on_destroyed(token);
+    }
+    slot_with(key).table.erase(key);
     slot_with(key).tokens.erase(key);
     tell_of_change(key, nullptr);
 }
 
 void server::shorten_key(const std::string& key) {
     const std::string token = holder_of(key);
-    if (token.empty()) {
+    if (token.empty() || is_reader(token)) {
         return;
     }
     const core::milliseconds ttl(1 + static_cast<int>(world_.random.below(20)));
@@ -237,8 +268,7 @@ void server::shorten_key(const std::string& key) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
     on_destroyed(token);
-    slot_with(key).table.execute(about(core::step::release, key, token), now);
-    slot_with(key).table.execute(about(core::step::acquire, key, token, ttl), now);
+    slot_with(key).table.put(key, token, now + ttl);
     tell_of_change(key, nullptr);
 }
 
@@ -276,10 +306,13 @@ void server::destroy_all(const std::function<void(const std::string& token)>& to
 
 std::vector<std::pair<std::string, std::string>> server::holders() {
     std::vector<std::pair<std::string, std::string>> result;
-    for (const slot& one : state_) {
-        std::copy(one.tokens.begin(), one.tokens.end(), std::back_inserter(result));
+    for (const slot& one : state(state_)) {
+        for (const auto& [key, tokens] : one.tokens) {
+            for (const std::string& token : holders_of(key)) {
+                result.emplace_back(key, token);
+            }
+        }
     }
-    std::erase_if(result, [this](const auto& one) { return !holds_anything(one.first); });
     return result;
 }
 
@@ -306,25 +339,41 @@ bool server::holds_anything(const std::string& key) {
                .key == core::key_state::foreign;
 }
 
-true_time server::lasts_until(const std::string& key) {
+true_time server::lasts_until(const std::string& key, const std::string& token) {
     const core::time_point now = clock_.at(world_.now());
-    return clock_.when(
-        now + slot_with(key).table.execute(about(core::step::remaining, key), now).remaining);
+    core::time_point until = now;
+    if (const kinds::table::entry* const found = slot_with(key).table.find(key, now)) {
+        const auto reader = std::ranges::find(found->readers, token, &kinds::table::reader::token);
+        until = reader != found->readers.end() ? reader->expires : found->expires;
+    }
+    return clock_.when(now + std::chrono::floor<core::milliseconds>(until - now));
 }
 
-std::string server::last_holder_of(const std::string& key) const {
+bool server::was_last_held_by(const std::string& key, const std::string& token) const {
     const auto& tokens = state_[slot_of(key)].tokens;
     const auto found = tokens.find(key);
-    return found != tokens.end() ? found->second : std::string();
+    return found != tokens.end() && found->second.contains(token);
+}
+
+std::set<std::string> server::holders_of(const std::string& key) {
+    std::set<std::string> result;
+    for (const std::string& token : slot_with(key).tokens[key]) {
+        if (holds(key, token)) {
+            result.insert(token);
+        }
+    }
+    return result;
 }
 
 std::string server::holder_of(const std::string& key) {
-    std::string last = last_holder_of(key);
-    return !last.empty() && holds_anything(key) ? last : std::string();
+    const std::set<std::string> all = holders_of(key);
+    return all.empty() ? std::string() : *all.begin();
 }
 
 bool server::holds(const std::string& key, const std::string& token) {
-    return last_holder_of(key) == token && holds_anything(key);
+    const kinds::table::entry* const found =
+        slot_with(key).table.find(key, clock_.at(world_.now()));
+    return found != nullptr && found->is_held_by(token);
 }
 
 }  // namespace colock::simulation

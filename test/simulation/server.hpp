@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,7 +29,8 @@ class server {
 public:
     struct slot {
         kinds::table table;
-        std::map<std::string, std::string> tokens;  // by key, the last that was granted
+        std::map<std::string, std::set<std::string>>
+            tokens;  // by key: the last holder, or the readers
     };
 
     server(world& w, std::string name, std::size_t slots = 1);
@@ -96,9 +98,10 @@ public:
     /// Whether it has the key of this token now, by its own clock.
     [[nodiscard]] bool holds(const std::string& key, const std::string& token);
     [[nodiscard]] bool holds_anything(const std::string& key);
+    /// One of those that hold it; empty if nobody does.
     [[nodiscard]] std::string holder_of(const std::string& key);
-    /// When a key that it has will be gone, rounded down to a millisecond of its clock.
-    [[nodiscard]] true_time lasts_until(const std::string& key);
+    /// When a key that it has will be gone, or what that token holds of it, rounded down to a millisecond of its clock.
+    [[nodiscard]] true_time lasts_until(const std::string& key, const std::string& token = {});
     /// What it tells of how long it has been up: whole seconds, rounded down.
     /// As it tells it: whole seconds.
     [[nodiscard]] std::chrono::seconds uptime() const;
@@ -112,8 +115,9 @@ public:
     std::function<void(const std::string& token)> on_forgotten;
     /// Told when a token's key is given, or given a ttl, by a command.
     std::function<void(const std::string& key, const std::string& token)> on_granted;
-    /// The token that it has last given a key to, whether the key is still there or not.
-    [[nodiscard]] std::string last_holder_of(const std::string& key) const;
+    /// Whether it is that token that it has last given a key to, or one of the readers, whether the key is still there or
+    /// not.
+    [[nodiscard]] bool was_last_held_by(const std::string& key, const std::string& token) const;
     /// The keys that it has, each with its token.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> holders();
     /// By how much its clock was set back in all.
@@ -127,6 +131,8 @@ private:
     using state = std::vector<slot>;
 
     [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
+    [[nodiscard]] std::set<std::string> holders_of(const std::string& key);
+    void expect_room(const core::command& command, const std::set<std::string>& before);
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     void tell_of_change(const std::string& key, const void* by);

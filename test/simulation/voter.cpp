@@ -109,7 +109,7 @@ void voter::cut_replication(true_time until) {
 void voter::lose(std::size_t former_master, std::size_t promoted) {
     const bool all_replicated = kind_.replicas_acked == kind_.replicas;
     for (const auto& [key, token] : nodes_[former_master]->holders()) {
-        const bool never_had_it = nodes_[promoted]->last_holder_of(key) != token;
+        const bool never_had_it = !nodes_[promoted]->was_last_held_by(key, token);
         world_.count(never_had_it ? fault::lock_lost : fault::renewal_lost);
         if (quarantined()) {
             on_forgotten(token);

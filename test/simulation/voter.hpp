@@ -84,8 +84,8 @@ public:
     [[nodiscard]] std::string holder_of(const std::string& key) {
         return server_of(key).holder_of(key);
     }
-    [[nodiscard]] true_time lasts_until(const std::string& key) {
-        return server_of(key).lasts_until(key);
+    [[nodiscard]] true_time lasts_until(const std::string& key, const std::string& token = {}) {
+        return server_of(key).lasts_until(key, token);
     }
     /// When nobody takes it to be in quarantine any more, at the earliest.
     [[nodiscard]] true_time quarantined_until(const std::string& key) const;

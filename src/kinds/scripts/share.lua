@@ -49,7 +49,7 @@ if KEYS[2] then
     elseif type(text) == 'string' and string.find(text, '^%d+$') then
         counter = math.max(tonumber(text), tonumber(ARGV[3]))
     end
-    if counter == nil or counter >= 2 ^ 53 then
+    if counter == nil or counter >= 2 ^ 53 - 1 then  -- no writer could go on with it either
         return redis.error_reply('FENCE the fence counter holds no number below 2^53 to go on with')
     end
     redis.call('set', KEYS[2], string.format('%.0f', counter), 'px', ARGV[4])

@@ -24,19 +24,19 @@ namespace {
 
 constexpr std::size_t longest_resource = 65536;
 
-error error_of(runtime::acquire_result result, std::string details) {
+error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
-        case runtime::acquire_result::granted:
+        case core::acquire_outcome::granted:
             return {};
-        case runtime::acquire_result::contended:
+        case core::acquire_outcome::contended:
             return {errc::contended, std::move(details)};
-        case runtime::acquire_result::no_quorum:
+        case core::acquire_outcome::no_quorum:
             return {errc::no_quorum, std::move(details)};
-        case runtime::acquire_result::too_slow:
+        case core::acquire_outcome::too_slow:
             return {errc::too_slow, std::move(details)};
-        case runtime::acquire_result::closed:
+        case core::acquire_outcome::closed:
             return {errc::client_closed, std::move(details)};
-        case runtime::acquire_result::cancelled:
+        case core::acquire_outcome::cancelled:
             break;
     }
     return {boost::asio::error::operation_aborted, std::move(details)};
@@ -61,9 +61,9 @@ public:
         : call(host, std::move(handler), std::move(spec), deadline) {}
 
     void deliver() override {
-        if (result() == runtime::acquire_result::granted) {
+        if (result() == core::acquire_outcome::granted) {
             complete({}, lease_access::make(take_lease(), holder(), fence()));
-        } else if (result() == runtime::acquire_result::contended) {
+        } else if (result() == core::acquire_outcome::contended) {
             complete({}, std::nullopt);
         } else {
             complete(error_of(result(), std::move(details())), std::nullopt);

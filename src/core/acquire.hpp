@@ -15,12 +15,14 @@
 
 namespace colock::core {
 
-/// How an acquire operation ended without a lease.
+/// How an acquire ended.
 enum class acquire_outcome : std::uint8_t {
+    granted,
     contended,  ///< somebody else holds it, and we were not to wait (any longer)
     no_quorum,  ///< too few instances answered
     too_slow,   ///< a quorum granted, but by then the lease would have been announced lost
     cancelled,
+    closed,  ///< its client was
 };
 
 struct acquire_settings {

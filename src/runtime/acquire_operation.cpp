@@ -29,20 +29,6 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     return settings;
 }
 
-acquire_result result_for(core::acquire_outcome outcome) noexcept {
-    switch (outcome) {
-        case core::acquire_outcome::contended:
-            return acquire_result::contended;
-        case core::acquire_outcome::no_quorum:
-            return acquire_result::no_quorum;
-        case core::acquire_outcome::too_slow:
-            return acquire_result::too_slow;
-        case core::acquire_outcome::cancelled:
-            break;
-    }
-    return acquire_result::cancelled;
-}
-
 }  // namespace
 
 acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
@@ -85,7 +71,7 @@ void acquire_operation::wait_in_local_queue() {
     queue_->push(*this);
     ++engine_.count().queued;
     if (until <= arrived_) {
-        finish(acquire_result::contended);
+        finish(core::acquire_outcome::contended);
     } else {
         wait(until);
     }
@@ -192,7 +178,7 @@ void acquire_operation::share(lease_state& lease) {
 
 void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
     lease_ = std::move(lease);
-    finish(acquire_result::granted);
+    finish(core::acquire_outcome::granted);
 }
 
 bool acquire_operation::fails_with(const acquire_operation& first, core::time_point now) {
@@ -201,7 +187,7 @@ bool acquire_operation::fails_with(const acquire_operation& first, core::time_po
         return false;
     }
     details_ = first.details_;
-    finish(first.result_);
+    finish(first.outcome_);
     return true;
 }
 
@@ -219,7 +205,7 @@ void acquire_operation::cancel() {
     if (machine_) {
         drive(core::acquire::event::cancel());
     } else {
-        finish(closing_ ? acquire_result::closed : acquire_result::cancelled);
+        finish(closing_ ? core::acquire_outcome::closed : core::acquire_outcome::cancelled);
     }
 }
 
@@ -285,7 +271,7 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
 void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
         case stage::in_local_queue:
-            finish(acquire_result::contended);
+            finish(core::acquire_outcome::contended);
             break;
         case stage::waiting_for_turn:
             if (now < deadline_) {
@@ -293,7 +279,7 @@ void acquire_operation::on_time(core::time_point now) {
             } else if (queue_->remote()->is_first()) {
                 start_attempts();
             } else {
-                finish(acquire_result::contended);
+                finish(core::acquire_outcome::contended);
             }
             break;
         case stage::stepping_aside:
@@ -327,10 +313,10 @@ void acquire_operation::drive(const core::acquire::event& event) {
             case kind::granted:
                 queue_->begin_hold(*lease_, machine_->sent(), now);
                 lease_->hold(*queue_, action.time, now, machine_->fence());
-                finish(acquire_result::granted);
+                finish(core::acquire_outcome::granted);
                 return;
             case kind::failed:
-                finish(closing_ ? acquire_result::closed : result_for(action.outcome));
+                finish(closing_ ? core::acquire_outcome::closed : action.outcome);
                 return;
         }
         action = machine_->resume(core::acquire::event::done(), now);
@@ -387,17 +373,17 @@ void acquire_operation::wait(core::time_point until) {
     engine_.wait(*this, until);
 }
 
-void acquire_operation::finish(acquire_result result) {
-    result_ = result;
-    if (result == acquire_result::cancelled) {
+void acquire_operation::finish(core::acquire_outcome outcome) {
+    outcome_ = outcome;
+    if (outcome == core::acquire_outcome::cancelled) {
         ++engine_.count().cancelled;
     }
-    if (result == acquire_result::granted) {
+    if (outcome == core::acquire_outcome::granted) {
         ++engine_.count().acquired;
         holder_ = lease_->holder();
         fence_ = lease_->fence();
     } else {
-        explain(result);
+        explain(outcome);
         if (lease_) {
             lease_->detach();
             lease_.reset();
@@ -407,10 +393,10 @@ void acquire_operation::finish(acquire_result result) {
     member_of_engine::unlink();
     --engine_.count().acquiring;
     engine_.deliver_later(take());
-    leave_queue(result);
+    leave_queue(outcome);
 }
 
-void acquire_operation::leave_queue(acquire_result result) {
+void acquire_operation::leave_queue(core::acquire_outcome outcome) {
     local_queue* const queue = std::exchange(queue_, nullptr);
     if (queue == nullptr) {
         return;
@@ -418,7 +404,7 @@ void acquire_operation::leave_queue(acquire_result result) {
     if (in_local_queue()) {
         queue->remove(*this);
         --engine_.count().queued;
-    } else if (result == acquire_result::granted) {
+    } else if (outcome == core::acquire_outcome::granted) {
         if (spec_->is_shared()) {
             engine_.advance(*queue);  // the readers behind it may enter, too
         }
@@ -427,7 +413,8 @@ void acquire_operation::leave_queue(acquire_result result) {
         if (stage_ == stage::attempting) {
             queue->give_up(machine_->next_attempt(), machine_->no_quorum_since());
         }
-        if (result == acquire_result::no_quorum || result == acquire_result::too_slow) {
+        if (outcome == core::acquire_outcome::no_quorum ||
+            outcome == core::acquire_outcome::too_slow) {
             const core::time_point now = engine_.recent_time();
             while (!queue->empty() && queue->front().fails_with(*this, now)) {
             }
@@ -440,13 +427,13 @@ void acquire_operation::leave_queue(acquire_result result) {
 }
 
 /// Writes the story of an error; an empty optional needs none.
-void acquire_operation::explain(acquire_result result) {
-    const bool is_error = result != acquire_result::contended || deadline_ == core::never;
+void acquire_operation::explain(core::acquire_outcome outcome) {
+    const bool is_error = outcome != core::acquire_outcome::contended || deadline_ == core::never;
     if (!is_error ||
         !details_.empty()) {  // or it is that of another one, with which this one fails
         return;
     }
-    if (result == acquire_result::closed) {
+    if (outcome == core::acquire_outcome::closed) {
         details_ = describe(spec_->resource());
     } else if (machine_) {
         const core::round& votes = machine_->votes();

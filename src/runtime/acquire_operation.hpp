@@ -25,16 +25,6 @@ namespace colock::runtime {
 class engine;
 class lease_state;
 
-/// How an acquire operation ended.
-enum class acquire_result : std::uint8_t {
-    granted,
-    contended,
-    no_quorum,
-    too_slow,
-    cancelled,
-    closed,
-};
-
 using member_of_engine =
     boost::intrusive::list_base_hook<boost::intrusive::tag<engine>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
@@ -93,7 +83,7 @@ public:
     void note_remaining(std::size_t index, const core::vote& vote);
 
 protected:
-    [[nodiscard]] acquire_result result() const noexcept { return result_; }
+    [[nodiscard]] core::acquire_outcome result() const noexcept { return outcome_; }
     /// Of the attempt under way, or the one that was granted; null if there is none.
     [[nodiscard]] const std::shared_ptr<lease_state>& current_lease() const noexcept {
         return lease_;
@@ -116,7 +106,7 @@ private:
     void on_start() final;
     void on_time(core::time_point now) override;
     void wait_in_local_queue();
-    void leave_queue(acquire_result result);
+    void leave_queue(core::acquire_outcome outcome);
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool join_remote_queue();
     void wait_for_start();
@@ -128,9 +118,9 @@ private:
     void ask_remaining();
     void wait(core::time_point until);
     void count_failed_attempt();
-    void explain(acquire_result result);
+    void explain(core::acquire_outcome outcome);
     [[nodiscard]] std::string why_without_attempt() const;
-    void finish(acquire_result result);
+    void finish(core::acquire_outcome outcome);
 
     std::shared_ptr<const lock_spec> spec_;
     engine& engine_;
@@ -143,7 +133,7 @@ private:
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;
     bool closing_ = false;
-    acquire_result result_ = acquire_result::cancelled;
+    core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
     core::instance_set without_ttl_;                 // which have told so of the key
     std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed

@@ -63,6 +63,9 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
     ++pending_votes_;
     last_turn_ = engine_.turn_number();
+    if (!std::exchange(has_asked_, true)) {
+        first_turn_ = last_turn_;
+    }
 }
 
 /// The advice comes last: the operation that hears of it may leave.
@@ -180,6 +183,10 @@ void remote_queue::leave() {
     stop_watching();
     engine_.stop_waiting(*this);
     engine_.reconsider(last_turn_);
+    if (!has_asked_ || first_turn_ == engine_.turn_number()) {
+        forget_if_over();  // nothing was sent, and what was to be is withdrawn
+        return;
+    }
     const core::time_point now = engine_.now();
     engine_.contention().step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask(question::leave, kinds::remote_queue, core::step::leave, spec_->key, now);

@@ -59,7 +59,7 @@ public:
     void deliver() override;
 
     [[nodiscard]] bool granted() const noexcept {
-        return !running() && result() == runtime::acquire_result::granted;
+        return !running() && result() == core::acquire_outcome::granted;
     }
     /// Of its latest attempt, or of the lease that it got.
     [[nodiscard]] const std::string& token();

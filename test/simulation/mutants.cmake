@@ -500,7 +500,7 @@ colock_mutant(
         engine_.advance(*queue);]]
     WITH [[            queue->leave_remote_queue();
         }
-        if (@MUTANT@ && result == acquire_result::cancelled && !queue->empty()) {
+        if (@MUTANT@ && outcome == core::acquire_outcome::cancelled && !queue->empty()) {
             queue->next();
         } else {
             engine_.advance(*queue);

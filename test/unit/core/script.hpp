@@ -46,6 +46,10 @@ inline std::string in_ms(time_point t) {
 
 inline std::string name(acquire_outcome outcome) {
     switch (outcome) {
+        case acquire_outcome::granted:
+            return "granted";
+        case acquire_outcome::closed:
+            return "closed";
         case acquire_outcome::contended:
             return "contended";
         case acquire_outcome::no_quorum:

@@ -11,7 +11,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
-using runtime::acquire_result;
+using core::acquire_outcome;
 
 BOOST_AUTO_TEST_SUITE(acquires)
 
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_held_lock_is_waited_for_until_the_deadline) {
     const core::time_point deadline = three.world().now() + 700ms;
     const auto waiter = second->acquire("a", second->usual_policy(), deadline);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
-    BOOST_TEST((waiter->outcome == acquire_result::contended));
+    BOOST_TEST((waiter->outcome == acquire_outcome::contended));
     BOOST_TEST((waiter->finished_at == deadline));
 }
 
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(an_immediate_attempt_takes_one_round_trip) {
     const core::time_point began = three.world().now();
     const auto waiter = second->acquire("a", second->usual_policy(), core::time_point::min());
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
-    BOOST_TEST((waiter->outcome == acquire_result::contended));
+    BOOST_TEST((waiter->outcome == acquire_outcome::contended));
     BOOST_TEST((waiter->finished_at == began + 100us));
 }
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(attempts_end_where_the_options_say_so) {
     const std::uint64_t before = second->engine().counts().attempts;
     const auto waiter = second->acquire("a", policy);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
-    BOOST_TEST((waiter->outcome == acquire_result::contended));
+    BOOST_TEST((waiter->outcome == acquire_outcome::contended));
     BOOST_TEST(second->engine().counts().attempts - before == 3U);
 }
 
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
     three.server(1).is_silent = true;
     const auto failed = client->acquire("a");
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
-    BOOST_TEST((failed->outcome == acquire_result::no_quorum));
+    BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
     for (const std::string_view part : {"'a': 1 of 3 instances granted, 2 needed", "server 0 down",
                                         "server 1 no answer in time"}) {
         BOOST_TEST(failed->text.find(part) != std::string::npos, failed->text);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_grant_that_comes_too_late_is_given_back) {
     one.server(0).latency = 60ms;
     const auto late = client->acquire("a", policy);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
-    BOOST_TEST((late->outcome == acquire_result::too_slow));
+    BOOST_TEST((late->outcome == acquire_outcome::too_slow));
     one.world().run_for(1s);
     BOOST_TEST(one.server(0).keys.size() == 0U);
 }

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(closing_announces_the_loss_and_waits_for_the_release) {
     client->engine().close();
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return loss->is_finished; }, 1ms));
     BOOST_TEST((lease->lease->loss(0) == core::loss::closed));
-    BOOST_TEST((waiter->outcome == runtime::acquire_result::closed));
+    BOOST_TEST((waiter->outcome == core::acquire_outcome::closed));
     BOOST_TEST(!client->engine().closed());
     lease->let_go();
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return client->engine().closed(); }, 1ms));

@@ -12,7 +12,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
-using runtime::acquire_result;
+using core::acquire_outcome;
 
 BOOST_AUTO_TEST_SUITE(local_queue)
 
@@ -116,12 +116,12 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_is_cancelled_or_late_is_skipped) {
     const auto patient = client->acquire("a");
     five.world().run_for(10ms);
     BOOST_TEST_REQUIRE(late->is_finished);
-    BOOST_TEST((late->outcome == acquire_result::contended));
+    BOOST_TEST((late->outcome == acquire_outcome::contended));
     cancelled->cancel();
     holder->let_go();
     BOOST_TEST_REQUIRE(five.world().run_until([&] { return patient->is_finished; }));
     BOOST_TEST(patient->granted());
-    BOOST_TEST((cancelled->outcome == acquire_result::cancelled));
+    BOOST_TEST((cancelled->outcome == acquire_outcome::cancelled));
     BOOST_TEST(five.executed() == 5U);
 }
 
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_follows_one_that_is_cancelled_in_its_attemp
     five.world().run_for(20us);  // sent, and not answered
     first->cancel();
     BOOST_TEST_REQUIRE(five.world().run_until([&] { return second->is_finished; }));
-    BOOST_TEST((first->outcome == acquire_result::cancelled));
+    BOOST_TEST((first->outcome == acquire_outcome::cancelled));
     BOOST_TEST(second->granted());
     second->let_go();
     five.world().run_for(1ms);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
     five.world().run_for(20us);
     waiter->cancel();
     five.world().run_for(10ms);
-    BOOST_TEST((waiter->outcome == acquire_result::cancelled));
+    BOOST_TEST((waiter->outcome == acquire_outcome::cancelled));
     BOOST_TEST(five.server(0).keys.size() == 0U);
     BOOST_TEST(client->engine().counts().held == 0U);
     BOOST_TEST(client->lock("a", policy)->granted());
@@ -223,8 +223,8 @@ BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
     const auto second = client->acquire("a");
     BOOST_TEST_REQUIRE(
         three.world().run_until([&] { return first->is_finished && second->is_finished; }));
-    BOOST_TEST((first->outcome == acquire_result::no_quorum));
-    BOOST_TEST((second->outcome == acquire_result::no_quorum));
+    BOOST_TEST((first->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST((second->outcome == acquire_outcome::no_quorum));
     BOOST_TEST((second->finished_at - began <= 1300ms));
     BOOST_TEST(second->text.find("server 0 down") != std::string::npos, second->text);
 }

@@ -11,7 +11,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
-using runtime::acquire_result;
+using core::acquire_outcome;
 
 namespace {
 
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_turn_passes_on_when_the_first_gives_up) {
     waiters[0]->cancel();
     BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiters[1]->is_finished; }, 100ms));
     BOOST_TEST(waiters[1]->granted());
-    BOOST_TEST((waiters[0]->outcome == acquire_result::cancelled));
+    BOOST_TEST((waiters[0]->outcome == acquire_outcome::cancelled));
 }
 
 // The queue is a hint: without its keeper, waiters poll.

@@ -13,7 +13,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
-using runtime::acquire_result;
+using core::acquire_outcome;
 
 namespace {
 
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(the_last_reader_releases_whoever_it_is) {
     one.world().run_for(10ms);
     const acquire writer = write(*other, one.world().now() + 5ms);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return writer->is_finished; }));
-    BOOST_TEST((writer->outcome == acquire_result::contended));
+    BOOST_TEST((writer->outcome == acquire_outcome::contended));
     BOOST_TEST((third->valid_until() > one.world().now()));
     third->let_go();
     expect_granted(one, {write(*other)});
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(readers_of_many_clients_hold_it_together) {
     }
     const acquire writer = write(*clients.front(), five.world().now() + 50ms);
     BOOST_TEST_REQUIRE(five.world().run_until([&] { return writer->is_finished; }));
-    BOOST_TEST((writer->outcome == acquire_result::contended));
+    BOOST_TEST((writer->outcome == acquire_outcome::contended));
 }
 
 /// Whether free or held by other readers, an attempt that is not to wait is made in both forms.
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {
     expect_granted(one, {second});
     client->engine().close();
     one.world().run_for(10ms);
-    BOOST_TEST((writer->outcome == acquire_result::closed));
+    BOOST_TEST((writer->outcome == acquire_outcome::closed));
     BOOST_TEST((second->lease->loss(second->holder_number) == core::loss::closed));
     first->let_go();
     second->let_go();

@@ -278,7 +278,7 @@ public:
     }
 
     [[nodiscard]] bool granted() const {
-        return is_finished && outcome == runtime::acquire_result::granted;
+        return is_finished && outcome == core::acquire_outcome::granted;
     }
     void let_go() { lease->let_go(holder_number); }
     [[nodiscard]] core::time_point valid_until() const { return lease->valid_until(holder_number); }
@@ -286,7 +286,7 @@ public:
     std::function<void()> on_finished;
     bool is_finished = false;
     core::time_point finished_at{};
-    runtime::acquire_result outcome = runtime::acquire_result::cancelled;
+    core::acquire_outcome outcome = core::acquire_outcome::cancelled;
     std::shared_ptr<runtime::lease_state> lease;
     std::uint32_t holder_number = 0;
     std::uint64_t fence_number = 0;

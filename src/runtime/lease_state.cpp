@@ -91,7 +91,8 @@ lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operatio
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       engine_(*spec_->owner),
-      token_(engine_.next_token(spec_->policy->kind())) {
+      token_(engine_.next_token(spec_->policy->kind())),
+      held_as_(token_.view()) {
     engine_.add(*this);
 }
 
@@ -104,10 +105,10 @@ void lease_state::submit(const core::lease::action& send, core::time_point now) 
     const core::time_point deadline =
         core::has_deadline(send.step) ? now + engine_.settings().instance_timeout : core::never;
     core::command& command = engine_.submit(*this, send.tag.value(), send.targets, deadline);
-    command.kind = &spec_->policy->kind();
+    command.kind = &spec().policy->kind();
     command.step = send.step;
     command.key = spec_->key;
-    command.token = token_.view();
+    command.token = held_as_;
     command.ttl = to_milliseconds(send.ttl);
     command.fence = send.fence;
     command.contended = send.contended;
@@ -314,21 +315,20 @@ void lease_state::extend(extend_operation& asker) {
 }
 
 void lease_state::downgrade(downgrade_operation& asker) {
+    const kinds::kind_traits& ours = spec_->policy->kind().traits();
+    const kinds::kind_traits& readers = asker.shared()->policy->kind().traits();
     if (!is_held_by(asker)) {
         asker.finish(result_without(asker));
-    } else if (!is_on(*asker.shared()) ||
-               spec_->policy->kind().traits().fenced !=
-                   asker.shared()->policy->kind().traits().fenced ||
-               !(spec_->is_shared() || spec_->policy->kind().traits().clears_the_way)) {
+    } else if (!is_on(*asker.shared()) || ours.fenced != readers.fenced ||
+               !(spec().is_shared() || ours.clears_the_way)) {
         asker.finish(lease_result::wrong);
     } else if (queue_->is_shared()) {
         asker.finish(lease_result::done);
-    } else if (spec_->is_shared()) {
-        extend(asker);  // the last time it found no quorum
     } else {
-        // What is under way refers to the key of the former, and to the token without its prefix.
-        rare().former_spec = std::exchange(spec_, asker.shared());
-        token_.set_prefix(spec_->policy->kind().traits().token_prefix);
+        if (!reader_spec_) {  // else the last time it found no quorum
+            reader_spec_ = asker.shared();
+            held_as_ = token_.with_prefix(readers.token_prefix);
+        }
         extend(asker);
     }
 }
@@ -387,7 +387,7 @@ void lease_state::let_go(std::uint32_t holder) {
 /// As a hand-off may be, but that it need not be let go before. A lease with a limit of its own to how long it is held is
 /// for one holder; and where a writer waits, nobody else is let in.
 bool lease_state::may_be_shared(const lock_spec& wanted, core::time_point now) const {
-    const lock_policy& policy = *spec_->policy;
+    const lock_policy& policy = *spec().policy;
     return &wanted.policy->kind() == &policy.kind() && wanted.policy->lease == policy.lease &&
            policy.lease.max_hold == core::duration::zero() && !machine_.awaited_by_writer() &&
            machine_.may_hand_off(now);
@@ -433,7 +433,7 @@ void lease_state::release_share(std::uint32_t holder) {
 
 /// A reader does not shorten what others hold with it.
 core::duration lease_state::ttl_for(const extend_operation& asker) const noexcept {
-    return spec_->is_shared() ? std::max(asker.ttl(), machine_.watchdog().ttl()) : asker.ttl();
+    return spec().is_shared() ? std::max(asker.ttl(), machine_.watchdog().ttl()) : asker.ttl();
 }
 
 // --- Hand-off ---------------------------------------------------------------------------------------
@@ -444,11 +444,11 @@ bool lease_state::next_may_have_it() const {
         return false;
     }
     const lock_policy& wanted = *queue_->front().spec().policy;
-    return &wanted.kind() == &spec_->policy->kind() && wanted.lease == spec_->policy->lease;
+    return &wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease;
 }
 
 bool lease_state::may_hand_off(core::time_point now) const {
-    return !spec_->is_shared() && next_may_have_it() &&
+    return !spec().is_shared() && next_may_have_it() &&
            queue_->hold().may_hand_off(machine_.holder(), spec_->policy->handoff, now) &&
            machine_.may_hand_off(now);
 }

@@ -241,7 +241,10 @@ public:
 
     // From the local queue, on the engine's executor:
 
-    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+    /// Of the lock that it is a lease of now: the readers' side, after a downgrade.
+    [[nodiscard]] const lock_spec& spec() const noexcept {
+        return reader_spec_ ? *reader_spec_ : *spec_;
+    }
 
     /// Whether an operation with that lock may have a share in it.
     [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const;
@@ -295,7 +298,6 @@ private:
         waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
-        std::shared_ptr<const lock_spec> former_spec;  // of the writer that this reader was
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
@@ -343,12 +345,14 @@ private:
     acquire_operation* attempt_;
     core::acquire* attempt_machine_;  // valid while `attempt_` is not null
     waiters<release_operation> release_waiters_;
-    std::shared_ptr<const lock_spec> spec_;
+    std::shared_ptr<const lock_spec> spec_;         // of the attempt, and the token's
+    std::shared_ptr<const lock_spec> reader_spec_;  // once it was downgraded
     core::lease machine_;
     engine& engine_;
     std::shared_ptr<lease_state> self_;  // until all is over
 
     runtime::token token_;
+    std::string_view held_as_;  // the token at the instances
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     std::atomic<core::loss> loss_{core::loss::none};

@@ -65,7 +65,7 @@ public:
     [[nodiscard]] lease_state* to_be_shared(const lock_spec& wanted, core::time_point now);
 
     /// Whether readers of this client are at the key.
-    [[nodiscard]] bool is_shared() const noexcept { return shared_; }
+    [[nodiscard]] bool is_shared() const noexcept { return shared_ && !leases_.empty(); }
 
     [[nodiscard]] acquire_operation& front() noexcept;
     void push(acquire_operation& last);

@@ -23,7 +23,7 @@ std::uint64_t digits_of(std::uint32_t bytes) noexcept {
 
 token token::draw(environment& world, std::string_view prefix) noexcept {
     token result;
-    result.set_prefix(prefix);
+    result.prefix_size_ = result.with_prefix(prefix).size() - digits;
     std::uint64_t bits = 0;
     for (std::size_t at = longest_prefix; at != result.text_.size(); at += sizeof(std::uint64_t)) {
         bits = bits >> 32U != 0 ? bits >> 32U : world.random();
@@ -33,10 +33,11 @@ token token::draw(environment& world, std::string_view prefix) noexcept {
     return result;
 }
 
-void token::set_prefix(std::string_view prefix) noexcept {
+std::string_view token::with_prefix(std::string_view prefix) noexcept {
     assert(prefix.size() <= longest_prefix);
-    prefix_size_ = prefix.size();
-    std::ranges::copy(prefix, &text_[longest_prefix - prefix_size_]);
+    char* const begin = &text_[longest_prefix - prefix.size()];
+    std::ranges::copy(prefix, begin);
+    return {begin, prefix.size() + digits};
 }
 
 }  // namespace colock::runtime

@@ -22,8 +22,8 @@ public:
         return {&text_[longest_prefix - prefix_size_], prefix_size_ + digits};
     }
 
-    /// Puts a prefix in front of the digits. A view of the digits alone stays as it is.
-    void set_prefix(std::string_view prefix) noexcept;
+    /// The same digits with another prefix in front of them. `view` stays as it is.
+    [[nodiscard]] std::string_view with_prefix(std::string_view prefix) noexcept;
 
 private:
     static constexpr std::size_t digits = 40;

@@ -52,7 +52,8 @@ public:
     /// Names a lock; asks no server. Throws as the constructor of `mutex` does.
     ///
     /// With `lock_options::fencing` each writer has a fence, and a reader sees the fence of the last writer before it:
-    /// `lease::fence()` of a reader is no smaller than that, and smaller than that of the next.
+    /// `lease::fence()` of a reader is no smaller than that, and smaller than that of the next, as long as no server loses
+    /// its counter.
     shared_mutex(client& client, std::string_view resource, lock_options options = {});
 
     /// The client's.

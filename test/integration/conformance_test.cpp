@@ -1317,12 +1317,15 @@ void check(kind of_server, subject& server, subject& memory,
     for (std::size_t i = 0; i != asked.size(); ++i) {
         const auto& [what, tag] = asked[i];
         const auto& [step, kind, contended] = what;
+        // A command of the server's own does not tell whose the key is, unless it is of a type that it refuses.
         const bool natively = step == step::release && kind->traits().released_natively;
-        const std::string said =
-            natively && ours[i] != "granted" ? refusal(of_server, ours[i]) : ours[i];
-        BOOST_TEST_REQUIRE(theirs[i] == said, kind->traits().name << " " << static_cast<int>(step)
-                                                                  << ": " << theirs[i]
-                                                                  << ", in memory " << said);
+        const bool alike = theirs[i] == ours[i] || (natively && ours[i] != "granted" &&
+                                                    theirs[i] == refusal(of_server, ours[i]));
+        BOOST_TEST_REQUIRE(alike, kind->traits().name << " " << static_cast<int>(step) << ": "
+                                                      << theirs[i] << ", in memory " << ours[i]);
+        if (kind == &colock::kinds::remote_queue) {
+            BOOST_TEST_REQUIRE(server.rig.vote_on(tag).ticket == memory.rig.vote_on(tag).ticket);
+        }
     }
 }
 
@@ -1377,7 +1380,9 @@ BOOST_DATA_TEST_CASE(memory_and_servers_say_the_same, data::make({kind::tcp, kin
                         asked.emplace_back(what, tag);
                     }
                 }
-                if (random() % 8 == 0 || i == 499) {  // batches: adjacent releases are one call
+                // In batches, so that adjacent releases are one call. (Not where a command of the server's own may refuse one
+                // for the key's type: that is sent again, and then comes after the others.)
+                if (random() % 8 == 0 || i == 499 || deletes_natively(shared_server())) {
                     check(sample, server, memory, std::exchange(asked, {}));
                 }
             }

@@ -109,6 +109,29 @@ BOOST_AUTO_TEST_CASE(every_operation_from_any_thread) {
     BOOST_TEST(p.locks().counters().released == 120U);
 }
 
+BOOST_AUTO_TEST_CASE(readers_and_writers_from_any_thread) {
+    pool p(instances.config());
+    in_threads(30, [&](std::size_t i) {
+        const shared_mutex lock(p.locks(), "x" + std::to_string(i % 8));
+        lease held = i % 5 == 0 ? lock.acquire(asio::use_future).get()
+                                : lock.acquire_shared(asio::use_future).get();
+        bool right = held.valid() && !held.resource().empty() && !held.token().empty();
+        if (i % 5 == 0) {
+            auto done = lock.downgrade(held, as_future);
+            right = right && held.valid() && !held.resource().empty() && !held.token().empty();
+            right = right && !std::get<0>(done.get());
+        }
+        lease another = lock.share(held, asio::use_future).get();
+        right = right && held.release(asio::use_future).get() == release_result::released;
+        right = right && !held.valid() && another.valid() && !another.loss();
+        if (!right) {
+            throw std::logic_error("something went wrong");  // ends the test program
+        }
+    });
+    p.wait_settled();
+    wait_until([&] { return instances.keys() == 0; });  // marks of writers, too
+}
+
 asio::awaitable<void> visit(client& locks, std::atomic<int>& inside, std::atomic<int>& violations,
                             std::atomic<int>& entered) {
     for (int i = 0; i != 10; ++i) {

@@ -125,7 +125,7 @@ public:
                     return vote::denied(key_state::foreign);
                 }
                 // The counter first, so that nobody has the key whom it has not counted.
-                const vote counted = keys.count_fence(command.key, command.fence, at);
+                vote counted = keys.count_fence(command.key, command.fence, at);
                 if (counted.kind == core::vote_kind::granted) {
                     keys.put(command.key, command.token, at.now + command.ttl);
                 }

@@ -13,7 +13,7 @@ void write_set(const core::command& command, resp::command_writer& to);
 /// Extend, release, or remaining.
 void write_for_holder(const core::command& command, const capabilities& server, script_form form,
                       resp::command_writer& to);
-[[nodiscard]] core::vote decode_for_holder(core::step step, const resp::value& reply);
+[[nodiscard]] core::vote decode_for_holder(core::step what, const resp::value& reply);
 core::vote execute_for_holder(const core::command& command, table& keys, const instant& at);
 
 }  // namespace colock::kinds

@@ -94,8 +94,8 @@ double to_us(clock::duration d) {
 /// One of the processes: how long its readers and its writers have waited.
 class visitor {
 public:
-    visitor(const std::vector<std::string>& instances, std::uint64_t seed,
-              clock::time_point start, clock::time_point end)
+    visitor(const std::vector<std::string>& instances, std::uint64_t seed, clock::time_point start,
+            clock::time_point end)
         : random_(seed), start_(start), end_(end), locks_(context_, configuration_for(instances)) {}
 
     nlohmann::json operator()() {

@@ -385,11 +385,11 @@ colock_mutant(
     NAME counter_after_the_key
     WHAT "the key is made before it is known whether the counter can count"
     FILE src/kinds/exclusive.cpp
-    FIND [[                const vote counted =]]
+    FIND [[                vote counted =]]
     WITH [[                if (@MUTANT@) {
                     keys.put(command.key, command.token, at.now + command.ttl);
                 }
-                const vote counted =]]
+                vote counted =]]
 )
 colock_mutant(
     NAME counters_begin_at_one

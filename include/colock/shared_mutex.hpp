@@ -146,7 +146,7 @@ public:
             upgrade_initiation{of(held)}, token);
     }
 
-    /// One more lease for a reader that has one, whoever waits for the lock. Each of them is released by itself.
+    /// One more lease for a reader that has one, even if a writer waits. Each of them is released by itself.
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one; `wrong_lease` for a

@@ -14,10 +14,10 @@ namespace colock::core {
 
 /// What an instance is asked to do with a key. How it does that is the lock kind's to say: see `kinds::lock_kind`.
 enum class step : std::uint8_t {
-    acquire,    ///< have the token hold the key for `ttl`, if whoever holds it leaves room
+    acquire,    ///< have the token hold the key for `ttl`, if its holders leave room
     extend,     ///< have it hold the key for `ttl` from now on at least, if it does
     release,    ///< have it hold the key no more
-    remaining,  ///< how long the key will live, whoever holds it
+    remaining,  ///< how long the key will live, under any holder
     /// Of a kind with fences: moves the key's fence counter on, if the token holds the key; given a `fence`, only to that
     /// at least. The vote has the counter's value.
     confirm,
@@ -38,7 +38,7 @@ constexpr bool has_deadline(step s) noexcept {
     return s != step::release && s != step::remaining && s != step::leave;
 }
 
-/// One step of one lock for one instance, before it becomes a wire format. The views belong to whoever submits the
+/// One step of one lock for one instance, before it becomes a wire format. The views belong to the sender of the
 /// command, and stay alive until its vote.
 struct command {
     core::step step = step::acquire;

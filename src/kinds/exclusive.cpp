@@ -124,7 +124,7 @@ public:
                 if (found != nullptr) {
                     return vote::denied(key_state::foreign);
                 }
-                // The counter first, so that nobody has the key whom it has not counted.
+                // The counter first: a token that has the key was counted.
                 vote counted = keys.count_fence(command.key, command.fence, at);
                 if (counted.kind == core::vote_kind::granted) {
                     keys.put(command.key, command.token, at.now + command.ttl);

@@ -16,10 +16,10 @@ namespace colock::kinds {
 struct instant;
 class table;
 
-/// Who may hold a key together.
+/// Which holders a key may have at the same time.
 enum class admission : std::uint8_t {
-    exclusive,  ///< nobody
-    shared,     ///< all holders of the kind
+    exclusive,  ///< one
+    shared,     ///< any number of this kind
 };
 
 /// What a kind is, in short.

@@ -25,7 +25,7 @@ struct instant {
     wall_time wall{};  ///< only for commands about fences
 };
 
-/// What a server knows of locks, in memory: keys, who holds them and until when, and what is beside them.
+/// What a server knows of locks, in memory: keys with their holders and ends, and what is beside them.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class table {
@@ -127,7 +127,7 @@ private:
     void collect_expired(core::time_point now);
 
     map<entry> keys_;
-    map<counter> counters_;  // by the key whose fences they count
+    map<counter> counters_;  // by the key
     map<queue> queues_;      // by the key that is waited for
     std::vector<std::string> changes_;
     std::size_t collect_at_ = 1024;  // the size at which to look for expired keys again

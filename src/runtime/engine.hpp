@@ -207,8 +207,8 @@ public:
 
     [[nodiscard]] local_queues& queues() noexcept { return queues_; }
 
-    /// Somebody has come to the key, or has left it: the next waiter begins at the end of the turn, if it may. Nobody
-    /// refers to the queue after that who is not in it.
+    /// A lease or an operation has come to the key, or has left it: the next waiter begins at the end of the turn, if it
+    /// may. An unused queue is gone after that.
     void advance(local_queue& queue);
 
     void add(acquire_operation& running) { acquiring_.push_back(running); }

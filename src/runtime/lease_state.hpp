@@ -126,7 +126,7 @@ private:
     bool is_shared_ = false;
 };
 
-/// Another holder for a reader's lease, whoever waits.
+/// Another holder for a reader's lease, even if a writer waits.
 class share_operation : public lease_operation {
 public:
     share_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
@@ -360,7 +360,7 @@ private:
     local_queue* queue_ = nullptr;          // of the key, while held, or lost and not released
 
     std::unique_ptr<sharers> shared_by_;      // null until there is a second holder
-    std::atomic<sharers*> sharers_{nullptr};  // the same, for whoever asks from another thread
+    std::atomic<sharers*> sharers_{nullptr};  // the same, for other threads
 
     std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;

@@ -41,7 +41,7 @@ public:
     /// With the first who is at it.
     explicit local_queue(acquire_operation& first) noexcept;
 
-    /// Of somebody who is at it.
+    /// Of a lease or an operation that is at the key.
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
 
     /// The operation that is at it, if there is one.

@@ -1149,7 +1149,7 @@ milliseconds life_of_key(subject& s) {
 BOOST_DATA_TEST_CASE(readers_hold_it_together_and_keep_writers_out, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
-    BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");  // who only looks whether it is free
+    BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");  // the first attempt only looks
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
     BOOST_TEST(ask(s, joins, cid_reads) == "granted");
     BOOST_TEST(ask(s, step::acquire, "da") == "denied: another");

@@ -123,13 +123,6 @@ public:
     }
 };
 
-/// Completes an operation on an empty lease.
-template <typename... Results>
-void complete_not_held(detail::handler<Results...> handler, Results... results) {
-    const boost::asio::any_io_executor executor = boost::asio::system_executor();
-    std::move(handler)(detail::delivery{executor, false}, errc::not_held, results...);
-}
-
 }  // namespace
 
 std::string_view to_string(release_result result) noexcept {
@@ -216,37 +209,16 @@ void lease::check_ttl(std::chrono::milliseconds ttl) const {
 }
 
 void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {
-    if (!held.state) {
-        complete_not_held<>(std::move(handler));
-    } else if (const auto owner = runtime::asio_host::of(held.state->owner());
-               owner->is_inherited()) {
-        refuse<>(owner.get(), std::move(handler), held.state->resource());
-    } else {
-        start_call<extend_call>(owner, std::move(handler), std::move(held.state), held.holder, ttl);
-    }
+    start_on_lease<extend_call>(held.state, std::move(handler), held.holder, ttl);
 }
 
 void lease::start_release(holding held, detail::handler<release_result> handler) {
-    if (!held.state) {
-        complete_not_held<release_result>(std::move(handler), release_result::lost);
-    } else if (const auto owner = runtime::asio_host::of(held.state->owner());
-               owner->is_inherited()) {
-        refuse<release_result>(owner.get(), std::move(handler), held.state->resource(),
-                               release_result::lost);
-    } else {
-        start_call<release_call>(owner, std::move(handler), std::move(held.state), held.holder);
-    }
+    start_on_lease<release_call, release_result>(held.state, std::move(handler),
+                                                 release_result::lost, held.holder);
 }
 
 void lease::start_wait_lost(holding held, detail::handler<> handler) {
-    if (!held.state) {
-        complete_not_held<>(std::move(handler));
-    } else if (const auto owner = runtime::asio_host::of(held.state->owner());
-               owner->is_inherited()) {
-        refuse<>(owner.get(), std::move(handler), held.state->resource());
-    } else {
-        start_call<wait_lost_call>(owner, std::move(handler), std::move(held.state), held.holder);
-    }
+    start_on_lease<wait_lost_call>(held.state, std::move(handler), held.holder);
 }
 
 }  // namespace colock

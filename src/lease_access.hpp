@@ -4,7 +4,11 @@
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 
+#include "call.hpp"
+#include "runtime/asio_host.hpp"
 #include "runtime/lease_state.hpp"
+
+#include <boost/asio/system_executor.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -33,5 +37,29 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state,
                std::uint32_t holder);
 
 }  // namespace colock::detail
+
+namespace colock {
+
+/// Starts a `Call` on a lease, or fails it at once.
+template <typename Call, typename... Results, typename... Arguments>
+void start_on_lease(const std::shared_ptr<runtime::lease_state>& state,
+                    detail::handler<Results...> handler, Results... nothing,
+                    Arguments&&... arguments) {
+    if (!state) {
+        const boost::asio::any_io_executor executor = boost::asio::system_executor();
+        std::move(handler)(detail::delivery{executor, false}, errc::not_held,
+                           std::move(nothing)...);
+        return;
+    }
+    const auto host = runtime::asio_host::of(state->owner());
+    if (host->is_inherited()) {
+        refuse<Results...>(host.get(), std::move(handler), state->resource(),
+                           std::move(nothing)...);
+    } else {
+        start_call<Call>(host, std::move(handler), state, std::forward<Arguments>(arguments)...);
+    }
+}
+
+}  // namespace colock
 
 #endif

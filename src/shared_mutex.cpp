@@ -61,25 +61,6 @@ private:
     std::uint64_t fence_;
 };
 
-/// Starts a `Call` on a lease, or fails it at once.
-template <typename Call, typename... Results, typename... Arguments>
-void start_on(const std::shared_ptr<runtime::lease_state>& state,
-              detail::handler<Results...> handler, Results... nothing, Arguments&&... arguments) {
-    if (!state) {
-        const boost::asio::any_io_executor executor = boost::asio::system_executor();
-        std::move(handler)(detail::delivery{executor, false}, errc::not_held,
-                           std::move(nothing)...);
-        return;
-    }
-    const auto host = runtime::asio_host::of(state->owner());
-    if (host->is_inherited()) {
-        refuse<Results...>(host.get(), std::move(handler), state->resource(),
-                           std::move(nothing)...);
-    } else {
-        start_call<Call>(host, std::move(handler), state, std::forward<Arguments>(arguments)...);
-    }
-}
-
 }  // namespace
 
 shared_mutex::shared_mutex(client& client, std::string_view resource, lock_options options)
@@ -94,16 +75,16 @@ shared_mutex::operand shared_mutex::of(const lease& held) const {
 }
 
 void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
-    start_on<downgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+    start_on_lease<downgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
 }
 
 void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
-    start_on<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+    start_on_lease<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
 }
 
 void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
-    start_on<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
-                                std::move(on.reader), on.fence);
+    start_on_lease<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
+                                      std::move(on.reader), on.fence);
 }
 
 }  // namespace colock

@@ -80,6 +80,9 @@ struct stop_the_other {
     }
 };
 
+template <typename Lock>
+concept exclusive_lock = std::same_as<Lock, mutex> || std::same_as<Lock, shared_mutex>;
+
 /// The readers' side of a lock.
 struct readers_of {
     shared_mutex lock;
@@ -147,8 +150,8 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 
 }  // namespace detail
 
-/// Runs a coroutine under a lock, a `mutex`, or a `shared_mutex` as its writer: acquires, runs `body(lease&)`, and awaits the release on every
-/// path, be it a return, an exception, a cancellation or the loss of the lease.
+/// Runs a coroutine under a lock, a `mutex`, or a `shared_mutex` as its writer: acquires, runs `body(lease&)`, and awaits
+/// the release on every path, be it a return, an exception, a cancellation or the loss of the lease.
 ///
 /// - Parameters: `body`, a callable kept by value, from `lease&` to `asio::awaitable<T>`. The lease
 ///   is there until the body has ended; the body may let go of it early. (With g++ 12, give a lambda
@@ -165,24 +168,22 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 ///   in place, beside its strand.)
 /// - Executor: the body runs on `mutex::body_executor()`.
 /// - Object lifetimes: mutex and client may be destroyed meanwhile.
-template <typename Lock, typename Function, typename CompletionToken = boost::asio::deferred_t>
-    requires std::invocable<Function&, lease&> &&
-        (std::same_as<Lock, mutex> ||
-         std::same_as<Lock, shared_mutex>)auto with_lock(const Lock& lock, Function body,
-                                                         CompletionToken&& token = {}) {
-        return boost::asio::co_spawn(lock.body_executor(),
-                                     detail::run_with_lock(lock, std::move(body)),
-                                     std::forward<CompletionToken>(token));
-    }
+template <detail::exclusive_lock Lock, typename Function,
+          typename CompletionToken = boost::asio::deferred_t>
+    requires std::invocable<Function&, lease&>
+auto with_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
+    return boost::asio::co_spawn(lock.body_executor(), detail::run_with_lock(lock, std::move(body)),
+                                 std::forward<CompletionToken>(token));
+}
 
-    /// As `with_lock`, as a reader.
-    template <typename Function, typename CompletionToken = boost::asio::deferred_t>
-        requires std::invocable<Function&, lease&>
-    auto with_shared_lock(const shared_mutex& lock, Function body, CompletionToken&& token = {}) {
-        return boost::asio::co_spawn(
-            lock.body_executor(), detail::run_with_lock(detail::readers_of{lock}, std::move(body)),
-            std::forward<CompletionToken>(token));
-    }
+/// As `with_lock`, as a reader.
+template <typename Function, typename CompletionToken = boost::asio::deferred_t>
+    requires std::invocable<Function&, lease&>
+auto with_shared_lock(const shared_mutex& lock, Function body, CompletionToken&& token = {}) {
+    return boost::asio::co_spawn(lock.body_executor(),
+                                 detail::run_with_lock(detail::readers_of{lock}, std::move(body)),
+                                 std::forward<CompletionToken>(token));
+}
 
 }  // namespace colock
 

@@ -51,7 +51,8 @@ struct acquire_settings {
 ///
 /// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
 ///
-/// With fencing a grant brings the value of that instance's counter. The fence is larger than that of every lease granted before, because of two things:
+/// With fencing a grant brings the value of that instance's counter. The fence is larger than that of every
+/// lease granted before, because of two things:
 ///
 /// - it is the largest value of a quorum of grants, and
 /// - before the lease is handed out, the counters of a majority are no less than it, each while the

@@ -22,16 +22,18 @@ using resp::number;
 
 /// As claim.lua, which stands in front of a contended acquire.
 void write_claim(const core::command& command, script_form form, resp::command_writer& to) {
-    if (command.contended && command.kind->traits().clears_the_way && form != script_form::asking) {
+    if (is_cleared_for(command, form)) {
         // In full: nobody hears of it if the server does not know the script.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
                           number(writer_mark_ttl.count()).text());
     }
 }
 void claim(const core::command& command, table& keys, const instant& at) {
+    if (!is_cleared_for(command, script_form::shortest)) {
+        return;
+    }
     table::entry* const found = keys.find(command.key, at.now);
-    if (command.step != step::acquire || !command.contended ||
-        !command.kind->traits().clears_the_way || found == nullptr || found->is_exclusive()) {
+    if (found == nullptr || found->is_exclusive()) {
         return;
     }
     if (found->readers.empty()) {

@@ -84,6 +84,13 @@ private:
     kind_traits traits_;
 };
 
+/// Whether a command comes behind one that clears its way: see `kind_traits`. (ASKING serves for a single command, so
+/// there is none behind that.)
+inline bool is_cleared_for(const core::command& command, script_form form) noexcept {
+    return command.contended && command.step == core::step::acquire &&
+           form != script_form::asking && command.kind->traits().clears_the_way;
+}
+
 }  // namespace colock::kinds
 
 #endif

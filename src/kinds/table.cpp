@@ -36,9 +36,6 @@ bool table::entry::is_held_by(std::string_view holder) const noexcept {
 }
 
 void table::entry::share(std::string_view holder, core::time_point until) {
-    if (readers.empty()) {
-        expires = core::time_point::min();
-    }
     token.clear();  // if it was a writer's, that is a reader now
     const auto found = std::ranges::find(readers, holder, &reader::token);
     if (found == readers.end()) {

@@ -38,7 +38,7 @@ class at_key : public boost::intrusive::list_base_hook<
 /// came, and cost the instances nothing. So a waiting writer stops the readers behind it.
 class local_queue {
 public:
-    /// With the first who is at it.
+    /// With the first operation at the key.
     explicit local_queue(acquire_operation& first) noexcept;
 
     /// Of a lease or an operation that is at the key.

@@ -63,9 +63,7 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
     ++pending_votes_;
     last_turn_ = engine_.turn_number();
-    if (!std::exchange(has_asked_, true)) {
-        first_turn_ = last_turn_;
-    }
+    first_turn_ = first_turn_.value_or(last_turn_);
 }
 
 /// The advice comes last: the operation that hears of it may leave.
@@ -183,7 +181,7 @@ void remote_queue::leave() {
     stop_watching();
     engine_.stop_waiting(*this);
     engine_.reconsider(last_turn_);
-    if (!has_asked_ || first_turn_ == engine_.turn_number()) {
+    if (first_turn_.value_or(engine_.turn_number()) == engine_.turn_number()) {
         forget_if_over();  // nothing was sent, and what was to be is withdrawn
         return;
     }

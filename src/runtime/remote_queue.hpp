@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -88,10 +89,9 @@ private:
     std::string ticket_;  // of the one before it, or the last that was
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
-    bool has_asked_ = false;
-    std::uint32_t first_turn_ = 0;        // in which it was asked to join
-    std::uint32_t last_turn_ = 0;         // in which something was asked
-    std::shared_ptr<remote_queue> self_;  // until all is over
+    std::optional<std::uint32_t> first_turn_{};  // in which something was asked
+    std::uint32_t last_turn_ = 0;                // in which something was asked
+    std::shared_ptr<remote_queue> self_;         // until all is over
 };
 
 }  // namespace colock::runtime

@@ -664,7 +664,7 @@ BOOST_AUTO_TEST_CASE(counters_add_up) {
     }());
 }
 
-/// Counts who is inside, to check mutual exclusion.
+/// Counts the holders that are inside, to check mutual exclusion.
 struct occupancy {
     std::array<std::atomic<int>, 3> inside{};
     std::atomic<int> entered = 0;

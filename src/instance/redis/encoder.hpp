@@ -53,18 +53,12 @@ constexpr bool is_watched(core::step step, const capabilities& server, script_fo
     return step == core::step::remaining && server.tells_changes && form != script_form::asking;
 }
 
-/// Whether the way is cleared for an acquire by a command in front of it: see `kinds::kind_traits`.
-inline bool is_cleared_for(const core::command& command, script_form form) noexcept {
-    return command.contended && command.step == core::step::acquire &&
-           form != script_form::asking && command.kind->traits().clears_the_way;
-}
-
-/// Whether a command comes behind another one, which has a reply of its own: one of these, or ASKING, which serves for
-/// a single command and cannot be combined with them.
+/// Whether another command is sent in front of this one, with a reply of its own: to watch the key, to clear the way, or
+/// ASKING, which serves for a single command and cannot be combined with the others.
 inline bool has_prelude(const core::command& command, const capabilities& server,
                         script_form form) noexcept {
     return form == script_form::asking || is_watched(command.step, server, form) ||
-           is_cleared_for(command, form);
+           kinds::is_cleared_for(command, form);
 }
 
 /// Writes batches as RESP. The instances of a client share an encoder, and are mostly given the same

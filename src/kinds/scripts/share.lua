@@ -13,7 +13,7 @@ local key, token = KEYS[1], ARGV[1]
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
--- Whether the key is free, or has readers who let others in; and which of them it holds as a string.
+-- The key must be free, or have readers and no waiting writer. `sole` is a reader that holds it as a string.
 local value = redis.pcall('get', key)
 local sole
 if type(value) == 'string' then

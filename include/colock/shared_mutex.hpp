@@ -53,7 +53,8 @@ public:
     ///
     /// With `lock_options::fencing` each writer has a fence, and a reader sees the fence of the last writer before it:
     /// `lease::fence()` of a reader is no smaller than that, and smaller than that of the next, as long as no server loses
-    /// its counter.
+    /// its counter. Readers that come at the same time may have different fences, in any order; so a resource compares a
+    /// reader's fence with those of writers only.
     shared_mutex(client& client, std::string_view resource, lock_options options = {});
 
     /// The client's.

@@ -58,7 +58,8 @@ class client;
 /// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
 /// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
 ///   acquire began, or before the lease was passed on to it; and than those handed out while both were on
-///   their way, unless their grants crossed (see `claims`).
+///   their way, unless their grants crossed (see `claims`). A reader's is no smaller than those, but for
+///   readers that were on their way with it.
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
 ///   and takes its time; with a healthy majority every acquire and every release ends.
 /// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.

@@ -460,6 +460,9 @@ bool checker::ended_by_time(const token_life& life) const {
 void checker::expect_undone(client& c, std::uint64_t releasing) {
     auto& open = of_[&c];
     for (token_life* const life : open) {
+        if (life->lost && c.now() >= life->valid_until) {
+            on_given_back(*life, life->valid_until);  // though its release may not have been sent
+        }
         life->may_end = life->let_go && (life->may_have == 0 || ended_by_time(*life));
         if (life->may_end && !std::exchange(life->could_end, true)) {
             life->could_know = life->unanswered == 0 && !life->outcome_unknown;

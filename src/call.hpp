@@ -6,7 +6,6 @@
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
 
-#include "core/prefetch.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/operation.hpp"
@@ -16,7 +15,6 @@
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/system_executor.hpp>
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,16 +26,6 @@ namespace colock {
 /// turns the result into the arguments of `complete`.
 template <typename Operation, typename... Results>
 class call : public Operation {
-public:
-    void prefetch() const noexcept final {
-        Operation::prefetch();
-        // For a coroutine: the bottom of its stack, and something in the frame that is to be resumed.
-        constexpr std::size_t around = 448;
-        const auto [bottom, within] = handler_.likely_targets();
-        core::prefetch(bottom, 2 * core::cache_line);
-        core::prefetch(within - around, 2 * around);
-    }
-
 protected:
     template <typename... Arguments>
     call(const runtime::asio_host& host, detail::handler<Results...> handler,

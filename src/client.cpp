@@ -24,7 +24,6 @@ namespace colock {
 namespace {
 
 using runtime::asio_host;
-using runtime::engine;
 
 /// One instance of two cannot make a quorum without the other, which still knows; nor is there any
 /// safety in a single one that forgets, whatever it does afterwards.
@@ -60,8 +59,9 @@ std::chrono::milliseconds longest_ttl_of(const config& c) {
     return result;
 }
 
-engine::instance_list make_instances(const config& c, const boost::asio::any_io_executor& executor,
-                                     instance::instance_observer& observer) {
+runtime::instance_group::list make_instances(const config& c,
+                                             const boost::asio::any_io_executor& executor,
+                                             instance::instance_observer& observer) {
     instance::redis::redis_settings settings;
     settings.connection = {c.connect_timeout, c.silence_timeout, c.max_reply_size};
     settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
@@ -73,7 +73,7 @@ engine::instance_list make_instances(const config& c, const boost::asio::any_io_
     settings.replicas_timeout = std::max(c.instance_timeout / 2, std::chrono::milliseconds(1));
 
     std::random_device entropy;
-    engine::instance_list result;
+    runtime::instance_group::list result;
     for (std::size_t i = 0; i != c.instances.size(); ++i) {
         const std::string field = "instances[" + std::to_string(i) + "]";
         const auto make = [&](const auto& to) -> std::unique_ptr<instance::instance> {
@@ -110,7 +110,7 @@ std::shared_ptr<asio_host> make_host(client::executor_type executor, const confi
 class close_call final : public call<runtime::close_operation> {
 public:
     close_call(asio_host& host, detail::handler<> handler)
-        : call(host, std::move(handler), host.shared_engine()) {}
+        : call(host, std::move(handler), host.owned_engine()) {}
 
     void deliver() override {
         switch (outcome()) {
@@ -200,7 +200,7 @@ std::vector<instance_info> client::instances() const {
     if (!host_ || host_->is_inherited()) {
         return result;
     }
-    for (instance::status& s : host_->engine().instance_states()) {
+    for (instance::status& s : host_->parts().instances.states()) {
         std::vector<node_info> nodes;
         for (instance::node_status& n : s.nodes) {
             nodes.push_back(
@@ -218,7 +218,7 @@ counters client::counters() const {
     if (!host_) {
         return result;
     }
-    const runtime::statistics& s = host_->engine().counts();
+    const runtime::statistics& s = host_->parts().counts;
     result.attempts = s.attempts;
     result.acquired = s.acquired;
     result.contended = s.contended;

@@ -8,8 +8,8 @@
 #include "options_check.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
+#include "runtime/shared_parts.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/system_executor.hpp>
@@ -203,8 +203,8 @@ const lease::executor_type& lease::executor_of(const holding& held) noexcept {
 void lease::check_ttl(std::chrono::milliseconds ttl) const {
     detail::check_ttl("ttl", ttl);
     if (held_.state) {
-        detail::check_quarantine(ttl, held_.state->owner()->settings().longest_ttl);
-        detail::check_drift(ttl, held_.state->owner()->settings().drift);
+        detail::check_quarantine(ttl, held_.state->owner()->settings.longest_ttl);
+        detail::check_drift(ttl, held_.state->owner()->settings.drift);
     }
 }
 

@@ -7,8 +7,8 @@
 #include "options_check.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/asio_host.hpp"
-#include "runtime/engine.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/shared_parts.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
@@ -72,16 +72,16 @@ public:
 };
 
 runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_kind& kind,
-                               const runtime::engine& engine) {
+                               const runtime::shared_parts& client) {
     runtime::lock_policy policy;
     policy.set_kind(kind);
-    policy.lease.instances = engine.instance_count();
+    policy.lease.instances = client.instances.size();
     policy.lease.ttl = options.ttl;
     policy.lease.renew_interval = options.renew_interval();
     policy.lease.spread_renewals = true;
     policy.lease.max_hold = options.max_hold;
-    policy.lease.drift = engine.settings().drift;
-    policy.lease.instance_timeout = engine.settings().instance_timeout;
+    policy.lease.drift = client.settings.drift;
+    policy.lease.instance_timeout = client.settings.instance_timeout;
     policy.retry = {options.retry.initial, options.retry.maximum};
     policy.attempts = options.retry.attempts;
     policy.unavailable_timeout = options.unavailable_timeout;
@@ -101,16 +101,15 @@ std::shared_ptr<const runtime::lock_policy> share(const runtime::lock_policy& po
     return latest;
 }
 
-std::shared_ptr<const runtime::lock_spec> make_spec(const std::shared_ptr<runtime::engine>& owner,
-                                                    std::string_view resource,
-                                                    const lock_options& options,
-                                                    const kinds::lock_kind& kind) {
+std::shared_ptr<const runtime::lock_spec> make_spec(
+    const std::shared_ptr<runtime::shared_parts>& owner, std::string_view resource,
+    const lock_options& options, const kinds::lock_kind& kind) {
     auto spec = std::make_shared<runtime::lock_spec>();
     if (!owner) {  // the client was moved from: only the name is needed, for the errors
         spec->key = resource;
         return spec;
     }
-    const std::string& prefix = owner->settings().key_prefix;
+    const std::string& prefix = owner->settings.key_prefix;
     spec->owner = owner;
     spec->policy = share(policy_of(options, kind, *owner));
     spec->key.reserve(prefix.size() + resource.size());
@@ -150,11 +149,11 @@ lock_side::lock_side(client& client, std::string_view resource, const lock_optio
     check_resource(resource);
     options.validate();
     if (client.host_) {
-        check_quarantine(options.ttl, client.host_->engine().settings().longest_ttl);
-        check_drift(options.ttl, client.host_->engine().settings().drift);
+        check_quarantine(options.ttl, client.host_->parts().settings.longest_ttl);
+        check_drift(options.ttl, client.host_->parts().settings.drift);
     }
     spec_ =
-        make_spec(client.host_ ? client.host_->shared_engine() : nullptr, resource, options, kind);
+        make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resource, options, kind);
 }
 
 std::string_view lock_side::resource() const noexcept {

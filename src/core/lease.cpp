@@ -1,30 +1,211 @@
 #include "core/lease.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 namespace colock::core {
 
 using purpose = lease_tag::purpose_type;
+using kind = lease::event::kind_type;
 
-lease::action lease::start(bool contended) {
-    action result = action::send(step::acquire, lease_tag(purpose::acquire), ttl_);
-    result.contended = contended;
-    return result;
+lease_step lease::resume(const event& e, time_point now) {
+    learn(e);
+    switch (status_) {
+        case status::attempting:
+        case status::raising:
+            return on_attempt(e, now);
+        case status::held:
+            return on_held(e, now);
+        case status::counting:
+        case status::recounting:
+            return on_handing_off(e, now);
+        case status::lost:
+            return on_lost(e, now);
+        case status::releasing:
+            return on_releasing(e, now);
+        case status::ended:
+            break;
+    }
+    return {};
 }
 
-lease::action lease::raise(std::uint64_t fence) {
-    assert(phase_ == phase::acquiring);
-    fence_ = fence;
-    return action::send(step::confirm, lease_tag(purpose::raise), {}, instance_set::all(), fence);
+/// Of a vote on an acquire or a heal: whether the instance has the key.
+void lease::learn(const event& e) noexcept {
+    const purpose what = e.tag.purpose();
+    if (e.kind != kind::vote || (what != purpose::acquire && what != purpose::heal)) {
+        return;
+    }
+    const vote& v = *e.vote;
+    if (v.kind == vote_kind::granted) {
+        keys_[e.index] = belief::yes;
+    } else if (what == purpose::acquire &&
+               (v.kind == vote_kind::denied || !outcome_unknown(v.reason))) {
+        keys_[e.index] = belief::no;
+    }
+    if (!may_execute_later(v)) {
+        open_.remove(e.index);
+    }
 }
 
-lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t fence) {
-    assert(phase_ == phase::acquiring);
-    phase_ = phase::held;
-    fence_ = fence;
+void lease::fill(command& c, lease_tag tag) const noexcept {
+    duration ttl{};
+    switch (tag.purpose()) {
+        case purpose::acquire:
+            c.step = step::acquire;
+            c.contended = contended_;
+            ttl = settings_->ttl;
+            break;
+        case purpose::heal:
+            // With fencing it carries the fence: an instance that has lost the key may have lost the
+            // counter too, and must not grant less than our fence to those after us, as one
+            // of the majority that knows it. What the counter is then matters to nobody now: a fence
+            // never changes while the lease is held.
+            c.step = step::acquire;
+            c.heals = true;
+            c.fence = fence_;
+            ttl = watchdog().ttl_in_force();
+            break;
+        case purpose::extend:
+            c.step = step::extend;
+            ttl = watchdog().ttl();
+            break;
+        case purpose::release:
+            c.step = step::release;
+            break;
+        case purpose::remaining:
+            c.step = step::remaining;
+            break;
+        case purpose::raise:
+            c.step = step::confirm;
+            c.fence = fence_;
+            break;
+        case purpose::count:
+            c.step = step::confirm;
+            c.fence = status_ == status::recounting ? fences_.largest() : 0;
+            break;
+    }
+    c.ttl = std::chrono::duration_cast<milliseconds>(ttl);
+}
+
+bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
+    switch (tag.purpose()) {
+        case purpose::acquire:
+        case purpose::raise:
+            return acquiring() || renewed();
+        case purpose::release:
+            return keys_[index] != belief::no;
+        case purpose::count:
+            return status_ == status::counting || status_ == status::recounting;
+        case purpose::remaining:
+            return true;
+        case purpose::extend:
+        case purpose::heal:
+            break;
+    }
+    return renewed();  // these stop strictly before the release
+}
+
+// --- The attempt ------------------------------------------------------------------------------------
+
+lease_step lease::on_attempt(const event& e, time_point now) {
+    switch (e.kind) {
+        case kind::start:
+            return begin_attempt(e, now);
+        case kind::give_up:
+            return begin_release(time_point::min(), now);
+        case kind::vote:
+            if (e.tag.purpose() !=
+                    (status_ == status::raising ? purpose::raise : purpose::acquire) ||
+                !votes_.record(e.index, *e.vote)) {
+                return {};
+            }
+            if (settings_->fencing && status_ == status::attempting &&
+                e.vote->kind == vote_kind::granted) {
+                fences_.add(e.vote->fence);
+            }
+            return decide_attempt(now);
+        case kind::timer:
+            if (status_ == status::raising && now >= useful_until()) {
+                return fail(acquire_outcome::too_slow, now);
+            }
+            if (now >= asked_ + settings_->instance_timeout) {
+                votes_.fail_silent(failure::timeout);
+            } else if (now >= round_end()) {
+                // The caller's time is up, though not that of the silent ones.
+                return fail(acquire_outcome::contended, now);
+            }
+            return decide_attempt(now);
+        default:
+            return {};
+    }
+}
+
+lease_step lease::begin_attempt(const event& e, time_point now) {
+    contended_ = e.contended;
+    deadline_ = e.deadline;
+    sent_ = now;
+    return begin_round(lease_tag(purpose::acquire), now);
+}
+
+lease_step lease::begin_round(lease_tag tag, time_point now) {
+    votes_.clear();
+    asked_ = now;
+    lease_step step;
+    step.send = tag;
+    step.until = acquiring() ? round_end() : std::min(round_end(), watchdog().due());
+    return step;
+}
+
+/// Ends the attempt if the votes that are still out cannot change how.
+lease_step lease::decide_attempt(time_point now) {
+    if (votes_.won()) {
+        if (now >= useful_until()) {  // it would be lost at once
+            return fail(acquire_outcome::too_slow, now);
+        }
+        fence_ = fences_.largest();
+        if (status_ == status::attempting && !fences_.agreed()) {
+            // Those that have not granted are asked as well: they may have meanwhile, or be about to.
+            status_ = status::raising;
+            return begin_round(lease_tag(purpose::raise), now);
+        }
+        return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
+    }
+    if (votes_.impossible()) {
+        return fail(votes_.unreachable() ? acquire_outcome::no_quorum : acquire_outcome::contended,
+                    now);
+    }
+    lease_step step;
+    step.until = round_end();
+    return step;
+}
+
+/// When to stop waiting for votes: after the timeout of an instance. In an attempt also at the caller's deadline,
+/// unless that was before the attempt began (a single attempt takes the time that it takes). And a
+/// second round is of no use to a lease that is over.
+time_point lease::round_end() const noexcept {
+    const time_point timeout = asked_ + settings_->instance_timeout;
+    if (!acquiring()) {
+        return timeout;
+    }
+    const time_point end = deadline_ <= sent_ ? timeout : std::min(timeout, deadline_);
+    return status_ == status::raising ? std::min(end, useful_until()) : end;
+}
+
+/// When a lease by this attempt would be announced lost: from then on a grant comes too late.
+time_point lease::useful_until() const noexcept {
+    return core::valid_until(sent_, settings_->ttl, settings_->drift) - loss_notice(settings_->ttl);
+}
+
+lease_step lease::fail(acquire_outcome why, time_point now) {
+    lease_step step = begin_release(time_point::min(), now);
+    step.attempt = why;
+    return step;
+}
+
+// --- The holder -------------------------------------------------------------------------------------
+
+lease_step lease::hold(time_point valid_until, time_point now) {
+    status_ = status::held;
     was_held_ = true;
-    awaited_ = false;
 
     renew_settings settings;
     settings.instances = settings_->instances;
@@ -39,86 +220,140 @@ lease::action lease::hold(time_point valid_until, time_point now, std::uint64_t 
     settings.drift = settings_->drift;
     settings.instance_timeout = settings_->instance_timeout;
     settings.max_hold = settings_->max_hold;
-    machine_.emplace<renew>(settings, now, valid_until);
-    return perform(renewing().resume(renew::event::start(), now), now);
+    part_.emplace<renew>(settings, now, valid_until);
+    lease_step step = kept(renewing().resume(renew::event::timer(), now), now);
+    step.attempt = acquire_outcome::granted;
+    return step;
 }
 
-lease::action lease::give_back(time_point now) {
-    assert(phase_ == phase::acquiring);
-    return begin_release(now, time_point::min());
+lease_step lease::on_held(const event& e, time_point now) {
+    switch (e.kind) {
+        case kind::vote:
+            if (e.tag.purpose() != purpose::extend) {
+                return {};
+            }
+            awaited_by_writer_ = awaited_by_writer_ || e.vote->key == key_state::awaited;
+            return kept(
+                renewing().resume(renew::event::voted(e.index, e.tag.round(), *e.vote), now), now);
+        case kind::timer:
+            return kept(renewing().resume(renew::event::timer(), now), now);
+        case kind::extend:
+            return kept(renewing().resume(renew::event::extend(e.ttl), now), now);
+        case kind::next_holder:
+            if (!settings_->fencing) {
+                return hand_off(now);
+            }
+            status_ = status::counting;
+            fences_ = {};
+            count_number_ = (count_number_ + 1) % lease_tag::round_numbers;
+            return begin_round(lease_tag(purpose::count, count_number_), now);
+        case kind::release:
+            return begin_release(promised_until(), now);
+        case kind::close:
+            return lose(loss::closed);
+        default:
+            return {};
+    }
 }
 
-lease::action lease::extend(duration ttl, time_point now) {
-    if (phase_ != phase::held) {
-        return action::wait(never);
+/// What the watchdog says is done.
+lease_step lease::kept(lease_step step, time_point now) {
+    for (std::size_t i = 0; !step.heals.empty() && i != keys_.size(); ++i) {
+        if (step.heals.contains(i)) {
+            keys_[i] = belief::maybe;
+            open_.add(i);
+        }
     }
-    return perform(renewing().resume(renew::event::extend(ttl), now), now);
+    ttl_ = std::max(ttl_, watchdog().ttl());
+    if (!step.lost) {
+        step.until = status_ == status::held ? step.until : std::min(step.until, round_end());
+        return step;
+    }
+    lease_step end =
+        status_ == status::held ? lose(*step.lost) : begin_release(promised_until(), now);
+    end.extended = step.extended;
+    return end;
 }
 
-lease::action lease::release(time_point now) {
-    if (phase_ != phase::held && phase_ != phase::lost) {
-        return action::wait(never);
-    }
-    return begin_release(now, promised_until());
+bool lease::may_hand_off(time_point now) const noexcept {
+    return status_ == status::held && settings_->renew_interval > duration::zero() &&
+           ttl_ == settings_->ttl && watchdog().undisturbed() &&
+           watchdog().ttl() == settings_->ttl &&
+           watchdog().valid_until() - now >= settings_->ttl / 2;
 }
 
-lease::action lease::close(time_point now) {
-    if (phase_ == phase::handing_off) {
-        return begin_release(now, promised_until());
-    }
-    if (phase_ != phase::held) {
-        return action::wait(never);
-    }
-    return lose(loss::closed);
+lease_step lease::hand_off(time_point now) {
+    status_ = status::held;
+    renewing().hand_off(now);
+    ++holder_;
+    lease_step step;
+    step.handed_off = true;
+    step.until = watchdog().due();
+    return step;
 }
 
-lease::action lease::begin_handoff(time_point now) {
-    assert(may_hand_off(now) && settings_->fencing);
-    phase_ = phase::handing_off;
-    handoff_ = std::make_unique<handoff_round>(settings_->instances);
-    return ask_for_fence(0, now);
+lease_step lease::on_handing_off(const event& e, time_point now) {
+    switch (e.kind) {
+        case kind::vote:
+            if (e.tag.purpose() == purpose::extend) {
+                return kept(
+                    renewing().resume(renew::event::voted(e.index, e.tag.round(), *e.vote), now),
+                    now);
+            }
+            if (e.tag != lease_tag(purpose::count, count_number_) ||
+                !votes_.record(e.index, *e.vote)) {
+                return {};
+            }
+            if (status_ == status::counting && e.vote->kind == vote_kind::granted) {
+                fences_.add(e.vote->fence);
+            }
+            return decide_handoff(now);
+        case kind::timer:
+            if (now >= asked_ + settings_->instance_timeout) {
+                votes_.fail_silent(failure::timeout);
+            }
+            return decide_handoff(now);
+        case kind::close:
+            return begin_release(promised_until(), now);
+        default:
+            return {};
+    }
 }
 
-lease::action lease::ask_for_fence(std::uint64_t at_least, time_point now) {
-    handoff_->votes.clear();
-    handoff_->timeout = now + settings_->instance_timeout;
-    handoff_number_ = (handoff_number_ + 1) % renew::round_numbers;
-    return action::send(step::confirm, lease_tag(purpose::count, handoff_number_), {},
-                        instance_set::all(), at_least);
+/// Hands it off, or releases it, as soon as the votes that are still out cannot change which.
+lease_step lease::decide_handoff(time_point now) {
+    if (votes_.impossible() || now >= watchdog().loss_time()) {
+        return begin_release(promised_until(), now);
+    }
+    if (!votes_.won()) {
+        return kept(renewing().resume(renew::event::timer(), now), now);
+    }
+    if (status_ == status::counting && !fences_.agreed()) {
+        status_ = status::recounting;
+        count_number_ = (count_number_ + 1) % lease_tag::round_numbers;
+        return begin_round(lease_tag(purpose::count, count_number_), now);
+    }
+    fence_ = fences_.largest();
+    return hand_off(now);
 }
 
-/// Passes it on, or releases it, as soon as the votes that are still out cannot change which.
-lease::action lease::decide_handoff(time_point now) {
-    if (now >= handoff_->timeout) {
-        handoff_->votes.fail_silent(failure::timeout);
-    }
-    if (handoff_->votes.impossible() || now >= watchdog().loss_time()) {
-        return begin_release(now, promised_until());
-    }
-    if (!handoff_->votes.won()) {
-        return perform(renewing().resume(renew::event::timer(), now), now);
-    }
-    if (!handoff_->writes_back && !handoff_->fences.agreed()) {
-        handoff_->writes_back = true;
-        return ask_for_fence(handoff_->fences.largest(), now);
-    }
-    phase_ = phase::held;
-    fence_ = handoff_->fences.largest();
-    handoff_.reset();
-    hand_off(now);
-    return action::just(action::kind_type::handed_off);
-}
-
-lease::action lease::lose(loss why) {
-    phase_ = phase::lost;
+lease_step lease::lose(loss why) {
+    status_ = status::lost;
     lost_ = why;
-    return action::lost(why);
+    lease_step step;
+    step.lost = why;
+    step.until = watchdog().valid_until();
+    return step;
 }
 
-/// The holder has not let go of a lost lease: it keeps its keys until its validity has ended.
-lease::action lease::wait_for_holder(time_point now) {
-    const time_point end = watchdog().valid_until();
-    return now < end ? action::wait(end) : begin_release(now, promised_until());
+/// Until its holder lets go of it, it keeps its keys until its validity has ended.
+lease_step lease::on_lost(const event& e, time_point now) {
+    if (e.kind == kind::release || (e.kind == kind::timer && now >= watchdog().valid_until())) {
+        return begin_release(promised_until(), now);
+    }
+    lease_step step;
+    step.until = watchdog().valid_until();
+    return step;
 }
 
 /// Until when the keys should have been there. For a lease that was lost because they were not: always.
@@ -126,97 +361,11 @@ time_point lease::promised_until() const noexcept {
     return lost_ == loss::keys_gone ? never : watchdog().valid_until();
 }
 
-bool lease::may_hand_off(time_point now) const noexcept {
-    return phase_ == phase::held && settings_->renew_interval > duration::zero() &&
-           ttl_ == settings_->ttl && watchdog().undisturbed() &&
-           watchdog().ttl() == settings_->ttl &&
-           watchdog().valid_until() - now >= settings_->ttl / 2;
-}
+// --- The release ------------------------------------------------------------------------------------
 
-lease::action lease::on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now) {
-    if (renewed() && tag.purpose() == purpose::extend) {
-        awaited_by_writer_ = awaited_by_writer_ || v.key == key_state::awaited;
-        return perform(renewing().resume(renew::event::voted(index, tag.round(), v), now), now);
-    }
-    if (phase_ == phase::handing_off && tag.purpose() == purpose::count) {
-        if (tag.round() == handoff_number_ && handoff_->votes.record(index, v) &&
-            v.kind == vote_kind::granted && !handoff_->writes_back) {
-            handoff_->fences.add(v.fence);
-        }
-        return decide_handoff(now);
-    }
-    if (phase_ == phase::releasing && tag.purpose() == purpose::release) {
-        // Not sent, since by then there was no need.
-        const bool needless = v.kind == vote_kind::failed && keys_[index] == belief::no;
-        return perform(giving_back().resume(
-            core::release::event::voted(index, needless ? vote::denied(key_state::absent) : v),
-            now));
-    }
-    if (phase_ == phase::releasing &&
-        (tag.purpose() == purpose::acquire || tag.purpose() == purpose::heal)) {
-        return perform(giving_back().resume(note_late_grant(index, v)
-                                                ? core::release::event::late_grant(index)
-                                                : core::release::event::timer(),
-                                            now));
-    }
-    return action::wait(never);
-}
-
-lease::action lease::on_accepting(std::size_t index, time_point now) {
-    if (phase_ == phase::releasing) {
-        return perform(giving_back().resume(core::release::event::accepting(index), now));
-    }
-    return action::wait(never);
-}
-
-lease::action lease::on_time(time_point now) {
-    if (phase_ == phase::held) {
-        return perform(renewing().resume(renew::event::timer(), now), now);
-    }
-    if (phase_ == phase::handing_off) {
-        return decide_handoff(now);
-    }
-    if (phase_ == phase::lost) {
-        return wait_for_holder(now);
-    }
-    if (phase_ == phase::releasing) {
-        return perform(giving_back().resume(core::release::event::timer(), now));
-    }
-    return action::wait(never);
-}
-
-lease::action lease::next(time_point now) {
-    switch (phase_) {
-        case phase::acquiring:
-            break;
-        case phase::held:
-        case phase::handing_off:
-            return perform(renewing().resume(renew::event::done(), now), now);
-        case phase::lost:
-            return wait_for_holder(now);
-        case phase::releasing:
-            return perform(giving_back().resume(core::release::event::done(), now));
-        case phase::ended:
-            break;
-    }
-    return action::wait(never);
-}
-
-void lease::disconnect() noexcept {
-    phase_ = phase::ended;
-    if (!outcome_) {
-        outcome_ = outcome_to_tell(release_outcome::no_quorum);
-    }
-}
-
-bool lease::may_have_keys() const noexcept {
-    return std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; });
-}
-
-/// Leaves the phases of acquiring, holding and having lost for good.
-lease::action lease::begin_release(time_point now, time_point valid_until) {
-    phase_ = phase::releasing;
-    handoff_.reset();
+/// Ends the attempt, the holding, or the having lost for good.
+lease_step lease::begin_release(time_point valid_until, time_point now) {
+    status_ = status::releasing;
     release_settings settings;
     settings.instances = settings_->instances;
     settings.instance_timeout = settings_->instance_timeout;
@@ -224,61 +373,66 @@ lease::action lease::begin_release(time_point now, time_point valid_until) {
     settings.valid_until = valid_until;
     settings.gone_at = gone_at(now, ttl_, settings_->drift);
     settings.longest_life = settings.gone_at - now;
-    auto& machine = machine_.emplace<core::release>(settings, seed_);
+    auto& part = part_.emplace<core::release>(settings, seed_);
     for (std::size_t i = 0; i != keys_.size(); ++i) {
         if (keys_[i] != belief::no) {
-            machine.concern(i);
+            part.concern(i);
             if (open_.contains(i)) {
-                machine.leave_open(i);
+                part.leave_open(i);
             }
         }
     }
-    return perform(machine.resume(core::release::event::start(), now));
+    return given_back(part.resume(core::release::event::start(), now));
 }
 
-lease::action lease::perform(const renew::action& a, time_point now) {
-    using kind = renew::action::kind_type;
-    switch (a.kind) {
-        case kind::wait:
-            break;
-        case kind::send:
-            ttl_ = std::max(ttl_, watchdog().ttl());
-            return action::send(step::extend, lease_tag(purpose::extend, watchdog().round_number()),
-                                watchdog().ttl());
-        case kind::heal:
-            // With fencing it carries the fence: an instance that has lost the key may have lost the
-            // counter too, and must not grant less than our fence to whoever comes after us, as one
-            // of the majority that knows it. What the counter is then matters to nobody now: a fence
-            // never changes while the lease is held.
-            keys_[a.index] = belief::maybe;
-            open_.add(a.index);
-            return action::send(step::acquire, lease_tag(purpose::heal), watchdog().ttl(),
-                                instance_set::only(a.index), fence_);
-        case kind::extended:
-            return action::extended(a.success);
-        case kind::lost:
-            return phase_ == phase::handing_off ? begin_release(now, promised_until())
-                                                : lose(a.why);
+lease_step lease::on_releasing(const event& e, time_point now) {
+    using giving = core::release::event;
+    switch (e.kind) {
+        case kind::vote:
+            switch (e.tag.purpose()) {
+                case purpose::release: {
+                    // Not sent, since by then there was no need.
+                    const bool needless =
+                        e.vote->kind == vote_kind::failed && keys_[e.index] == belief::no;
+                    const vote none = vote::denied(key_state::absent);
+                    return given_back(giving_back().resume(
+                        giving::voted(e.index, needless ? none : *e.vote), now));
+                }
+                case purpose::acquire:
+                case purpose::heal:
+                    return given_back(giving_back().resume(giving::late(e.index, *e.vote), now));
+                default:
+                    return {};
+            }
+        case kind::accepting:
+            return given_back(giving_back().resume(giving::accepting(e.index), now));
+        case kind::timer:
+            return given_back(giving_back().resume(giving::timer(), now));
+        default:
+            return {};
     }
-    return action::wait(handoff_ ? std::min(a.time, handoff_->timeout) : a.time);
 }
 
-lease::action lease::perform(const core::release::action& a) {
-    using kind = core::release::action::kind_type;
-    switch (a.kind) {
-        case kind::send:
-            return action::send(step::release, lease_tag(purpose::release), {},
-                                giving_back().wanted());
-        case kind::wait:
-            break;
-        case kind::resolved:
-            outcome_ = outcome_to_tell(a.outcome);
-            return action::just(action::kind_type::resolved);
-        case kind::ended:
-            phase_ = phase::ended;
-            return action::just(action::kind_type::ended);
+/// What the release says is done.
+lease_step lease::given_back(lease_step step) {
+    if (step.resolved) {
+        outcome_ = step.resolved = outcome_to_tell(*step.resolved);
     }
-    return action::wait(a.time);
+    if (step.ended) {
+        status_ = status::ended;
+    }
+    return step;
+}
+
+void lease::disconnect() noexcept {
+    status_ = status::ended;
+    if (!outcome_) {
+        outcome_ = outcome_to_tell(release_outcome::no_quorum);
+    }
+}
+
+bool lease::may_have_keys() const noexcept {
+    return std::any_of(keys_.begin(), keys_.end(), [](belief b) { return b != belief::no; });
 }
 
 /// A lease that was lost had ended before it was given back; and mostly its validity is over by then,

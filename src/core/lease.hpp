@@ -5,6 +5,7 @@
 #include "core/command.hpp"
 #include "core/fence_tally.hpp"
 #include "core/instance_set.hpp"
+#include "core/lease_step.hpp"
 #include "core/per_instance.hpp"
 #include "core/quorum.hpp"
 #include "core/release.hpp"
@@ -13,12 +14,9 @@
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <type_traits>
 #include <variant>
 
 namespace colock::core {
@@ -45,252 +43,131 @@ struct lease_settings {
     friend bool operator==(const lease_settings& a, const lease_settings& b) = default;
 };
 
-/// Says what a command of a lease was sent for; comes back with its vote.
-class lease_tag {
-public:
-    enum class purpose_type : std::uint8_t {
-        acquire,
-        extend,
-        release,
-        remaining,
-        heal,   ///< an acquire that gives an instance its key back
-        raise,  ///< the second round of an attempt with fencing
-        count,  ///< a fence for the next holder, inside the same client
-    };
-
-    constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
-        : value_((round << purpose_bits) | static_cast<std::uint32_t>(purpose)) {}
-
-    /// From what `value` told.
-    static constexpr lease_tag from(std::uint32_t value) noexcept {
-        lease_tag result(purpose_type::acquire);
-        result.value_ = value;
-        return result;
-    }
-
-    [[nodiscard]] constexpr purpose_type purpose() const noexcept {
-        return static_cast<purpose_type>(value_ & ((1U << purpose_bits) - 1U));
-    }
-    /// Of `extend`: the number of the renewal; of `count`, that of the round.
-    [[nodiscard]] constexpr std::uint32_t round() const noexcept { return value_ >> purpose_bits; }
-    [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }
-
-private:
-    static constexpr unsigned purpose_bits = 3;
-    static_assert(renew::round_numbers <= std::uint32_t{1} << (32 - purpose_bits));
-    std::uint32_t value_;
-};
-
-/// A token's life: from the first command of an attempt that carries it, over being held, until each
-/// instance has answered its release. It knows which instances may have the key, and has it given
-/// back by all of these; composed of `renew` while it is held, and of `release` afterwards. Nothing
-/// that could make or prolong a key is sent after the lease was lost or released.
+/// One token, from the attempt that it was drawn for to the last answer to its release. It knows which instances may have
+/// the key, counts the votes on the attempt, keeps the lease renewed (`renew`), and gives it back (`release`).
 ///
-/// A lost lease keeps its keys until its holder has released it, or until the validity that the holder
-/// was promised has ended: the holder may still be at work when it hears of the loss, and nobody else
-/// is to have the lock until it has stopped.
+/// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. The attempt sends
+/// `step::acquire` to all instances at once, and ends as soon as the votes cannot change how.
 ///
-/// It acts by being called: each member that takes `now` returns an action. Carry it out, then call
-/// `next`, until it says `wait`; then call what comes first, at the latest `on_time` at the time that
-/// it said. While its attempt is running, `acquire` waits in its place, and says `hold` or `give_back`.
+/// With fencing a grant brings the value of that instance's counter. The fence is larger than that of every
+/// lease granted before, because of two things:
+///
+/// - it is the largest value of a quorum of grants, and
+/// - before the lease is handed out, the counters of a majority are no less than it, each while the
+///   key there was ours.
+///
+/// Any quorum of later grants shares an instance with that majority, and what it grants is larger. So
+/// if all grants of the quorum have one value, that is the fence, in one round trip. Otherwise the
+/// largest is, and a second round writes it back: `raise`. The validity counts from before the first.
+///
+/// A grant that comes later may have a larger value still, and that changes nothing: the majority that
+/// knows our fence is there without it, and a counter that is ahead only makes a later fence larger.
+///
+/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next. An event that means nothing
+/// as things stand has no effect. A vote always counts, however late it is fed; only a `timer` takes silence for an answer.
 class lease {
 public:
-    struct action {
+    struct event {
         enum class kind_type : std::uint8_t {
-            wait,      ///< until something happens, or `time`; the only one without a `next`
-            send,      ///< send `step` with `ttl`, as `tag`, to the `targets`
-            extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
-            lost,  ///< the lease ends by itself: see `why`; its holder is to stop, and to release it
-            handed_off,  ///< after `begin_handoff`: the next holder may have it, with `fence()`
-            resolved,    ///< `outcome()` is known
-            ended,       ///< nothing is left to do; comes once
+            start,      ///< begin the attempt
+            give_up,    ///< the attempt is not wanted any more
+            vote,       ///< an instance voted on what was sent with `tag`
+            accepting,  ///< an instance that was down takes commands again
+            timer,      ///< the time to wait for has come
+            extend,  ///< the holder asks for another `ttl`; not while an earlier one is unanswered
+            next_holder,  ///< the holder lets go, and another in the same process is to have it: see `may_hand_off`
+            release,  ///< the holder lets go of what it has, or has lost
+            close,    ///< the client does: what is held is lost
         };
-
-        kind_type kind = kind_type::wait;
-        core::step step = step::acquire;
-        bool success = false;
-        bool contended = false;  ///< of the command: see `core::command`
-        loss why = loss::keys_gone;
+        kind_type kind = kind_type::start;
+        bool contended = false;  ///< of `start`: after an attempt that was denied
+        std::size_t index = 0;
         lease_tag tag{lease_tag::purpose_type::acquire};
-        instance_set targets = instance_set::all();
+        const core::vote* vote = nullptr;
         duration ttl{};
-        std::uint64_t fence = 0;  ///< of the command: see `core::command`
-        time_point time = never;
+        time_point deadline = never;  ///< of `start`: wait no longer, unless it has passed before
 
-        static action wait(time_point until) {
-            action a;
-            a.time = until;
-            return a;
+        static event start(bool contended = false, time_point deadline = never) {
+            event e;
+            e.contended = contended;
+            e.deadline = deadline;
+            return e;
         }
-        static action send(core::step step, lease_tag tag, duration ttl,
-                           instance_set targets = instance_set::all(), std::uint64_t fence = 0) {
-            action a;
-            a.kind = kind_type::send;
-            a.step = step;
-            a.tag = tag;
-            a.ttl = ttl;
-            a.targets = targets;
-            a.fence = fence;
-            return a;
+        /// The event refers to the vote.
+        static event voted(std::size_t index, lease_tag tag, const core::vote& v) {
+            event e = just(kind_type::vote);
+            e.index = index;
+            e.tag = tag;
+            e.vote = &v;
+            return e;
         }
-        static action extended(bool success) {
-            action a;
-            a.kind = kind_type::extended;
-            a.success = success;
-            return a;
+        static event accepting(std::size_t index) {
+            event e = just(kind_type::accepting);
+            e.index = index;
+            return e;
         }
-        static action lost(loss why) {
-            action a;
-            a.kind = kind_type::lost;
-            a.why = why;
-            return a;
+        static event extend(duration ttl) {
+            event e = just(kind_type::extend);
+            e.ttl = ttl;
+            return e;
         }
-        static action just(kind_type kind) {
-            action a;
-            a.kind = kind;
-            return a;
+        static event just(kind_type kind) {
+            event e;
+            e.kind = kind;
+            return e;
         }
     };
 
     /// Refers to the settings for as long as it lives. `seed` feeds the jitter of the release.
     lease(const lease_settings& settings, std::uint64_t seed)
         : keys_(settings.instances, belief::maybe),
+          votes_(settings.instances),
           settings_(&settings),
           ttl_(settings.ttl),
           seed_(seed) {}
 
-    // The attempt.
+    lease_step resume(const event& e, time_point now);
 
-    /// Sends it. `contended`: after one that was denied.
-    action start(bool contended = false);
+    /// Writes what a command is to have that a step has said to send.
+    void fill(command& c, lease_tag tag) const noexcept;
 
-    /// It has won, and writes its fence back: see `acquire`.
-    action raise(std::uint64_t fence);
-
-    /// It has won: the watchdog begins. `fence` is 0 without fencing.
-    action hold(time_point valid_until, time_point now, std::uint64_t fence = 0);
-
-    /// It has failed, or is not wanted any more: takes back what it got or may get.
-    action give_back(time_point now);
-
-    /// How long will an instance that denied say no? For the operation whose attempt this was.
-    [[nodiscard]] static action ask_remaining(std::size_t index) {
-        return action::send(step::remaining, lease_tag(lease_tag::purpose_type::remaining), {},
-                            instance_set::only(index));
-    }
-
-    /// Its operation does not want to hear of the attempt any more.
-    void detach() noexcept { awaited_ = false; }
-
-    // The holder. None of these has an effect unless it is held.
-
-    /// Asks for another ttl. Not while an earlier one is unanswered; but after `extended`, in place
-    /// of `next`, is the time for another.
-    action extend(duration ttl, time_point now);
-
-    /// Lets go of it. Has an effect on a lost lease, too.
-    action release(time_point now);
-
-    /// Lets it be lost.
-    action close(time_point now);
+    /// There are no connections any more: it has ended, without a step.
+    void disconnect() noexcept;
 
     /// Whether another holder in the same process may have it, in place of a release and an acquire:
     /// it is renewed, has the ttl that it was taken with, and most of that is left.
+    ///
+    /// With fencing the next holder needs a fence of its own. One round checks that the keys still hold our token, and
+    /// moves the counters on; where these differ, a second round writes the largest back, as in an attempt. Then it is
+    /// handed off; or, if there is no quorum for it, released. Meanwhile it belongs to nobody, and is renewed as ever.
     [[nodiscard]] bool may_hand_off(time_point now) const noexcept;
-
-    /// Without fencing: it has another holder.
-    void hand_off(time_point now) noexcept {
-        renewing().hand_off(now);
-        ++holder_;
-    }
-
-    /// With fencing: its holder has let go, and the next one needs a fence of its own. One round checks
-    /// that the keys still hold our token, and moves the counters on; where these differ, a second round
-    /// writes the largest back, as in `acquire`. Then `passed`; or, if there is no quorum for it, the
-    /// lease is released. While the round is under way it belongs to nobody, and is renewed as ever.
-    action begin_handoff(time_point now);
-
-    // The world.
-
-    /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
-    /// any other it is false, and `on_vote` has to be called with it.
-    bool note(std::size_t index, lease_tag tag, const vote& v) {
-        switch (tag.purpose()) {
-            case lease_tag::purpose_type::acquire:
-                learn(index, v);
-                return !learn_whether_executed(index, v) && !note_late_grant(index, v);
-            case lease_tag::purpose_type::release:
-                return phase_ != phase::releasing || giving_back().note(index, v);
-            case lease_tag::purpose_type::extend:
-                return !renewed();
-            case lease_tag::purpose_type::count:
-                return phase_ != phase::handing_off;
-            case lease_tag::purpose_type::heal:
-                if (v.kind == vote_kind::granted) {
-                    keys_[index] = belief::yes;
-                }
-                return !learn_whether_executed(index, v) && !note_late_grant(index, v);
-            case lease_tag::purpose_type::remaining:
-            case lease_tag::purpose_type::raise:
-                break;
-        }
-        return true;
-    }
-
-    /// A vote that was not to be noted.
-    action on_vote(std::size_t index, lease_tag tag, const vote& v, time_point now);
-
-    /// An instance that was down takes commands again.
-    action on_accepting(std::size_t index, time_point now);
-
-    /// The time to wait for has come.
-    action on_time(time_point now);
-
-    /// The action was carried out.
-    action next(time_point now);
-
-    /// There are no connections any more: it has ended, without an action.
-    void disconnect() noexcept;
 
     /// Asked before a command is sent: false withdraws it, and the vote is failed, `withdrawn`. It
     /// may become false by a vote on an acquire that is no grant, and with the end of its attempt or
     /// of being held.
-    [[nodiscard]] bool wanted(std::size_t index, lease_tag tag) const noexcept {
-        switch (tag.purpose()) {
-            case lease_tag::purpose_type::acquire:
-            case lease_tag::purpose_type::raise:
-                return phase_ == phase::acquiring || renewed();
-            case lease_tag::purpose_type::release:
-                return keys_[index] != belief::no;
-            case lease_tag::purpose_type::remaining:
-                return awaited_;
-            case lease_tag::purpose_type::count:
-                return phase_ == phase::handing_off;
-            case lease_tag::purpose_type::extend:
-            case lease_tag::purpose_type::heal:
-                break;
-        }
-        return renewed();  // these stop strictly before the release
-    }
+    [[nodiscard]] bool wanted(std::size_t index, lease_tag tag) const noexcept;
 
     // What is known.
 
-    [[nodiscard]] bool acquiring() const noexcept { return phase_ == phase::acquiring; }
-    [[nodiscard]] bool held() const noexcept { return phase_ == phase::held; }
-    /// Whether it was lost, and is still to be released by its holder.
-    [[nodiscard]] bool lost() const noexcept { return phase_ == phase::lost; }
-    [[nodiscard]] bool releasing() const noexcept { return phase_ == phase::releasing; }
-    /// Whether its release has begun, and may have ended.
-    [[nodiscard]] bool let_go() const noexcept {
-        return phase_ == phase::releasing || phase_ == phase::ended;
+    [[nodiscard]] bool acquiring() const noexcept {
+        return status_ == status::attempting || status_ == status::raising;
     }
-    [[nodiscard]] bool ended() const noexcept { return phase_ == phase::ended; }
+    [[nodiscard]] bool held() const noexcept { return status_ == status::held; }
+    /// Whether it was lost, and is still to be released by its holder.
+    [[nodiscard]] bool lost() const noexcept { return status_ == status::lost; }
+    [[nodiscard]] bool releasing() const noexcept { return status_ == status::releasing; }
+    /// Whether its release has begun, and may have ended.
+    [[nodiscard]] bool let_go() const noexcept { return releasing() || ended(); }
+    [[nodiscard]] bool ended() const noexcept { return status_ == status::ended; }
     [[nodiscard]] bool was_held() const noexcept { return was_held_; }
 
     /// The end of the validity as it stands; `time_point::min()` unless held.
     [[nodiscard]] time_point valid_until() const noexcept {
         return held() ? watchdog().valid_until() : time_point::min();
     }
+
+    /// The votes on the attempt; after a `raise`, those on that.
+    [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
     /// The fence of its latest holder; 0 until it is known, and without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
@@ -309,9 +186,12 @@ public:
         return outcome_;
     }
 
-    /// Whether a quorum has answered its release. False before that has begun.
+    /// Whether a quorum has answered its release. False before that has begun; and again when an answer was too early, as a
+    /// late grant shows, so that a quorum may have the key. (A lease that was lost has ended, however many have answered.)
     [[nodiscard]] bool answered() const noexcept {
-        return outcome_ && *outcome_ != release_outcome::no_quorum;
+        const bool may_be_locked =
+            releasing() && lost_ == loss::none && giving_back().may_have_quorum();
+        return outcome_ && *outcome_ != release_outcome::no_quorum && !may_be_locked;
     }
 
     /// Whether a client that is being closed need not wait for it any longer: it was released, a quorum
@@ -324,91 +204,78 @@ public:
     [[nodiscard]] round release_votes() const { return giving_back().votes(); }
 
     /// While it is held, handed off or lost: what the watchdog knows.
-    [[nodiscard]] const renew& watchdog() const noexcept { return present<const renew>(machine_); }
+    [[nodiscard]] const renew& watchdog() const noexcept { return *std::get_if<renew>(&part_); }
 
 private:
-    enum class phase : std::uint8_t { acquiring, held, handing_off, lost, releasing, ended };
+    enum class status : std::uint8_t {
+        attempting,
+        raising,  // the second round of an attempt
+        held,
+        counting,    // a fence for the next holder
+        recounting,  // its second round
+        lost,
+        releasing,
+        ended,
+    };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
-    /// The round by which a fenced lease is handed off.
-    struct handoff_round {
-        explicit handoff_round(std::size_t instances) : votes(instances) {}
-        round votes;
-        fence_tally fences;
-        bool writes_back = false;  // the second round
-        time_point timeout{};
-    };
+    // One for each status; the two rounds of an attempt, and of a hand-off, have one together.
+    lease_step on_attempt(const event& e, time_point now);
+    lease_step on_held(const event& e, time_point now);
+    lease_step on_handing_off(const event& e, time_point now);
+    lease_step on_lost(const event& e, time_point now);
+    lease_step on_releasing(const event& e, time_point now);
 
-    [[nodiscard]] bool renewed() const noexcept {
-        return phase_ == phase::held || phase_ == phase::handing_off;
-    }
-
-    /// The machine of the phase. (Which it is, the phase has told: the variant's own word, in another
-    /// cache line, need not be asked.)
-    template <typename Machine, typename Variant>
-    [[nodiscard]] static Machine& present(Variant& machine) noexcept {
-        Machine* const result = std::get_if<std::remove_const_t<Machine>>(&machine);
-        assert(result != nullptr);
-        if (result == nullptr) {
-            __builtin_unreachable();
-        }
-        return *result;
-    }
-    [[nodiscard]] renew& renewing() noexcept { return present<renew>(machine_); }
-    [[nodiscard]] core::release& giving_back() noexcept { return present<core::release>(machine_); }
-    [[nodiscard]] const core::release& giving_back() const noexcept {
-        return present<const core::release>(machine_);
-    }
-
-    /// From a vote on an acquire or a heal. True if its release has to hear of it.
-    bool learn_whether_executed(std::size_t index, const vote& v) noexcept {
-        if (v.reason == failure::connection_lost || v.reason == failure::timeout) {
-            return false;  // it may be, at any time
-        }
-        open_.remove(index);
-        return phase_ == phase::releasing && giving_back().close(index);
-    }
-    void learn(std::size_t index, const vote& v) noexcept {
-        if (v.kind == vote_kind::granted) {
-            keys_[index] = belief::yes;
-        } else if (v.kind == vote_kind::denied || !outcome_unknown(v.reason)) {
-            keys_[index] = belief::no;
-        }
-    }
-    /// True if it matters now.
-    bool note_late_grant(std::size_t index, const vote& v) {
-        return phase_ == phase::releasing && v.kind == vote_kind::granted &&
-               giving_back().note_grant(index);
-    }
-
-    action ask_for_fence(std::uint64_t at_least, time_point now);
-    action decide_handoff(time_point now);
-    action lose(loss why);
-    action wait_for_holder(time_point now);
+    void learn(const event& e) noexcept;
+    lease_step begin_round(lease_tag tag, time_point now);
+    lease_step begin_attempt(const event& e, time_point now);
+    lease_step decide_attempt(time_point now);
+    lease_step hold(time_point valid_until, time_point now);
+    lease_step fail(acquire_outcome why, time_point now);
+    lease_step decide_handoff(time_point now);
+    lease_step hand_off(time_point now);
+    lease_step kept(lease_step step, time_point now);
+    lease_step lose(loss why);
+    lease_step begin_release(time_point valid_until, time_point now);
+    lease_step given_back(lease_step step);
+    [[nodiscard]] time_point round_end() const noexcept;
+    [[nodiscard]] time_point useful_until() const noexcept;
     [[nodiscard]] time_point promised_until() const noexcept;
-    action begin_release(time_point now, time_point valid_until);
-    action perform(const renew::action& a, time_point now);
-    action perform(const core::release::action& a);
     [[nodiscard]] release_outcome outcome_to_tell(release_outcome outcome) const noexcept;
+    [[nodiscard]] bool renewed() const noexcept {
+        return status_ == status::held || status_ == status::counting ||
+               status_ == status::recounting;
+    }
+    [[nodiscard]] renew& renewing() noexcept { return *std::get_if<renew>(&part_); }
+    [[nodiscard]] core::release& giving_back() noexcept {
+        return *std::get_if<core::release>(&part_);
+    }
+    [[nodiscard]] const core::release& giving_back() const noexcept {
+        return *std::get_if<core::release>(&part_);
+    }
 
     // What every vote needs comes first.
-    phase phase_ = phase::acquiring;
+    status status_ = status::attempting;
+    bool contended_ = false;
     bool was_held_ = false;
     bool awaited_by_writer_ = false;
-    bool awaited_ = true;  // by the operation whose attempt this is
     loss lost_ = loss::none;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
     instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal
-    std::variant<std::monostate, renew, core::release> machine_;  // renew until the release begins
-    std::unique_ptr<handoff_round> handoff_;                      // while it is handed off
+    round votes_;         // on the attempt, or on the hand-off that is under way
+    fence_tally fences_;  // that these have brought
+    time_point sent_{};   // the attempt
+    time_point asked_{};  // the round of the attempt, or of the hand-off, that is under way
+    time_point deadline_ = never;                              // of the attempt
+    std::variant<std::monostate, renew, core::release> part_;  // renew until the release begins
 
     const lease_settings* settings_;
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
     std::uint64_t fence_ = 0;
     std::uint32_t holder_ = 0;
-    std::uint32_t handoff_number_ = 0;  // of the latest round of that kind
+    std::uint32_t count_number_ = 0;  // of the latest round of a hand-off
 };
 
 }  // namespace colock::core

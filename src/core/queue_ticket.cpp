@@ -8,150 +8,197 @@
 
 namespace colock::core {
 
-queue_ticket::step queue_ticket::join(time_point now, time_point from) {
-    if (now < from) {
-        join_at_ = from;
-        return wait(advice::none);
+queue_ticket::step queue_ticket::resume(const event& e, time_point now) {
+    using kind = event::kind_type;
+    switch (e.kind) {
+        case kind::join:
+            join_at_ = std::max(e.from, now);
+            return on_time(now);
+        case kind::joined:
+        case kind::lock:
+        case kind::before:
+            return on_answer(e, now);
+        case kind::lock_changed:
+            return on_lock_changed(now);
+        case kind::before_changed:
+            return on_before_changed(now);
+        case kind::all_changed:
+            watches_before_ = watches_lock_ = false;
+            lock_end_ = never;
+            return look_again(now);
+        case kind::denied:
+            return on_denied(e.by_keeper, now);
+        case kind::held:
+            status_ = status::holding;
+            held_since_ = now;
+            break;
+        case kind::timer:
+            return on_time(now);
     }
-    return begin(look::no, now);
-}
-
-queue_ticket::step queue_ticket::denied(bool by_keeper, time_point now) {
-    watches_lock_ = watches_lock_ && by_keeper;
-    if (must_poll(now)) {
-        step result = wait(advice::none);
-        if (unanswered_ == 0 && !watches_lock_) {
-            step what;
-            what.ask_lock = true;
-            result = ask(what, now);
-        }
-        result.advice = advice::poll;
-        return result;
-    }
-    was_denied_ = attempting_ && !guessed_;
-    attempting_ = guessed_ = false;
-    if (unanswered_ != 0) {
-        again_ = true;
-        return wait(advice::none);
-    }
-    return begin(look::no, now);
-}
-
-queue_ticket::step queue_ticket::held(time_point now) {
-    attempting_ = true;
-    leave_at_ = now + settings_.refresh;  // until then the ticket lives, however old it is
     return wait(advice::none);
 }
 
 time_point queue_ticket::rejoin_from(time_point now) const noexcept {
-    const time_point since = leave_at_ == never ? now : leave_at_ - settings_.refresh;
-    return now + minimum_cool_down(now - since);
+    return now + minimum_cool_down(held_since_ == never ? duration::zero() : now - held_since_);
 }
 
-queue_ticket::step queue_ticket::begin(look at_lock, time_point now) {
+// --- Asking -----------------------------------------------------------------------------------------
+
+/// Joins, anew or to keep the ticket alive.
+queue_ticket::step queue_ticket::ask_place(bool and_the_lock, time_point now) {
+    joined_ = now;
+    changed_ = false;
     step what;
     what.join = true;
-    what.ask_lock = at_lock == look::yes && !attempting_ && !watches_lock_;
-    joined_ = now;
-    join_at_ = never;
-    again_ = false;
+    what.ask_lock = and_the_lock && !watches_lock_;
     return ask(what, now);
 }
 
-queue_ticket::step queue_ticket::ask(const step& what, time_point now) {
+queue_ticket::step queue_ticket::ask(step what, time_point now) {
     asked_ = now;
     before_is_gone_ = lock_is_free_ = false;
     unanswered_ = unsigned{what.join} + unsigned{what.ask_lock} + unsigned{what.ask_before};
-    step result = what;
-    result.until = asked_ + settings_.refresh;
-    return result;
+    what.until = asked_ + settings_.refresh;
+    return what;
 }
 
-queue_ticket::step queue_ticket::on_joined(const vote& v, time_point now) {
+queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
+    const vote& v = *e.vote;
+    const bool is_gone = v.kind == vote_kind::denied && v.key == key_state::absent;
+    switch (e.kind) {
+        case event::kind_type::joined:
+            note_place(v, now);
+            break;
+        case event::kind_type::lock:
+            lock_is_free_ = is_gone;
+            watches_lock_ = !is_gone;
+            lock_end_ = run_out(v.remaining, now);
+            break;
+        default:
+            before_is_gone_ = is_gone;
+            watches_before_ = !is_gone;
+            // See `queue_ticket_settings`.
+            before_renews_ = run_out(v.remaining, joined_) - settings_.ttl() / 2;
+            break;
+    }
+    --unanswered_;
+    if (v.kind == vote_kind::failed) {
+        return wait(advice::broken);
+    }
+    return is_asking() && unanswered_ == 0 ? find_turn(now) : wait(advice::none);
+}
+
+void queue_ticket::note_place(const vote& v, time_point now) {
     if (v.kind == vote_kind::granted) {
         watches_before_ = watches_before_ && v.ticket == before_;
         before_ = v.ticket;
-        is_first_ = before_ == 0;
-        first_since_ = is_first_ ? std::min(first_since_, now) : never;
+        first_since_ = before_ == 0 ? std::min(first_since_, now) : never;
     }
-    return answered(v, now);
-}
-
-queue_ticket::step queue_ticket::on_before(const vote& v, time_point now) {
-    before_is_gone_ = v.kind == vote_kind::denied && v.key == key_state::absent;
-    watches_before_ = !before_is_gone_;
-    before_renews_ =
-        run_out(v.remaining, joined_) - settings_.ttl() / 2;  // see `queue_ticket_settings`
-    return answered(v, now);
-}
-
-queue_ticket::step queue_ticket::on_lock(const vote& v, time_point now) {
-    lock_is_free_ = v.kind == vote_kind::denied && v.key == key_state::absent;
-    watches_lock_ = !lock_is_free_;
-    lock_end_ = run_out(v.remaining, now);
-    return answered(v, now);
-}
-
-queue_ticket::step queue_ticket::answered(const vote& v, time_point now) {
-    failed_ = failed_ || v.kind == vote_kind::failed;
-    --unanswered_;
-    return unanswered_ == 0 ? settle(now) : wait(advice::none);
 }
 
 /// All that was asked is answered.
-queue_ticket::step queue_ticket::settle(time_point now) {
-    if (failed_) {
-        return wait(advice::broken);
+queue_ticket::step queue_ticket::find_turn(time_point now) {
+    if (changed_) {
+        return ask_place(true, now);
     }
-    if (attempting_) {
-        return wait(advice::none);
-    }
-    if (again_) {
-        return begin(look::yes, now);
-    }
-    const bool looked = std::exchange(looks_, false);
-    const bool is_free = std::exchange(lock_is_free_, false);
-    if (!is_first_) {
-        was_denied_ = false;
-        if (std::exchange(before_is_gone_, false)) {
-            return begin(look::yes, now);
-        }
-        if (looked && is_free) {
-            return give_turn(advice::turn);
-        }
-        if (!watches_before_) {
-            step what;
-            what.ask_before = true;
-            return ask(what, now);
-        }
-        return wait(advice::wait);
-    }
-    if (was_denied_) {
+    const status asked_as = std::exchange(status_, status::asking);
+    if (is_first() && asked_as == status::asking_after_denial) {
         return give_turn(advice::on_its_own);
     }
-    if (is_free) {
+    if (!is_first() && before_is_gone_) {
+        return ask_place(true, now);
+    }
+    if (lock_is_free_ && (is_first() || asked_as == status::looking)) {
         return give_turn(advice::turn);
     }
-    if (!watches_lock_) {
-        step what;
-        what.ask_lock = true;
+    step what;
+    what.ask_lock = is_first() && !watches_lock_;
+    what.ask_before = !is_first() && !watches_before_;
+    if (what.ask_lock || what.ask_before) {
         return ask(what, now);
     }
+    status_ = status::waiting;
     return wait(advice::wait);
 }
 
+// --- Being told -------------------------------------------------------------------------------------
+
+queue_ticket::step queue_ticket::on_lock_changed(time_point now) {
+    watches_lock_ = false;
+    lock_end_ = never;
+    if (is_first()) {
+        count_change(now);
+        if (status_ == status::waiting) {
+            return give_turn(advice::turn);
+        }
+        changed_ = is_asking();
+    }
+    return wait(advice::none);
+}
+
+queue_ticket::step queue_ticket::on_before_changed(time_point now) {
+    watches_before_ = false;
+    if (status_ == status::waiting && now < before_renews_) {
+        status_ = status::guessing;
+        return wait(advice::turn);
+    }
+    return look_again(now);
+}
+
+queue_ticket::step queue_ticket::look_again(time_point now) {
+    if (status_ == status::waiting) {
+        status_ = status::asking;
+        return ask_place(true, now);
+    }
+    changed_ = is_asking();
+    return wait(advice::none);
+}
+
+queue_ticket::step queue_ticket::on_denied(bool by_keeper, time_point now) {
+    watches_lock_ = watches_lock_ && by_keeper;
+    if (must_poll(now)) {
+        step result;
+        if (unanswered_ == 0 && !watches_lock_) {
+            result.ask_lock = true;
+            result = ask(result, now);
+        } else {
+            result = wait(advice::none);
+        }
+        result.advice = advice::poll;
+        return result;
+    }
+    status_ = status_ == status::attempting ? status::asking_after_denial : status::asking;
+    if (unanswered_ != 0) {
+        changed_ = true;
+        return wait(advice::none);
+    }
+    return ask_place(false, now);
+}
+
+void queue_ticket::count_change(time_point now) {
+    changes_ = changes_ != 0 && now - changed_at_ < settings_.quick_succession ? changes_ + 1 : 1;
+    changed_at_ = now;
+}
+
+bool queue_ticket::must_poll(time_point now) const noexcept {
+    return is_attempting() && is_first() && changes_ >= settings_.changes_in_vain &&
+           now - changed_at_ < settings_.quick_succession;
+}
+
+// --- Waiting ----------------------------------------------------------------------------------------
+
 queue_ticket::step queue_ticket::give_turn(advice what) {
-    attempting_ = true;
-    was_denied_ = false;
+    status_ = status::attempting;
     return wait(what);
 }
 
-queue_ticket::step queue_ticket::wait(advice what) {
+queue_ticket::step queue_ticket::wait(advice what) const {
     step result;
     result.advice = what;
-    if (leave_at_ != never) {
-        result.until = leave_at_;
-    } else if (join_at_ != never) {
+    if (status_ == status::holding) {
+        result.until =
+            held_since_ + settings_.refresh;  // the ticket lives until then, however old it is
+    } else if (status_ == status::outside) {
         result.until = join_at_;
     } else if (unanswered_ != 0) {
         result.until = asked_ + settings_.refresh;
@@ -163,76 +210,33 @@ queue_ticket::step queue_ticket::wait(advice what) {
 
 /// When the first does not wait any longer to be told of the lock.
 time_point queue_ticket::next_look() const noexcept {
-    return is_first_ && !attempting_ ? std::min(first_since_ + settings_.refresh, lock_end_)
-                                     : never;
-}
-
-queue_ticket::step queue_ticket::lock_changed(time_point now) {
-    watches_lock_ = false;
-    lock_end_ = never;
-    if (is_first_) {
-        count_change(now);
-    }
-    if (attempting_ || !is_first_) {
-        return wait(advice::none);
-    }
-    if (unanswered_ != 0) {
-        return changed(now);
-    }
-    return give_turn(advice::turn);
-}
-
-void queue_ticket::count_change(time_point now) {
-    changes_ = changes_ != 0 && now - changed_ < settings_.quick_succession ? changes_ + 1 : 1;
-    changed_ = now;
-}
-
-bool queue_ticket::must_poll(time_point now) const noexcept {
-    return attempting_ && is_first_ && changes_ >= settings_.changes_in_vain &&
-           now - changed_ < settings_.quick_succession;
-}
-
-queue_ticket::step queue_ticket::before_changed(time_point now) {
-    watches_before_ = false;
-    if (!attempting_ && unanswered_ == 0 && now < before_renews_) {
-        guessed_ = true;
-        return give_turn(advice::turn);
-    }
-    return changed(now);
-}
-
-queue_ticket::step queue_ticket::all_changed(time_point now) {
-    watches_before_ = watches_lock_ = false;
-    lock_end_ = never;
-    return changed(now);
-}
-
-queue_ticket::step queue_ticket::changed(time_point now) {
-    if (unanswered_ != 0) {
-        again_ = true;
-        return wait(advice::none);
-    }
-    return attempting_ ? wait(advice::none) : begin(look::yes, now);
+    return is_first() && status_ == status::waiting
+               ? std::min(first_since_ + settings_.refresh, lock_end_)
+               : never;
 }
 
 queue_ticket::step queue_ticket::on_time(time_point now) {
-    if (leave_at_ != never) {
-        return wait(now < leave_at_ ? advice::none : advice::over);
+    if (now < wait(advice::none).until) {
+        return wait(advice::none);
     }
-    if (join_at_ != never) {
-        return now < join_at_ ? wait(advice::none) : begin(look::no, now);
+    if (status_ == status::holding) {
+        return wait(advice::over);
+    }
+    if (status_ == status::outside) {
+        status_ = status::asking;
+        return ask_place(false, now);
     }
     if (unanswered_ != 0) {
-        return wait(now < asked_ + settings_.refresh ? advice::none : advice::broken);
+        return wait(advice::broken);
     }
     if (now >= next_look()) {
         return give_turn(advice::turn);
     }
-    if (now >= joined_ + settings_.refresh) {
-        looks_ = true;
-        return begin(look::yes, now);
+    if (is_attempting()) {
+        return ask_place(false, now);
     }
-    return wait(advice::none);
+    status_ = status::looking;
+    return ask_place(true, now);
 }
 
 }  // namespace colock::core

@@ -21,7 +21,7 @@ struct queue_ticket_settings {
     duration quick_succession = milliseconds(250);
 
     /// How long a ticket lives: it outlives a few joins that are late. Those write the ticket anew only
-    /// when half of that is over, since whoever is behind is told of it.
+    /// when half of that is over, since the client behind it is told of that.
     [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
 };
 
@@ -43,8 +43,7 @@ struct queue_ticket_settings {
 /// All of it is a hint, of when an attempt makes sense. Mutual exclusion does not depend on it; and if the
 /// keeper forgets, errs or is silent, attempts only come too early or a little late.
 ///
-/// It acts by being called: each member that takes `now` returns a step. Carry it out; then call what
-/// comes first, at the latest `on_time` at the time that it said.
+/// It acts by being resumed: feed it an event, carry out the step, feed it what comes next.
 class queue_ticket {
 public:
     enum class advice : std::uint8_t {
@@ -57,87 +56,112 @@ public:
         over,    ///< it has held the lock for long, and is to leave
     };
 
+    struct event {
+        enum class kind_type : std::uint8_t {
+            join,            ///< queue up, from `from` on
+            joined,          ///< the keeper voted on `join`
+            lock,            ///< on `ask_lock`
+            before,          ///< on `ask_before`
+            lock_changed,    ///< the keeper tells that something has happened to the lock
+            before_changed,  ///< to the ticket of the one before it
+            all_changed,     ///< it may have happened to any key
+            denied,          ///< an attempt was denied
+            held,            ///< an attempt was granted
+            timer,           ///< the time to wait for has come
+        };
+        kind_type kind = kind_type::timer;
+        time_point from = time_point::min();
+        /// Of `denied`: whether the keeper denied it too. Otherwise the attempt may have written the lock there, and the
+        /// keeper tells nobody of its own writing, nor of what comes after.
+        bool by_keeper = true;
+        const core::vote* vote = nullptr;
+
+        static event join(time_point from) { return {kind_type::join, from, true, nullptr}; }
+        static event denied(bool by_keeper) {
+            return {kind_type::denied, time_point::min(), by_keeper, nullptr};
+        }
+        /// The event refers to the vote.
+        static event voted(kind_type kind, const core::vote& v) {
+            return {kind, time_point::min(), true, &v};
+        }
+        static event just(kind_type kind) { return {kind, time_point::min(), true, nullptr}; }
+    };
+
     struct step {
         bool join = false;        ///< send `join`
         bool ask_lock = false;    ///< send `remaining` of the lock, to be told of its changes, too
         bool ask_before = false;  ///< send `remaining` of the ticket of `before()`, likewise
         queue_ticket::advice advice = advice::none;
-        time_point until = never;
+        time_point until = never;  ///< to be woken then, if nothing comes before
     };
 
     explicit queue_ticket(const queue_ticket_settings& settings) noexcept : settings_(settings) {}
 
-    /// Joins the queue, `from` then on.
-    step join(time_point now, time_point from = time_point::min());
-
-    /// An attempt was denied, after its turn or before it joined: joins again. `by_keeper`: the
-    /// keeper denied it too. Otherwise the attempt may have written the lock there, and the keeper tells
-    /// nobody of its own writing, nor of what comes after.
-    step denied(bool by_keeper, time_point now);
-
-    /// An attempt was granted. The ticket outlives that a little, without joining.
-    step held(time_point now);
+    step resume(const event& e, time_point now);
 
     /// When a client that leaves now may join again: after a sixteenth of the time for which it held the lock, so that it
     /// is not in the way of the next one's attempt.
     [[nodiscard]] time_point rejoin_from(time_point now) const noexcept;
 
-    /// The keeper's votes on what a step said to send.
-    step on_joined(const vote& v, time_point now);
-    step on_lock(const vote& v, time_point now);
-    step on_before(const vote& v, time_point now);
-
-    /// The keeper tells that something has happened to the lock; to the ticket of the one before it; or
-    /// that it may have happened to any key.
-    step lock_changed(time_point now);
-    step before_changed(time_point now);
-    step all_changed(time_point now);
-
-    step on_time(time_point now);
-
     [[nodiscard]] const queue_ticket_settings& settings() const noexcept { return settings_; }
 
     /// Whether nobody was before it when it joined last.
-    [[nodiscard]] bool is_first() const noexcept { return is_first_; }
+    [[nodiscard]] bool is_first() const noexcept { return first_since_ != never; }
 
     /// The number of the one before it when it joined last; 0 if there was none.
     [[nodiscard]] std::uint64_t before() const noexcept { return before_; }
 
 private:
-    enum class look : bool { no, yes };
+    enum class status : std::uint8_t {
+        outside,              // it joins at `join_at_`
+        asking,               // the keeper, whether it is its turn
+        asking_after_denial,  // the same, having been denied in its turn
+        looking,  // the same, also whether the lock is free, though others are before it: they may have died
+        waiting,     // to be told by the keeper
+        guessing,    // attempting, since the ticket before it is gone; the ticket is kept alive
+        attempting,  // in its turn, or on its own; the ticket is kept alive
+        holding,     // the lock; the ticket lives for a while
+    };
 
-    step begin(look at_lock, time_point now);
-    step ask(const step& what, time_point now);
-    step answered(const vote& v, time_point now);
-    step settle(time_point now);
-    step changed(time_point now);
-    step wait(queue_ticket::advice what);
-    step give_turn(queue_ticket::advice what);
+    step ask_place(bool and_the_lock, time_point now);
+    step ask(step what, time_point now);
+    step on_answer(const event& e, time_point now);
+    step on_lock_changed(time_point now);
+    step on_before_changed(time_point now);
+    step on_denied(bool by_keeper, time_point now);
+    step on_time(time_point now);
+    step find_turn(time_point now);
+    step look_again(time_point now);
+    step give_turn(advice what);
+    step wait(advice what) const;
+    void note_place(const vote& v, time_point now);
     void count_change(time_point now);
+    [[nodiscard]] bool is_asking() const noexcept {
+        return status_ == status::asking || status_ == status::asking_after_denial ||
+               status_ == status::looking;
+    }
+    [[nodiscard]] bool is_attempting() const noexcept {
+        return status_ == status::guessing || status_ == status::attempting;
+    }
     [[nodiscard]] bool must_poll(time_point now) const noexcept;
     [[nodiscard]] time_point next_look() const noexcept;
 
     queue_ticket_settings settings_;
-    bool attempting_ = false;      // had its turn, or is on its own: the ticket is only kept alive
-    bool guessed_ = false;         // that it is its turn, since the ticket before it was gone
-    bool is_first_ = false;        // as it joined last
+    status status_ = status::outside;
+    unsigned unanswered_ = 0;      // of what it asked
+    bool changed_ = false;         // something has, since it asked
+    bool before_is_gone_ = false;  // as was answered
+    bool lock_is_free_ = false;    // as was answered
     bool watches_before_ = false;  // the keeper will tell
     bool watches_lock_ = false;
-    bool before_is_gone_ = false;  // as was answered last
-    bool lock_is_free_ = false;
-    bool looks_ = false;  // at the lock, even if others are before it: they may have died
-    bool was_denied_ = false;
-    bool failed_ = false;
-    bool again_ = false;       // something has changed since it asked
-    unsigned unanswered_ = 0;  // of what it asked
-    unsigned changes_ = 0;     // of the lock in quick succession, while it was the first
+    unsigned changes_ = 0;  // of the lock in quick succession, while it was the first
     std::uint64_t before_ = 0;
-    time_point before_renews_{};   // not its ticket before then: what changes that is the end of it
-    time_point join_at_ = never;   // if it has not yet
-    time_point leave_at_ = never;  // once it holds the lock
+    time_point before_renews_{};  // not its ticket before then: what changes that is the end of it
+    time_point join_at_ = never;
     time_point joined_{};
     time_point asked_{};
-    time_point changed_{};  // the last of `changes_`
+    time_point held_since_ = never;
+    time_point changed_at_{};  // the last of `changes_`
     time_point first_since_ = never;
     time_point lock_end_ = never;
 };

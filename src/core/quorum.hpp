@@ -35,7 +35,7 @@ public:
     /// Counts the first vote of an instance; returns false, and ignores it, if it has voted before.
     bool record(std::size_t index, const vote& v);
 
-    /// Votes `failed` with `reason` on behalf of everybody who has not voted.
+    /// Votes `failed` with `reason` on behalf of each instance that has not voted.
     void fail_silent(failure reason);
 
     [[nodiscard]] std::size_t instances() const noexcept { return ballots_.size(); }
@@ -56,13 +56,6 @@ public:
 
     /// There can be no quorum even if all that denied had granted: too few can be asked.
     [[nodiscard]] bool unreachable() const noexcept { return failed_ > spare_of(instances()); }
-
-    /// Whether this vote, from an instance that has not voted, would settle what can be settled: it
-    /// makes the round won or impossible.
-    [[nodiscard]] bool decided_by(const vote& v) const noexcept {
-        return v.kind == vote_kind::granted ? granted_ + 1 >= quorum_of(instances())
-                                            : denied_ + failed_ + 1 > spare_of(instances());
-    }
 
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
 

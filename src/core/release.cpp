@@ -1,7 +1,6 @@
 #include "core/release.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace colock::core {
@@ -16,47 +15,52 @@ release::release(const release_settings& settings, std::uint64_t seed)
 }
 
 void release::concern(std::size_t index) {
-    assert(!started_);
     set(index, progress::to_send);
 }
 
-release::action release::resume(const event& e, time_point now) {
+lease_step release::resume(const event& e, time_point now) {
     switch (e.kind) {
         case event::kind_type::start:
-            started_ = true;
             started_at_ = now;
             break;
-
-        case event::kind_type::done:
-            if (sending_) {  // and not: the outcome was told
-                sending_ = false;
-                replace(progress::to_send, progress::sent);
-            }
-            break;
-
         case event::kind_type::vote:
-            on_vote(e.index, e.vote, now);
+            on_vote(e.index, *e.vote, now);
             break;
-
-        case event::kind_type::late_grant:
-            // On one connection the release runs after the acquire. If an instance nevertheless says
-            // that it had nothing to release, and then that it had granted, it is asked again.
-            if (thinks_without(e.index)) {
-                set(e.index, progress::to_send);
-            }
+        case event::kind_type::late_vote:
+            on_late_vote(e.index, *e.vote);
             break;
-
         case event::kind_type::accepting:
             close(e.index);  // what was sent before has been executed by now, or never will be
             if (instances_[e.index] == progress::to_retry) {
                 set(e.index, progress::to_send);
             }
             break;
-
         case event::kind_type::timer:
             break;
     }
     return advance(now);
+}
+
+/// It has answered its acquire, and may have executed that just now.
+void release::close(std::size_t index) noexcept {
+    if (open_.contains(index)) {
+        open_.remove(index);
+        answered_late_ = true;
+    }
+}
+
+/// On one connection the release runs after the acquire. If an instance nevertheless says that it had nothing to release,
+/// and then that it had granted, or the other way round, it is asked again.
+void release::on_late_vote(std::size_t index, const vote& v) {
+    if (!may_execute_later(v)) {
+        close(index);
+    }
+    if (v.kind == vote_kind::granted) {
+        overtaking_[index] = overtaking_[index] || instances_[index] == progress::sent;
+        if (thinks_without(index)) {
+            set(index, progress::to_send);
+        }
+    }
 }
 
 release::progress release::denied_by(core::key_state whose) noexcept {
@@ -110,30 +114,35 @@ time_point release::gone_at() const noexcept {
     return open_.empty() ? settings_.gone_at : never;
 }
 
-release::action release::advance(time_point now) {
+lease_step release::advance(time_point now) {
+    lease_step step;
     if (std::exchange(answered_late_, false)) {
         settings_.gone_at = std::max(settings_.gone_at, now + settings_.longest_life);
     }
     if (!resolved_ && resolve(now)) {
         resolved_ = true;
-        return action::resolved(outcome_);
+        step.resolved = outcome_;
     }
     if (now >= retry_at_) {
         replace(progress::to_retry, progress::to_send);
         retry_at_ = never;
     }
     if (now >= gone_at()) {
-        return action::ended();
+        step.ended = true;
+        return step;
     }
     if (count(progress::to_send) != 0) {
-        sending_ = true;
-        return action::send();
+        step.send = lease_tag(lease_tag::purpose_type::release);
+        step.targets = to_send();
+        replace(progress::to_send, progress::sent);
     }
     if (count(progress::sent) + count(progress::to_retry) == 0) {
-        return action::ended();
+        step.ended = true;
+        return step;
     }
     const time_point answer_due = resolved_ ? never : started_at_ + settings_.instance_timeout;
-    return action::wait(std::min({retry_at_, answer_due, gone_at()}));
+    step.until = std::min({retry_at_, answer_due, gone_at()});
+    return step;
 }
 
 /// Works out the outcome; false while it is open.
@@ -167,7 +176,8 @@ bool release::resolve(time_point now) {
     return true;
 }
 
-instance_set release::wanted() const noexcept {
+/// All, mostly, and then it is fast.
+instance_set release::to_send() const noexcept {
     if (count(progress::to_send) == settings_.instances) {
         return instance_set::all();
     }

@@ -3,6 +3,7 @@
 
 #include "core/backoff.hpp"
 #include "core/instance_set.hpp"
+#include "core/lease_step.hpp"
 #include "core/per_instance.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace colock::core {
-
-enum class release_outcome : std::uint8_t {
-    released,   ///< it was ours to the end
-    expired,    ///< its time was over, and the keys were gone, or not known to be somebody else's
-    lost,       ///< keys were gone or somebody else's before the time was over
-    no_quorum,  ///< too few answered to tell
-};
 
 struct release_settings {
     std::size_t instances = 1;
@@ -44,51 +38,33 @@ struct release_settings {
 /// instance is open. Its key cannot be said to have run out before a new connection has answered, since only
 /// then what was sent before is known to have been executed.
 ///
-/// To be resumed as `acquire` is: with `done` at once after `send` and `resolved`.
+/// To be resumed as `lease` is, of which it is a part. It sends `release`; says `resolved`, and `ended` when nothing is left
+/// to do. That is said again to whatever comes later; but a late grant before `gone_at` is sent its release.
 class release {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
             start,
-            done,        ///< the action was carried out
-            vote,        ///< an instance voted on its release
-            late_grant,  ///< an instance granted the acquire that is being given back
-            accepting,   ///< an instance that was down takes commands again
-            timer,       ///< the time to wait for has come
+            vote,  ///< an instance voted on its release
+            late_vote,  ///< an instance voted on the acquire that is being given back, and has the key or may get it
+            accepting,  ///< an instance that was down takes commands again
+            timer,      ///< the time to wait for has come
         };
-        kind_type kind = kind_type::done;
+        kind_type kind = kind_type::start;
         std::size_t index = 0;
-        core::vote vote;
+        const core::vote* vote = nullptr;
 
-        static event start() { return {kind_type::start, 0, {}}; }
-        static event done() { return {kind_type::done, 0, {}}; }
+        static event start() { return {}; }
+        /// The event refers to the vote.
         static event voted(std::size_t index, const core::vote& v) {
-            return {kind_type::vote, index, v};
+            return {kind_type::vote, index, &v};
         }
-        static event late_grant(std::size_t index) { return {kind_type::late_grant, index, {}}; }
-        static event accepting(std::size_t index) { return {kind_type::accepting, index, {}}; }
-        static event timer() { return {kind_type::timer, 0, {}}; }
-    };
-
-    struct action {
-        enum class kind_type : std::uint8_t {
-            send,      ///< send `release` to those who are `wanted`
-            wait,      ///< until an event, or `time`
-            resolved,  ///< tell the caller `outcome`; comes once, and before `ended`
-            /// Nothing is left to do. Said again to whatever comes later; but a late grant before
-            /// `gone_at` is sent its release.
-            ended,
-        };
-        kind_type kind = kind_type::wait;
-        time_point time = never;
-        release_outcome outcome = release_outcome::released;
-
-        static action send() { return {kind_type::send, never, {}}; }
-        static action wait(time_point until) { return {kind_type::wait, until, {}}; }
-        static action resolved(release_outcome outcome) {
-            return {kind_type::resolved, never, outcome};
+        /// The event refers to the vote.
+        static event late(std::size_t index, const core::vote& v) {
+            return {kind_type::late_vote, index, &v};
         }
-        static action ended() { return {kind_type::ended, never, {}}; }
+        static event accepting(std::size_t index) { return {kind_type::accepting, index, nullptr}; }
+        static event timer() { return {kind_type::timer, 0, nullptr}; }
     };
 
     /// `seed` feeds the jitter of the retries.
@@ -100,46 +76,10 @@ public:
     /// Before `start`: it may be about to execute an acquire.
     void leave_open(std::size_t index) noexcept { open_.add(index); }
 
-    /// It has answered its acquire, and may have executed that just now. True if `timer` has to be fed, since
-    /// the time to wait for has changed.
-    bool close(std::size_t index) noexcept {
-        if (!open_.contains(index)) {
-            return false;
-        }
-        open_.remove(index);
-        answered_late_ = true;
-        return resolved_ && open_.empty();
-    }
+    lease_step resume(const event& e, time_point now);
 
-    action resume(const event& e, time_point now);
-
-    /// Counts a vote that settles nothing, and after which there is nothing to do but to wait on. For
-    /// any other it is false, and `resume` has to be fed with it.
-    bool note(std::size_t index, const vote& v) {
-        const bool settles_nothing =
-            v.kind == vote_kind::granted && count(progress::sent) > 1 &&
-            (resolved_ || count(progress::deleted) + 1 < quorum_of(settings_.instances));
-        if (!settles_nothing || instances_[index] != progress::sent) {
-            return false;
-        }
-        open_.remove(index);
-        set(index, progress::deleted);
-        return true;
-    }
-
-    /// Instance `index` granted the acquire that is being given back. If it is being asked, it may turn
-    /// out to have been asked too early. True if it is thought not to have the token: then `late_grant`
-    /// has to be fed.
-    bool note_grant(std::size_t index) {
-        overtaking_[index] = overtaking_[index] || instances_[index] == progress::sent;
-        return thinks_without(index);
-    }
-
-    /// After `send`: who is to be sent the command. (All, mostly, and then it is fast.)
-    [[nodiscard]] instance_set wanted() const noexcept;
-
-    /// What each instance has answered last, for people. Silence is a timeout, and who never had the
-    /// token has denied.
+    /// What each instance has answered last, for people. Silence is a timeout, and an instance that
+    /// never had the token has denied.
     [[nodiscard]] round votes() const;
 
     /// Whether an instance that was sent the command may answer it yet: within its timeout.
@@ -148,8 +88,11 @@ public:
                now < started_at_ + settings_.instance_timeout;
     }
 
-    /// Whether `start` was given.
-    [[nodiscard]] bool started() const noexcept { return started_; }
+    /// Whether those that may have the token could be a quorum. A late grant may make it so after the outcome was told.
+    [[nodiscard]] bool may_have_quorum() const noexcept {
+        return count(progress::to_send) + count(progress::sent) + count(progress::to_retry) >=
+               quorum_of(settings_.instances);
+    }
 
 private:
     enum class progress : std::uint8_t {
@@ -178,7 +121,10 @@ private:
     }
     static progress denied_by(core::key_state whose) noexcept;
     void on_vote(std::size_t index, const vote& v, time_point now);
-    action advance(time_point now);
+    void on_late_vote(std::size_t index, const vote& v);
+    void close(std::size_t index) noexcept;
+    lease_step advance(time_point now);
+    [[nodiscard]] instance_set to_send() const noexcept;
     [[nodiscard]] time_point gone_at() const noexcept;
     [[nodiscard]] bool resolve(time_point now);
     void set(std::size_t index, progress p);
@@ -190,8 +136,6 @@ private:
     // What every vote needs comes first.
     per_instance<progress> instances_;
     std::array<std::uint32_t, progress_values> counts_{};  // of the instances at each progress
-    bool started_ = false;
-    bool sending_ = false;  // `send` was said, and `done` was not
     bool resolved_ = false;
     release_outcome outcome_ = release_outcome::released;
     time_point started_at_{};

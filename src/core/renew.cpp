@@ -1,7 +1,7 @@
 #include "core/renew.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <utility>
 
 namespace colock::core {
 namespace {
@@ -35,49 +35,42 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
          sent_of(valid_until, settings), granted_at);
 }
 
-renew::action renew::resume(const event& e, time_point now) {
+lease_step renew::resume(const event& e, time_point now) {
     using kind = event::kind_type;
-    if (e.kind == kind::stop) {
-        state_ = state::ended;
-    } else if (e.kind == kind::extend) {
-        wanted_ = e.ttl;
-    }
-    switch (state_) {
-        case state::holding:
-            if (e.kind == kind::vote) {
-                return on_vote(e, now);
+    switch (e.kind) {
+        case kind::stop:
+            status_ = status::ended;
+            break;
+        case kind::extend:
+            wanted_ = e.ttl;
+            break;
+        case kind::vote:
+            if (!round_ || e.round != round_number_) {
+                return {};  // too late for its round
             }
-            return next(now);
-
-        case state::sending:
-            assert(e.kind == kind::done);
-            state_ = state::voting;
-            return consider(now);
-
-        case state::voting:
-            if (e.kind == kind::vote) {
-                return on_vote(e, now);
-            }
-            if (now >= sent_ + settings_.instance_timeout) {
+            round_->votes.record(e.index, *e.vote);
+            break;
+        case kind::timer:
+            if (status_ == status::voting && now >= sent_ + settings_.instance_timeout) {
                 round_->votes.fail_silent(failure::timeout);
             }
-            return consider(now);
-
-        case state::ended:
             break;
     }
-    return action::wait(never);
+    switch (status_) {
+        case status::holding:
+            return act(now);
+        case status::voting:
+            return consider(now);
+        case status::ended:
+            break;
+    }
+    return {};
 }
 
 /// What a lease with no round in flight has to do now.
-renew::action renew::next(time_point now) {
+lease_step renew::act(time_point now) {
     if (round_ && round_->won && round_->votes.granted() == settings_.instances) {
         round_.reset();  // there is nothing more to learn from it
-    }
-    if (answer_) {
-        const bool success = *answer_;
-        answer_.reset();
-        return action::extended(success);
     }
     if (round_ && round_->votes.denied() > spare_of(settings_.instances)) {
         // Known only after the round had failed.
@@ -86,39 +79,32 @@ renew::action renew::next(time_point now) {
     if (now >= loss_time()) {
         return lose(reason_for_loss());
     }
-    if (const auto index = take_healable()) {
-        return action::heal(*index);
-    }
+    const instance_set heals = take_healable();
+    lease_step step;
     if (wanted_) {
-        const duration ttl = *wanted_;
-        wanted_.reset();
-        return begin_round(now, ttl, true);
+        step = begin_round(*std::exchange(wanted_, {}), true, now);
+    } else if (now >= next_renewal_) {
+        step = begin_round(settings_.ttl, false, now);
     }
-    if (now >= next_renewal_) {
-        return begin_round(now, settings_.ttl, false);
-    }
-    return action::wait(std::min(next_renewal_, loss_time()));
+    step.until = due();
+    step.heals = heals;
+    return step;
 }
 
-renew::action renew::begin_round(time_point now, duration ttl, bool asked_for) {
-    state_ = state::sending;
+lease_step renew::begin_round(duration ttl, bool asked_for, time_point now) {
+    status_ = status::voting;
     round_ = std::make_unique<renewal_round>(settings_.instances);
-    round_number_ = (round_number_ + 1) % round_numbers;
+    round_number_ = (round_number_ + 1) % lease_tag::round_numbers;
     round_ttl_ = ttl;
     sent_ = now;
     asked_for_ = asked_for;
-    return action::send();
-}
-
-renew::action renew::on_vote(const event& e, time_point now) {
-    if (round_ && e.round == round_number_) {
-        round_->votes.record(e.index, e.vote);
-    }
-    return state_ == state::voting ? consider(now) : next(now);
+    lease_step step;
+    step.send = lease_tag(lease_tag::purpose_type::extend, round_number_);
+    return step;
 }
 
 /// Ends the round if the votes that are still out cannot change how.
-renew::action renew::consider(time_point now) {
+lease_step renew::consider(time_point now) {
     // What is over does not come back; and a shorter ttl that would be over by now does not take hold.
     const time_point in_time =
         core::valid_until(sent_, round_ttl_, settings_.drift) - loss_notice(round_ttl_);
@@ -134,11 +120,13 @@ renew::action renew::consider(time_point now) {
     if (now >= loss_time()) {
         return lose(reason_for_loss());
     }
-    return action::wait(std::min(sent_ + settings_.instance_timeout, loss_time()));
+    lease_step step;
+    step.until = due();
+    return step;
 }
 
-renew::action renew::end_round(bool success, time_point now) {
-    state_ = state::holding;
+lease_step renew::end_round(bool success, time_point now) {
+    status_ = status::holding;
     round_->won = success;
     if (success) {
         ++won_;
@@ -163,10 +151,12 @@ renew::action renew::end_round(bool success, time_point now) {
         }
         ++failed_in_a_row_;
     }
-    if (asked_for_) {
-        answer_ = success;
+    const bool was_asked_for = asked_for_;
+    lease_step step = act(now);
+    if (was_asked_for) {
+        step.extended = success;
     }
-    return next(now);
+    return step;
 }
 
 /// The next renewal: so long after the round that was granted, or sooner where rounds are slow.
@@ -182,9 +172,11 @@ void renew::plan(duration after_sent, time_point sent, time_point granted) {
     }
 }
 
-renew::action renew::lose(loss why) {
-    state_ = state::ended;
-    return action::lost(why);
+lease_step renew::lose(loss why) {
+    status_ = status::ended;
+    lease_step step;
+    step.lost = why;
+    return step;
 }
 
 time_point renew::loss_time() const noexcept {
@@ -204,20 +196,21 @@ loss renew::reason_for_loss() const {
     return settings_.interval == duration::zero() ? loss::expired : loss::unrenewable;
 }
 
-/// An instance that was found without the key in a round that won, once each.
-std::optional<std::size_t> renew::take_healable() {
+/// The instances that were found without the key in a round that won, once each.
+instance_set renew::take_healable() {
+    instance_set result;
     if (!round_ || !round_->won) {
-        return std::nullopt;
+        return result;
     }
     for (std::size_t i = 0; i != round_->votes.instances(); ++i) {
         const std::optional<vote> v = round_->votes.vote_of(i);
-        if (!round_->healed[i] && v && v->kind == vote_kind::denied &&
+        if (!round_->healed.contains(i) && v && v->kind == vote_kind::denied &&
             v->key == key_state::absent) {
-            round_->healed[i] = true;
-            return i;
+            round_->healed.add(i);
+            result.add(i);
         }
     }
-    return std::nullopt;
+    return result;
 }
 
 }  // namespace colock::core

@@ -1,7 +1,7 @@
 #ifndef COLOCK_CORE_RENEW_HPP
 #define COLOCK_CORE_RENEW_HPP
 
-#include "core/per_instance.hpp"
+#include "core/lease_step.hpp"
 #include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
@@ -14,16 +14,6 @@
 #include <optional>
 
 namespace colock::core {
-
-/// Why a lease ended by itself.
-enum class loss : std::uint8_t {
-    none,         ///< it has not
-    keys_gone,    ///< so many instances no longer hold our token that there is no quorum of it left
-    unrenewable,  ///< no renewal won before the validity was over
-    expired,      ///< it was not to be renewed, and the validity is over
-    max_hold,     ///< held for as long as is allowed
-    closed,       ///< its client is closed
-};
 
 struct renew_settings {
     std::size_t instances = 1;
@@ -51,68 +41,42 @@ struct renew_settings {
 /// is over never comes back, whatever a round then wins. After `lost` or `stop` an `extend` that is under
 /// way gets no answer.
 ///
-/// To be resumed as `acquire` is: with `done` at once after every action but `wait` and `lost`.
+/// To be resumed as `lease` is, of which it is a part. It sends `extend` to all, and `heal`s; says `extended` and `lost`.
 class renew {
 public:
     struct event {
         enum class kind_type : std::uint8_t {
-            start,
-            done,    ///< the action was carried out
+            timer,   ///< the time to wait for has come; also to begin with
             vote,    ///< an instance voted on round number `round`
-            timer,   ///< the time to wait for has come
             extend,  ///< the holder wants another `ttl`; not while an earlier one is unanswered
             stop,    ///< the lease is about to be released: never act again
         };
-        kind_type kind = kind_type::done;
+        kind_type kind = kind_type::timer;
         std::size_t index = 0;
         std::uint32_t round = 0;
         duration ttl{};
-        core::vote vote;
+        const core::vote* vote = nullptr;
 
-        static event start() { return {kind_type::start, 0, 0, {}, {}}; }
-        static event done() { return {kind_type::done, 0, 0, {}, {}}; }
+        static event timer() { return {}; }
+        /// The event refers to the vote.
         static event voted(std::size_t index, std::uint32_t round, const core::vote& v) {
-            return {kind_type::vote, index, round, {}, v};
+            return {kind_type::vote, index, round, {}, &v};
         }
-        static event timer() { return {kind_type::timer, 0, 0, {}, {}}; }
-        static event extend(duration ttl) { return {kind_type::extend, 0, 0, ttl, {}}; }
-        static event stop() { return {kind_type::stop, 0, 0, {}, {}}; }
-    };
-
-    struct action {
-        enum class kind_type : std::uint8_t {
-            wait,      ///< until an event, or `time`
-            send,      ///< send `extend` with `ttl()` to all, as round `round_number()`
-            heal,      ///< send `acquire` with our token and `ttl()` to instance `index`
-            extended,  ///< what the holder asked for with `extend` is done, or failed: see `success`
-            lost,      ///< the lease has ended: see `why`
-        };
-        kind_type kind = kind_type::wait;
-        time_point time = never;
-        std::size_t index = 0;
-        bool success = false;
-        loss why = loss::keys_gone;
-
-        static action wait(time_point until) { return {kind_type::wait, until, 0, false, {}}; }
-        static action send() { return {kind_type::send, never, 0, false, {}}; }
-        static action heal(std::size_t index) { return {kind_type::heal, never, index, false, {}}; }
-        static action extended(bool success) {
-            return {kind_type::extended, never, 0, success, {}};
-        }
-        static action lost(loss why) { return {kind_type::lost, never, 0, false, why}; }
+        static event extend(duration ttl) { return {kind_type::extend, 0, 0, ttl, nullptr}; }
+        static event stop() { return {kind_type::stop, 0, 0, {}, nullptr}; }
     };
 
     /// A lease granted at `granted_at` and valid until `valid_until`.
     renew(const renew_settings& settings, time_point granted_at, time_point valid_until);
 
-    action resume(const event& e, time_point now);
+    lease_step resume(const event& e, time_point now);
 
     /// It has another holder, whose time to hold it begins.
     void hand_off(time_point now) noexcept { granted_at_ = now; }
 
     /// Nobody has asked for another ttl and waits for the answer.
     [[nodiscard]] bool undisturbed() const noexcept {
-        return !wanted_ && !answer_ && !(state_ == state::voting && asked_for_);
+        return !wanted_ && !(status_ == status::voting && asked_for_);
     }
 
     /// The end of the validity as it stands.
@@ -123,13 +87,19 @@ public:
     /// When the loss is announced, if nothing is renewed until then.
     [[nodiscard]] time_point loss_time() const noexcept;
 
-    /// The ttl to send, in force or about to be.
-    [[nodiscard]] duration ttl() const noexcept { return round_ttl_; }
+    /// When it acts next, if nothing comes before.
+    [[nodiscard]] time_point due() const noexcept {
+        return std::min(
+            status_ == status::voting ? sent_ + settings_.instance_timeout : next_renewal_,
+            loss_time());
+    }
 
-    /// The number of the current or last round, less than `round_numbers`; the first is 1.
+    /// The ttl of the round under way, or that in force.
+    [[nodiscard]] duration ttl() const noexcept { return round_ttl_; }
+    [[nodiscard]] duration ttl_in_force() const noexcept { return settings_.ttl; }
+
+    /// The number of the current or last round, less than `lease_tag::round_numbers`; the first is 1.
     [[nodiscard]] std::uint32_t round_number() const noexcept { return round_number_; }
-    /// Then they begin anew with 0: a vote is not as late as that.
-    static constexpr std::uint32_t round_numbers = std::uint32_t{1} << 29;
 
     /// The votes of the current or last round; null before the first, and once all have granted.
     [[nodiscard]] const round* votes() const noexcept { return round_ ? &round_->votes : nullptr; }
@@ -139,37 +109,35 @@ public:
     [[nodiscard]] std::uint32_t failed() const noexcept { return failed_; }
 
 private:
-    enum class state : std::uint8_t { holding, sending, voting, ended };
+    enum class status : std::uint8_t { holding, voting, ended };
 
     /// Most leases end before there is one, and most of them are granted by all.
     struct renewal_round {
-        explicit renewal_round(std::size_t instances)
-            : votes(instances), healed(instances, false) {}
+        explicit renewal_round(std::size_t instances) : votes(instances) {}
         round votes;
-        per_instance<bool> healed;
+        instance_set healed;
         bool won = false;
     };
 
-    action next(time_point now);
-    action begin_round(time_point now, duration ttl, bool asked_for);
-    action on_vote(const event& e, time_point now);
-    action consider(time_point now);
-    action end_round(bool success, time_point now);
-    action lose(loss why);
+    lease_step act(time_point now);
+    lease_step consider(time_point now);
+    lease_step begin_round(duration ttl, bool asked_for, time_point now);
+    lease_step end_round(bool success, time_point now);
+    lease_step lose(loss why);
     void plan(duration after_sent, time_point sent, time_point granted);
     [[nodiscard]] loss reason_for_loss() const;
     [[nodiscard]] time_point max_hold_loss_time() const noexcept;
     [[nodiscard]] time_point max_hold_end() const noexcept {
         return settings_.max_hold > duration::zero() ? granted_at_ + settings_.max_hold : never;
     }
-    [[nodiscard]] std::optional<std::size_t> take_healable();
+    [[nodiscard]] instance_set take_healable();
 
     renew_settings settings_;
     time_point granted_at_;
     time_point valid_until_;  // by what the instances granted, whatever max_hold is
     duration notice_;         // how long before that to announce the loss
     time_point next_renewal_ = never;
-    state state_ = state::holding;
+    status status_ = status::holding;
 
     std::unique_ptr<renewal_round> round_;
     std::uint32_t round_number_ = 0;
@@ -177,7 +145,6 @@ private:
     time_point sent_{};
     bool asked_for_ = false;          // the round in flight is the holder's own `extend`
     std::optional<duration> wanted_;  // an `extend` that waits for the round in flight to end
-    std::optional<bool> answer_;      // to an `extend`, not yet told
     std::uint32_t won_ = 0;
     std::uint32_t failed_ = 0;
     std::uint32_t failed_in_a_row_ = 0;

@@ -92,6 +92,11 @@ struct vote {
     }
 };
 
+/// Whether an instance that has voted so on a command may execute it yet.
+inline bool may_execute_later(const vote& v) noexcept {
+    return v.reason == failure::connection_lost || v.reason == failure::timeout;
+}
+
 }  // namespace colock::core
 
 #endif

@@ -24,10 +24,6 @@ public:
     /// for each command and instance, never while it is being submitted. May submit.
     virtual void on_vote(std::size_t index, command_tag tag, const core::vote& vote) = 0;
 
-    /// A hint, a little before `on_vote`: to have in the cache what that needs. (With a thousand locks
-    /// under way, half of what a vote cost the receiver was to wait for memory.)
-    virtual void prefetch() const noexcept {}
-
     /// Asked before a command of a batch to `reconsider` is sent: false withdraws it.
     virtual bool wanted(std::size_t index, command_tag tag) const = 0;
 

@@ -1,11 +1,10 @@
 #include "runtime/acquire_operation.hpp"
 
-#include "core/prefetch.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/engine.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/recycling_allocator.hpp"
 #include "runtime/remote_queue.hpp"
+#include "runtime/shared_parts.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,17 +12,15 @@
 namespace colock::runtime {
 namespace {
 
+using event = core::acquire::event;
+
 core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
     core::acquire_settings settings;
     settings.instances = policy.lease.instances;
-    settings.ttl = policy.lease.ttl;
-    settings.drift = policy.lease.drift;
-    settings.instance_timeout = policy.lease.instance_timeout;
     settings.retry = policy.retry;
     settings.attempts = policy.attempts;
     settings.deadline = deadline;
     settings.unavailable_timeout = policy.unavailable_timeout;
-    settings.fencing = policy.lease.fencing;
     settings.tries_twice = policy.kind().traits().tries_twice;
     settings.attempt_interval = policy.attempt_interval;
     return settings;
@@ -33,35 +30,35 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
 
 acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
                                      core::time_point deadline)
-    : spec_(std::move(spec)), engine_(*spec_->owner), deadline_(deadline) {}
+    : spec_(std::move(spec)), parts_(*spec_->owner), deadline_(deadline) {}
 
 acquire_operation::~acquire_operation() = default;
 
 void acquire_operation::on_start() {
-    ++engine_.count().acquiring;
-    engine_.add(*this);
-    if (engine_.closing()) {
+    ++parts_.counts.acquiring;
+    parts_.members.waiters.push_back(*this);
+    if (parts_.closing) {
         on_close();
         return;
     }
-    queue_ = engine_.queues().find(*spec_);
+    queue_ = parts_.queues.find(*spec_);
     if (queue_ == nullptr) {
-        queue_ = &engine_.queues().open(*this);
+        queue_ = &parts_.queues.open(*this);
         begin();
     } else if (!queue_->admits(*spec_)) {
         wait_in_local_queue();
-    } else if (lease_state* const lease = queue_->to_be_shared(*spec_, engine_.now())) {
-        share(*lease);
+    } else if (client_lease* const lease = queue_->to_be_shared(*spec_, parts_.turn.now())) {
+        receive(lease->add_holder());
     } else {
         queue_->enter(*this);
         begin();
     }
 }
 
-/// Behind those who came before it; but not to wait for longer than its attempts would take, nor at all if
+/// Behind those that came before it; but not to wait for longer than its attempts would take, nor at all if
 /// there would be one.
 void acquire_operation::wait_in_local_queue() {
-    arrived_ = engine_.now();
+    arrived_ = parts_.turn.now();
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
@@ -69,7 +66,7 @@ void acquire_operation::wait_in_local_queue() {
     }
     stage_ = stage::in_local_queue;
     queue_->push(*this);
-    ++engine_.count().queued;
+    ++parts_.counts.queued;
     if (until <= arrived_) {
         finish(core::acquire_outcome::contended);
     } else {
@@ -81,13 +78,13 @@ void acquire_operation::begin() {
     if (!running()) {
         return;  // it was cancelled meanwhile
     }
-    if (engine_.starting()) {
+    if (parts_.instances.starting()) {
         wait_for_start();
     } else if ((queue_->remote() != nullptr ||
-                engine_.contention().expected_at(spec_->key_hash, engine_.recent_time())) &&
+                parts_.contention.expected_at(spec_->key_hash, parts_.turn.recent_time())) &&
                join_remote_queue()) {
         wait_for_turn();
-    } else if (std::min(queue_->next_attempt(), deadline_) > engine_.recent_time()) {
+    } else if (std::min(queue_->next_attempt(), deadline_) > parts_.turn.recent_time()) {
         stage_ = stage::stepping_aside;
         wait(std::min(queue_->next_attempt(), deadline_));
     } else {
@@ -100,7 +97,7 @@ void acquire_operation::begin() {
 void acquire_operation::wait_for_start() {
     stage_ = stage::waiting_for_start;
     if (arrived_ == core::time_point()) {
-        arrived_ = engine_.now();
+        arrived_ = parts_.turn.now();
     }
     const core::duration patience = spec_->policy->unavailable_timeout;
     const core::time_point until =
@@ -110,7 +107,7 @@ void acquire_operation::wait_for_start() {
 
 /// An operation with a limited number of attempts makes them when they are due.
 bool acquire_operation::may_join_remote_queue() const noexcept {
-    return spec_->policy->attempts == 0 && deadline_ > engine_.recent_time();
+    return spec_->policy->attempts == 0 && deadline_ > parts_.turn.recent_time();
 }
 
 /// False if the client cannot wait in a remote queue.
@@ -118,8 +115,8 @@ bool acquire_operation::join_remote_queue() {
     if (!may_join_remote_queue()) {
         queue_->leave_remote_queue();
     } else if (queue_->remote() == nullptr) {
-        if (const auto keeper = engine_.keeper_of(spec_->key)) {
-            remote_queue::join(*queue_, engine_, *keeper);
+        if (const auto keeper = parts_.instances.keeper_of(spec_->key)) {
+            remote_queue::join(*queue_, spec_, *keeper);
         }
     }
     return queue_->remote() != nullptr;
@@ -138,20 +135,29 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
             advice == queue_ticket::advice::poll) {
             start_attempts();
         } else if (advice == queue_ticket::advice::broken) {
-            // For a random time, or all who waited would be there at once.
+            // For a random time, or all that waited would be there at once.
             stage_ = stage::stepping_aside;
-            wait(engine_.now() + spec_->policy->retry.delay(0, engine_.next_seed()));
+            wait(parts_.turn.now() + spec_->policy->retry.delay(0, parts_.next_seed()));
         }
-    } else if (advice == queue_ticket::advice::poll) {
-        machine_->poll();
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
-        if (advice == queue_ticket::advice::wait) {
-            drive(core::acquire::event::parked());
-        } else if (advice == queue_ticket::advice::turn) {
-            drive(core::acquire::event::wake());
-        } else if (advice != queue_ticket::advice::none) {
-            ask_remaining();
-            drive(core::acquire::event::unparked());
+        switch (advice) {
+            case queue_ticket::advice::none:
+                break;
+            case queue_ticket::advice::wait:
+                resume(event::just(event::kind_type::parked));
+                break;
+            case queue_ticket::advice::turn:
+                resume(event::just(event::kind_type::wake));
+                break;
+            case queue_ticket::advice::poll:
+                resume(event::just(event::kind_type::poll));
+                break;
+            case queue_ticket::advice::on_its_own:
+            case queue_ticket::advice::broken:
+            case queue_ticket::advice::over:
+                ask_remaining();
+                resume(event::just(event::kind_type::unparked));
+                break;
         }
     }
 }
@@ -160,7 +166,7 @@ void acquire_operation::start_attempts() {
     const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
     machine_ =
-        make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), engine_.next_seed());
+        make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), parts_.next_seed());
     if (has_waited_for_start) {
         machine_->no_quorum_since(arrived_);
     } else if (queue_->no_quorum_since() != core::never) {
@@ -169,11 +175,7 @@ void acquire_operation::start_attempts() {
     if (queue_->is_shared()) {
         machine_->expect_others();
     }
-    drive(core::acquire::event::start());
-}
-
-void acquire_operation::share(lease_state& lease) {
-    receive(lease.add_holder());
+    resume(event::start());
 }
 
 void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
@@ -181,21 +183,14 @@ void acquire_operation::receive(std::shared_ptr<lease_state> lease) {
     finish(core::acquire_outcome::granted);
 }
 
-bool acquire_operation::fails_with(const acquire_operation& first, core::time_point now) {
-    const core::time_point since = std::max(first.machine_->no_quorum_since(), arrived_);
+bool acquire_operation::fails_with(const failure_to_acquire& first, core::time_point now) {
+    const core::time_point since = std::max(first.no_quorum_since, arrived_);
     if (now - since < spec_->policy->unavailable_timeout) {
         return false;
     }
-    details_ = first.details_;
-    finish(first.outcome_);
+    details_ = first.details;
+    finish(first.outcome);
     return true;
-}
-
-void acquire_operation::prefetch() const noexcept {
-    core::prefetch_shared(spec_);
-    if (lease_) {
-        core::prefetch_shared(lease_);
-    }
 }
 
 void acquire_operation::cancel() {
@@ -203,7 +198,11 @@ void acquire_operation::cancel() {
         return;
     }
     if (machine_) {
-        drive(core::acquire::event::cancel());
+        if (lease_ && lease_->attempting()) {
+            count_failed_attempt();
+            lease_->give_up(parts_.turn.now());
+        }
+        resume(event::just(event::kind_type::cancel));
     } else {
         finish(closing_ ? core::acquire_outcome::closed : core::acquire_outcome::cancelled);
     }
@@ -221,13 +220,13 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
         case stage::waiting_for_turn:
             break;
         case stage::waiting_for_start:
-            if (!engine_.starting()) {
+            if (!parts_.instances.starting()) {
                 start_attempts();
             }
             break;
         case stage::attempting:
             if (quorum_is_back) {
-                drive(core::acquire::event::wake());
+                resume(event::just(event::kind_type::wake));
             }
             break;
     }
@@ -235,8 +234,8 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
 
 void acquire_operation::on_key_changed(std::size_t index) {
     if (stage_ == stage::attempting) {
-        drive(core::acquire::event::changed(index));
-    } else if (stage_ == stage::stepping_aside) {  // for one who knew that the key was held
+        resume(event::changed(index));
+    } else if (stage_ == stage::stepping_aside) {  // since others have held it
         start_attempts();
     }
 }
@@ -246,17 +245,9 @@ void acquire_operation::on_close() {
     cancel();
 }
 
-void acquire_operation::on_deciding_vote(std::size_t index, const core::vote& vote) {
-    drive(core::acquire::event::voted(index, vote));
-}
-
-void acquire_operation::on_raised(std::size_t index, const core::vote& vote) {
-    drive(core::acquire::event::raised(index, vote));
-}
-
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
     note_remaining(index, vote);
-    drive(core::acquire::event::remaining(index, vote));
+    resume(event::remaining(index, vote));
 }
 
 void acquire_operation::note_remaining(std::size_t index, const core::vote& vote) {
@@ -264,7 +255,7 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
         without_ttl_.remove(index);
     } else if (!without_ttl_.contains(index)) {
         without_ttl_.add(index);
-        ++engine_.count().keys_without_ttl;
+        ++parts_.counts.keys_without_ttl;
     }
 }
 
@@ -287,39 +278,23 @@ void acquire_operation::on_time(core::time_point now) {
             start_attempts();
             break;
         case stage::attempting:
-            drive(core::acquire::event::timer());
+            resume(event::just(event::kind_type::timer));
             break;
     }
 }
 
-void acquire_operation::drive(const core::acquire::event& event) {
-    using kind = core::acquire::action::kind_type;
-    const core::time_point now = engine_.now();
-    core::acquire::action action = machine_->resume(event, now);
-    for (;;) {
-        switch (action.kind) {
-            case kind::attempt:
-                begin_attempt(now);
-                break;
-            case kind::raise:
-                lease_->raise(machine_->fence(), now);
-                break;
-            case kind::give_back:
-                give_back();
-                break;
-            case kind::wait:
-                wait(action.time);
-                return;
-            case kind::granted:
-                queue_->begin_hold(*lease_, machine_->sent(), now);
-                lease_->hold(*queue_, action.time, now, machine_->fence());
-                finish(core::acquire_outcome::granted);
-                return;
-            case kind::failed:
-                finish(closing_ ? core::acquire_outcome::closed : action.outcome);
-                return;
-        }
-        action = machine_->resume(core::acquire::event::done(), now);
+void acquire_operation::resume(const event& e) {
+    const core::time_point now = parts_.turn.now();
+    carry_out(machine_->resume(e, now), now);
+}
+
+void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
+    if (step.attempt) {
+        begin_attempt(now);
+    } else if (step.failed) {
+        finish(closing_ ? core::acquire_outcome::closed : *step.failed);
+    } else {
+        wait(step.until);
     }
 }
 
@@ -327,33 +302,44 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
         lease_->detach();
     }
-    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_, *this,
-                                               *machine_);
-    ++engine_.count().attempts;
-    lease_->begin(lease_, machine_->contended(), now);
+    lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_,
+                                               static_cast<attempt_owner&>(*this));
+    ++parts_.counts.attempts;
+    lease_->begin(lease_, machine_->contended(), deadline_, now);
 }
 
-void acquire_operation::give_back() {
+void acquire_operation::on_granted(core::time_point now) {
+    queue_->begin_hold(*lease_, machine_->sent(), now);
+    lease_->hold(*queue_);
+    finish(core::acquire_outcome::granted);
+}
+
+void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
     count_failed_attempt();
-    lease_->give_back();
-    if (!machine_->will_retry() || machine_->retries_at_once()) {
-        return;
+    carry_out(machine_->resume(event::attempted(why, lease_->votes()), now), now);
+    if (running() && machine_->backing_off()) {
+        wait_for_others();
     }
-    last_votes_ = std::make_unique<const core::round>(machine_->votes());
+}
+
+/// In the remote queue; or by itself, told by the instances how long they will say no.
+void acquire_operation::wait_for_others() {
+    const core::round& votes = lease_->votes();
+    last_votes_ = std::make_unique<const core::round>(votes);
     const bool had_place = queue_->remote() != nullptr;
-    if (machine_->votes().unreachable() || machine_->votes().won() || !join_remote_queue()) {
+    if (votes.unreachable() || votes.won() || !join_remote_queue()) {
         ask_remaining();
         return;
     }
-    engine_.contention().note(spec_->key_hash, true, engine_.recent_time());
+    parts_.contention.note(spec_->key_hash, true, parts_.turn.recent_time());
     if (had_place) {
-        queue_->remote()->on_denied(machine_->votes());
+        queue_->remote()->on_denied(votes);
     }
 }
 
 /// Of whom the last attempt has found in the way.
 void acquire_operation::ask_remaining() {
-    for (std::size_t i = 0; i != engine_.instance_count(); ++i) {
+    for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
         if (machine_->asks_remaining(i)) {
             lease_->ask_remaining(lease_, i);
         }
@@ -361,25 +347,25 @@ void acquire_operation::ask_remaining() {
 }
 
 void acquire_operation::count_failed_attempt() {
-    const core::round& votes = machine_->votes();
+    const core::round& votes = lease_->votes();
     if (votes.unreachable() || votes.won()) {
-        ++engine_.count().unavailable;
+        ++parts_.counts.unavailable;
     } else if (votes.denied() != 0) {
-        ++engine_.count().contended;
+        ++parts_.counts.contended;
     }
 }
 
 void acquire_operation::wait(core::time_point until) {
-    engine_.wait(*this, until);
+    parts_.alarms.wait(*this, until);
 }
 
 void acquire_operation::finish(core::acquire_outcome outcome) {
     outcome_ = outcome;
     if (outcome == core::acquire_outcome::cancelled) {
-        ++engine_.count().cancelled;
+        ++parts_.counts.cancelled;
     }
     if (outcome == core::acquire_outcome::granted) {
-        ++engine_.count().acquired;
+        ++parts_.counts.acquired;
         holder_ = lease_->holder();
         fence_ = lease_->fence();
     } else {
@@ -389,10 +375,10 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
             lease_.reset();
         }
     }
-    engine_.stop_waiting(*this);
-    member_of_engine::unlink();
-    --engine_.count().acquiring;
-    engine_.deliver_later(take());
+    parts_.alarms.stop_waiting(*this);
+    in_client::unlink();
+    --parts_.counts.acquiring;
+    parts_.finished.add(take());
     leave_queue(outcome);
 }
 
@@ -401,12 +387,12 @@ void acquire_operation::leave_queue(core::acquire_outcome outcome) {
     if (queue == nullptr) {
         return;
     }
-    if (in_local_queue()) {
+    if (at_key::is_linked()) {
         queue->remove(*this);
-        --engine_.count().queued;
+        --parts_.counts.queued;
     } else if (outcome == core::acquire_outcome::granted) {
         if (spec_->is_shared()) {
-            engine_.advance(*queue);  // the readers behind it may enter, too
+            parts_.queues.advance(*queue);  // the readers behind it may enter, too
         }
     } else {
         queue->leave();
@@ -415,14 +401,12 @@ void acquire_operation::leave_queue(core::acquire_outcome outcome) {
         }
         if (outcome == core::acquire_outcome::no_quorum ||
             outcome == core::acquire_outcome::too_slow) {
-            const core::time_point now = engine_.recent_time();
-            while (!queue->empty() && queue->front().fails_with(*this, now)) {
+            const core::time_point now = parts_.turn.recent_time();
+            const failure_to_acquire why{outcome, machine_->no_quorum_since(), details_};
+            while (!queue->empty() && queue->front().fails_with(why, now)) {
             }
         }
-        if (queue->empty()) {
-            queue->leave_remote_queue();
-        }
-        engine_.advance(*queue);
+        parts_.queues.advance(*queue);
     }
 }
 
@@ -435,11 +419,11 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
     }
     if (outcome == core::acquire_outcome::closed) {
         details_ = describe(spec_->resource());
-    } else if (machine_) {
-        const core::round& votes = machine_->votes();
+    } else if (lease_) {
+        const core::round& votes = lease_->votes();
         const bool is_unanswered = votes.silent() == votes.instances();
         details_ = describe(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
-                            engine_.instance_states(), without_ttl_);
+                            parts_.instances.states(), without_ttl_);
     } else {
         details_ = why_without_attempt();
     }
@@ -460,19 +444,19 @@ std::string acquire_operation::why_without_attempt() const {
             break;
         case stage::waiting_for_start:
             return describe(spec_->resource(), "not tried yet, too few instances are connected",
-                            engine_.instance_states());
+                            parts_.instances.states());
     }
     std::string text = describe(spec_->resource()).append(why);
-    const acquire_operation* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
-    if (first != nullptr && first->without_ttl_ != core::instance_set()) {
+    const waiter* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
+    if (first != nullptr && first->met_key_without_ttl()) {
         text += "; it is held by another, the key has no ttl";
     }
     return text;
 }
 
 void acquire_operation::on_abandon() noexcept {
-    engine_.stop_waiting(*this);
-    if (in_local_queue()) {
+    parts_.alarms.stop_waiting(*this);
+    if (at_key::is_linked()) {
         queue_->remove(*this);
     }
     if (lease_) {

@@ -7,13 +7,12 @@
 #include "core/quorum.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "runtime/lease_state.hpp"
 #include "runtime/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
-#include "runtime/operation.hpp"
+#include "runtime/members.hpp"
 #include "runtime/recycling_allocator.hpp"
 #include "runtime/timer_queue.hpp"
-
-#include <boost/intrusive/list_hook.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,65 +21,30 @@
 
 namespace colock::runtime {
 
-class engine;
-class lease_state;
-
-using member_of_engine =
-    boost::intrusive::list_base_hook<boost::intrusive::tag<engine>,
-                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
-
 /// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
 /// attempts, each with a `lease_state` of its own, and feeds it the votes. Or is handed a lease.
-class acquire_operation : public operation, public member_of_engine, public queued, private timed {
+class acquire_operation : public waiter, private attempt_owner, private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
     acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline);
     ~acquire_operation() override;
 
     void cancel() final;
-    void prefetch() const noexcept override;
 
-    // From the engine:
-
-    /// Starts, if the instances are what it was waiting for; tries again, if they are back.
-    void on_instances_changed(bool quorum_is_back);
-    /// Something has happened to its key at instance number `index`.
-    void on_key_changed(std::size_t index);
-    void on_close();
-    void on_abandon() noexcept;
-
-    /// Nobody is before it any more.
-    void begin();
-
-    /// What the remote queue advises.
-    void on_advice(core::queue_ticket::advice advice);
-
-    // From the one who is at the key:
-
-    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
-    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared_spec() const noexcept {
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& wanted() const noexcept final {
         return spec_;
     }
-
-    /// It has the lease now.
-    void receive(std::shared_ptr<lease_state> lease);
-
-    /// It has a share in a lease of other readers now.
-    void share(lease_state& lease);
-
-    /// Fails with the one who was at the key, if it has waited as long as it may for a quorum that is
-    /// not there since `no_quorum_since`.
-    [[nodiscard]] bool fails_with(const acquire_operation& first, core::time_point now);
-
-    // From the attempt's lease_state:
-
-    /// Of a vote that the machine did not `note`.
-    void on_deciding_vote(std::size_t index, const core::vote& vote);
-    void on_raised(std::size_t index, const core::vote& vote);
-    void on_remaining(std::size_t index, const core::vote& vote);
-
-    /// What an instance tells of the key that is in the way, for the story of an error.
-    void note_remaining(std::size_t index, const core::vote& vote);
+    void begin() final;
+    void receive(std::shared_ptr<lease_state> lease) final;
+    [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
+    void on_advice(core::queue_ticket::advice advice) final;
+    void note_remaining(std::size_t index, const core::vote& vote) final;
+    [[nodiscard]] bool met_key_without_ttl() const noexcept final { return !without_ttl_.empty(); }
+    /// Starts, if the instances are what it was waiting for; tries again, if they are back.
+    void on_instances_changed(bool quorum_is_back) final;
+    void on_key_changed(std::size_t index) final;
+    void on_close() final;
+    void on_abandon() noexcept final;
 
 protected:
     [[nodiscard]] core::acquire_outcome result() const noexcept { return outcome_; }
@@ -105,6 +69,9 @@ private:
 
     void on_start() final;
     void on_time(core::time_point now) override;
+    void on_granted(core::time_point now) override;
+    void on_failed(core::acquire_outcome why, core::time_point now) override;
+    void on_remaining(std::size_t index, const core::vote& vote) override;
     void wait_in_local_queue();
     void leave_queue(core::acquire_outcome outcome);
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
@@ -112,9 +79,10 @@ private:
     void wait_for_start();
     void wait_for_turn();
     void start_attempts();
-    void drive(const core::acquire::event& event);
+    void resume(const core::acquire::event& e);
+    void carry_out(const core::acquire::step& step, core::time_point now);
     void begin_attempt(core::time_point now);
-    void give_back();
+    void wait_for_others();
     void ask_remaining();
     void wait(core::time_point until);
     void count_failed_attempt();
@@ -123,7 +91,7 @@ private:
     void finish(core::acquire_outcome outcome);
 
     std::shared_ptr<const lock_spec> spec_;
-    engine& engine_;
+    shared_parts& parts_;
     core::time_point deadline_;
     recycled<core::acquire> machine_;     // once it attempts
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted

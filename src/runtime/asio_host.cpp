@@ -167,7 +167,7 @@ void asio_host::on_read() {
         return;  // as in `defer`
     }
     const presence::visit inside(presence_);
-    engine_.on_read();
+    told_.on_read();
     let_go_if_closed();
 }
 

@@ -35,7 +35,7 @@ class asio_host final : public std::enable_shared_from_this<asio_host>,
                         private instance::instance_observer {
 public:
     /// Makes the instances, which are to report to `observer` and to work on `executor`.
-    using instance_factory = std::function<runtime::engine::instance_list(
+    using instance_factory = std::function<instance_group::list(
         const boost::asio::any_io_executor& executor, instance::instance_observer& observer)>;
 
     /// With `thread_safe` it works on a strand of its own, and any thread may `run` functions there.
@@ -45,12 +45,12 @@ public:
     ~asio_host() = default;
 
     /// That of an engine that was made by one, as all are in a program.
-    [[nodiscard]] static const asio_host& of(const runtime::engine& e) noexcept {
-        return static_cast<const asio_host&>(e.world());
+    [[nodiscard]] static const asio_host& of(const shared_parts& parts) noexcept {
+        return static_cast<const asio_host&>(parts.world);
     }
     [[nodiscard]] static std::shared_ptr<asio_host> of(
-        const std::shared_ptr<runtime::engine>& e) noexcept {
-        return {e, &static_cast<asio_host&>(e->world())};
+        const std::shared_ptr<shared_parts>& parts) noexcept {
+        return {parts, &static_cast<asio_host&>(parts->world)};
     }
 
     // From any thread:
@@ -65,9 +65,12 @@ public:
     /// can be started here.
     [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
 
-    [[nodiscard]] const runtime::engine& engine() const noexcept { return engine_; }
-    /// Shares the ownership of the host.
-    [[nodiscard]] std::shared_ptr<runtime::engine> shared_engine() noexcept {
+    [[nodiscard]] const shared_parts& parts() const noexcept { return engine_.parts(); }
+    // These share the ownership of the host.
+    [[nodiscard]] std::shared_ptr<shared_parts> owned_parts() noexcept {
+        return {shared_from_this(), &engine_.parts()};
+    }
+    [[nodiscard]] std::shared_ptr<engine> owned_engine() noexcept {
         return {shared_from_this(), &engine_};
     }
 
@@ -119,14 +122,14 @@ private:
     std::uint64_t random() noexcept override { return random_(); }
 
     // From the instances.
-    void on_state_change(std::size_t index) override { engine_.on_state_change(index); }
-    void on_pending(std::size_t index) override { engine_.on_pending(index); }
-    void on_accepting(std::size_t index) override { engine_.on_accepting(index); }
+    void on_state_change(std::size_t index) override { told_.on_state_change(index); }
+    void on_pending(std::size_t index) override { told_.on_pending(index); }
+    void on_accepting(std::size_t index) override { told_.on_accepting(index); }
     void on_key_changed(std::size_t index, std::string_view key) override {
-        engine_.on_key_changed(index, key);
+        told_.on_key_changed(index, key);
     }
-    void on_all_keys_changed(std::size_t index) override { engine_.on_all_keys_changed(index); }
-    void on_reading() override { engine_.on_reading(); }
+    void on_all_keys_changed(std::size_t index) override { told_.on_all_keys_changed(index); }
+    void on_reading() override { told_.on_reading(); }
     void on_read() override;
 
     void turn();
@@ -144,7 +147,8 @@ private:
     std::mt19937_64 random_;
     bool ended_in_child_ = false;
     std::shared_ptr<asio_host> self_;  // while closing in the background
-    runtime::engine engine_;
+    engine engine_;
+    instance_observer& told_ = engine_.observer();
 };
 
 }  // namespace colock::runtime

@@ -1,9 +1,8 @@
 #include "runtime/lease_state.hpp"
 
-#include "core/prefetch.hpp"
-#include "runtime/acquire_operation.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/engine.hpp"
+#include "runtime/local_queue.hpp"
+#include "runtime/shared_parts.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,10 +11,7 @@ namespace colock::runtime {
 namespace {
 
 using purpose = core::lease_tag::purpose_type;
-
-core::milliseconds to_milliseconds(core::duration d) noexcept {
-    return std::chrono::duration_cast<core::milliseconds>(d);
-}
+using event = core::lease::event;
 
 lease_result result_of(core::release_outcome outcome) noexcept {
     return outcome == core::release_outcome::no_quorum ? lease_result::no_quorum
@@ -28,12 +24,8 @@ void lease_operation::finish(lease_result result) {
     if (running()) {
         result_ = result;
         waiting_for_lease::unlink();
-        lease_->owner()->deliver_later(take());
+        lease_->owner()->finished.add(take());
     }
-}
-
-void lease_operation::prefetch() const noexcept {
-    core::prefetch_shared(lease_, core::cache_line);
 }
 
 void lease_operation::cancel() {
@@ -84,201 +76,161 @@ void loss_operation::on_start() {
     lease().wait_lost(*this);
 }
 
-lease_state::lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt,
-                         core::acquire& attempt_machine)
-    : attempt_(&attempt),
-      attempt_machine_(&attempt_machine),
+lease_state::lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& owner)
+    : attempt_(&owner),
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
-      engine_(*spec_->owner),
-      token_(engine_.next_token(spec_->policy->kind())),
+      parts_(*spec_->owner),
+      token_(parts_.next_token(spec_->policy->kind())),
       held_as_(token_.view()) {
-    engine_.add(*this);
+    parts_.members.leases.push_back(*this);
 }
 
 lease_state::~lease_state() {
-    engine_.stop_waiting(*this);
+    parts_.alarms.stop_waiting(*this);
 }
 
-void lease_state::submit(const core::lease::action& send, core::time_point now) {
+/// Tells the machine, and carries out what it says. Nothing that comes of it ends us before it has returned.
+void lease_state::resume(const event& e, core::time_point now) {
+    const bool outer = std::exchange(busy_, true);
+    carry_out(machine_.resume(e, now), now);
+    busy_ = outer;
+    forget_if_over();
+}
+
+void lease_state::carry_out(const core::lease_step& step, core::time_point now) {
+    if (step.attempt == core::acquire_outcome::granted) {
+        std::exchange(attempt_, nullptr)->on_granted(now);
+    }
+    if (step.extended) {
+        end_extend(*step.extended);
+    }
+    if (step.lost) {
+        // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
+        on_lost(*step.lost);
+    }
+    publish();
+    if (machine_.let_go() && !std::exchange(let_go_, true)) {
+        on_releasing(now);
+    }
+    if (!step.heals.empty()) {
+        submit(core::lease_tag(purpose::heal), step.heals, now);
+    }
+    if (step.send) {
+        submit(*step.send, step.targets, now);
+    }
+    if (step.handed_off) {
+        hand_off_to_next(now);
+    }
+    if (step.resolved) {
+        on_resolved();
+    }
+    if (step.ended) {
+        end();
+    } else {
+        parts_.alarms.wait(*this, step.until);
+    }
+    if (step.extended && !rare_->extends.empty()) {
+        resume(event::extend(ttl_for(*rare_->extends.front())), now);
+    }
+    if (step.attempt && attempt_ != nullptr) {
+        attempt_->on_failed(*step.attempt, now);
+    }
+}
+
+void lease_state::submit(core::lease_tag tag, core::instance_set targets, core::time_point now) {
     // A release is never too late.
+    const bool has_deadline =
+        tag.purpose() != purpose::release && tag.purpose() != purpose::remaining;
     const core::time_point deadline =
-        core::has_deadline(send.step) ? now + engine_.settings().instance_timeout : core::never;
-    core::command& command = engine_.submit(*this, send.tag.value(), send.targets, deadline);
+        has_deadline ? now + parts_.settings.instance_timeout : core::never;
+    core::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
     command.kind = &spec().policy->kind();
-    command.step = send.step;
     command.key = spec_->key;
     command.token = held_as_;
-    command.ttl = to_milliseconds(send.ttl);
-    command.fence = send.fence;
-    command.contended = send.contended;
-    command.heals = send.tag.purpose() == purpose::heal;
-    pending_votes_ += static_cast<std::uint32_t>(send.targets.count(engine_.instance_count()));
-    last_turn_ = engine_.turn_number();
+    machine_.fill(command, tag);
+    pending_votes_ += static_cast<std::uint32_t>(targets.count(parts_.instances.size()));
+    last_turn_ = parts_.out.turn_number();
 }
 
 void lease_state::detach() noexcept {
     attempt_ = nullptr;
-    machine_.detach();
-    engine_.reconsider(last_turn_);
+    parts_.out.reconsider(last_turn_);
     forget_if_over();
 }
 
-void lease_state::begin(std::shared_ptr<lease_state> self, bool contended, core::time_point now) {
+void lease_state::begin(std::shared_ptr<lease_state> self, bool contended,
+                        core::time_point deadline, core::time_point now) {
     self_ = std::move(self);
-    submit(machine_.start(contended), now);
+    resume(event::start(contended, deadline), now);
 }
 
-void lease_state::raise(std::uint64_t fence, core::time_point now) {
-    submit(machine_.raise(fence), now);
-}
-
-void lease_state::hold(local_queue& queue, core::time_point valid_until, core::time_point now,
-                       std::uint64_t fence) {
-    attempt_ = nullptr;
+void lease_state::hold(local_queue& queue) {
     queue_ = &queue;
-    ++engine_.count().held;
-    drive(machine_.hold(valid_until, now, fence), now);
+    ++parts_.counts.held;
 }
 
-void lease_state::give_back() {
-    if (machine_.may_have_keys()) {
-        ++engine_.count().undone;
-    }
-    const core::time_point now = engine_.now();
-    drive(machine_.give_back(now), now);
+void lease_state::give_up(core::time_point now) {
+    resume(event::just(event::kind_type::give_up), now);
 }
 
 void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index) {
     if (!self_) {  // all that there was to give back is
         self_ = std::move(self);
-        engine_.add(*this);
+        parts_.members.leases.push_back(*this);
     }
-    submit(core::lease::ask_remaining(index), engine_.recent_time());
+    submit(core::lease_tag(purpose::remaining), core::instance_set::only(index),
+           parts_.turn.recent_time());
 }
 
 void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
     --pending_votes_;
-    in_vote_ = true;
     const core::lease_tag sent = core::lease_tag::from(tag);
-    if (!machine_.note(index, sent, vote)) {
-        const core::time_point now = engine_.now();
-        drive(machine_.on_vote(index, sent, vote, now), now);
+    if (sent.purpose() == purpose::acquire && vote.kind != core::vote_kind::granted) {
+        parts_.out.reconsider(last_turn_);
+    } else if (sent.purpose() == purpose::heal && vote.kind == core::vote_kind::granted) {
+        ++parts_.counts.healed;
+    } else if (sent.purpose() == purpose::release && vote.reason == core::failure::down) {
+        in_client::unlink();
+        parts_.members.giving_back.push_back(*this);
     }
-    switch (sent.purpose()) {
-        case purpose::acquire:
-            if (vote.kind != core::vote_kind::granted) {
-                engine_.reconsider(last_turn_);
-            }
-            if (machine_.acquiring() && !attempt_machine_->note(index, vote)) {
-                attempt_->on_deciding_vote(index, vote);
-            }
-            break;
-        case purpose::raise:
-            if (machine_.acquiring()) {
-                attempt_->on_raised(index, vote);
-            }
-            break;
-        case purpose::remaining:
-            if (attempt_ != nullptr) {
-                attempt_->on_remaining(index, vote);
-            }
-            break;
-        case purpose::heal:
-            if (vote.kind == core::vote_kind::granted) {
-                ++engine_.count().healed;
-            }
-            break;
-        case purpose::release:
-            if (vote.reason == core::failure::down) {
-                engine_.tell_of_accepting(*this);
-            }
-            break;
-        case purpose::extend:
-        case purpose::count:
-            break;
-    }
-    in_vote_ = false;
-    forget_if_over();
-}
-
-void lease_state::prefetch() const noexcept {
-    core::prefetch(&machine_);
-    core::prefetch_shared(spec_, core::cache_line);
-    if (attempt_ != nullptr) {
-        core::prefetch(attempt_machine_);
-    }
-    if (!release_waiters_.empty()) {
-        core::prefetch(&release_waiters_.front());
+    if (sent.purpose() != purpose::remaining) {
+        resume(event::voted(index, sent, vote), parts_.turn.time_of_vote());
+    } else if (attempt_ != nullptr) {
+        const auto owned = self_;  // another attempt may follow
+        attempt_->on_remaining(index, vote);
+        forget_if_over();
+    } else {
+        forget_if_over();
     }
 }
 
-/// What may make it false calls `engine::reconsider`.
+/// What may make it false calls `outbox::reconsider`.
 bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
-    return machine_.wanted(index, core::lease_tag::from(tag));
+    const core::lease_tag sent = core::lease_tag::from(tag);
+    return sent.purpose() == purpose::remaining ? attempt_ != nullptr
+                                                : machine_.wanted(index, sent);
 }
 
 void lease_state::on_time(core::time_point now) {
-    drive(machine_.on_time(now), now);
-    forget_if_over();
+    resume(event::just(event::kind_type::timer), now);
 }
 
-/// Carries out an action of the machine, and those that come next.
-void lease_state::drive(core::lease::action action, core::time_point now) {
-    using kind = core::lease::action::kind_type;
-    for (;;) {
-        if (action.kind == kind::lost) {
-            // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
-            on_lost(action.why);
-        }
-        publish();
-        if (machine_.let_go() && !std::exchange(let_go_, true)) {
-            on_releasing(now);
-        }
-        switch (action.kind) {
-            case kind::wait:
-                engine_.wait(*this, action.time);
-                return;
-            case kind::send:
-                submit(action, now);
-                break;
-            case kind::extended:
-                action = end_extend(action.success, now);
-                continue;
-            case kind::lost:
-                break;
-            case kind::handed_off:
-                if (!hand_off_to_next()) {
-                    action = machine_.release(now);
-                    continue;
-                }
-                break;
-            case kind::resolved:
-                on_resolved();
-                break;
-            case kind::ended:
-                end();
-                return;
-        }
-        action = machine_.next(now);
-    }
-}
-
-/// For whoever asks from another thread, and for the counters.
+/// What other threads see, and the counters.
 void lease_state::publish() noexcept {
     valid_until_.store(machine_.valid_until().time_since_epoch().count(),
                        std::memory_order_release);
     if (machine_.held()) {
         const core::renew& watchdog = machine_.watchdog();
-        engine_.count().renewed.add(watchdog.won() - renewals_counted_);
-        engine_.count().renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
+        parts_.counts.renewed.add(watchdog.won() - renewals_counted_);
+        parts_.counts.renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
         renewals_counted_ = watchdog.won();
         failed_renewals_counted_ = watchdog.failed();
     }
 }
 
-/// Tells the one who asked for the extension, and asks for the next.
-core::lease::action lease_state::end_extend(bool success, core::time_point now) {
+/// Tells the one that asked for it.
+void lease_state::end_extend(bool success) {
     auto& extends = rare().extends;
     if (!success) {
         explain_no_quorum(*machine_.watchdog().votes());
@@ -289,7 +241,6 @@ core::lease::action lease_state::end_extend(bool success, core::time_point now) 
     if (success) {
         asker->on_extended();
     }
-    return extends.empty() ? machine_.next(now) : machine_.extend(ttl_for(*extends.front()), now);
 }
 
 bool lease_state::is_held_by(const lease_operation& asker) const noexcept {
@@ -308,8 +259,7 @@ void lease_state::extend(extend_operation& asker) {
         auto& extends = rare().extends;
         extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
-            const core::time_point now = engine_.now();
-            drive(machine_.extend(ttl_for(*extends.front()), now), now);
+            resume(event::extend(ttl_for(*extends.front())), parts_.turn.now());
         }
     }
 }
@@ -335,8 +285,8 @@ void lease_state::downgrade(downgrade_operation& asker) {
 
 void lease_state::admit_readers() {
     if (queue_ != nullptr) {
-        queue_->become_shared(engine_.now());
-        engine_.advance(*queue_);
+        queue_->become_shared(parts_.turn.now());
+        parts_.queues.advance(*queue_);
     }
 }
 
@@ -362,7 +312,7 @@ void lease_state::release(release_operation& asker) {
 }
 
 void lease_state::let_go(std::uint32_t holder) {
-    if (queue_ == nullptr || engine_.dead()) {
+    if (queue_ == nullptr || parts_.turn.stopped()) {
         return;
     }
     if (leaves_others(holder)) {
@@ -370,16 +320,10 @@ void lease_state::let_go(std::uint32_t holder) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
-    const core::time_point now = engine_.now();
-    if (!may_hand_off(now)) {
-        drive(machine_.release(now), now);
-    } else if (spec_->policy->lease.fencing) {
-        drive(machine_.begin_handoff(now), now);
-    } else {
-        machine_.hand_off(now);
-        hand_off_to_next();
-    }
-    forget_if_over();
+    const core::time_point now = parts_.turn.now();
+    resume(
+        event::just(may_hand_off(now) ? event::kind_type::next_holder : event::kind_type::release),
+        now);
 }
 
 // --- Sharing ----------------------------------------------------------------------------------------
@@ -402,7 +346,7 @@ std::shared_ptr<lease_state> lease_state::add_holder() {
     const std::uint32_t next = holder() + 1;
     shared_by_->add(next);
     holder_.store(next, std::memory_order_release);
-    ++engine_.count().held;
+    ++parts_.counts.held;
     return self_;
 }
 
@@ -424,9 +368,9 @@ void lease_state::release_share(std::uint32_t holder) {
     if (!shared_by_ || !shared_by_->remove(holder, lost)) {
         return;  // it has let go before
     }
-    ++engine_.count().released;
+    ++parts_.counts.released;
     if (!lost) {
-        --engine_.count().held;
+        --parts_.counts.held;
     }
     end_loss_waiters_of(holder, lease_result::not_held);
 }
@@ -443,7 +387,7 @@ bool lease_state::next_may_have_it() const {
     if (queue_->empty()) {
         return false;
     }
-    const lock_policy& wanted = *queue_->front().spec().policy;
+    const lock_policy& wanted = *queue_->front().wanted()->policy;
     return &wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease;
 }
 
@@ -453,19 +397,17 @@ bool lease_state::may_hand_off(core::time_point now) const {
            machine_.may_hand_off(now);
 }
 
-/// The machine has another holder: the first in the local queue. False if no waiter there wants the lease
-/// any more.
-bool lease_state::hand_off_to_next() {
-    publish();
+/// The machine has another holder: the first in the local queue. It is released if no waiter there wants it any more.
+void lease_state::hand_off_to_next(core::time_point now) {
     holder_.store(machine_.holder(), std::memory_order_release);
     if (!next_may_have_it()) {
-        return false;
+        resume(event::just(event::kind_type::release), now);
+        return;
     }
-    ++engine_.count().released;
-    ++engine_.count().handed_off;
+    ++parts_.counts.released;
+    ++parts_.counts.handed_off;
     resolve(core::release_outcome::released);
     queue_->front().receive(self_);
-    return true;
 }
 
 /// Its keys stay where they are until the holder has let go: see `core::lease`.
@@ -473,16 +415,16 @@ void lease_state::on_lost(core::loss why) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
     rare().loss_details = by_votes && votes != nullptr
-                              ? describe(spec_->resource(), *votes, engine_.instance_states())
+                              ? describe(spec_->resource(), *votes, parts_.instances.states())
                               : describe(spec_->resource());
-    ++engine_.count().lost;
+    ++parts_.counts.lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_extends();
     const std::size_t holders = shared_by_ ? shared_by_->count() : 1;
-    engine_.count().held.add(std::uint64_t{0} - holders);
-    engine_.release_started();
-    engine_.reconsider(last_turn_);
+    parts_.counts.held.add(std::uint64_t{0} - holders);
+    parts_.release_started();
+    parts_.out.reconsider(last_turn_);
 }
 
 void lease_state::end_extends() {
@@ -496,24 +438,27 @@ void lease_state::end_extends() {
 /// The machine has begun to release what was attempted, held or lost: the key is for others now.
 void lease_state::on_releasing(core::time_point now) {
     const bool was_lost = loss_.load(std::memory_order_relaxed) != core::loss::none;
+    if (!machine_.was_held() && machine_.may_have_keys()) {
+        ++parts_.counts.undone;
+    }
     if (!was_lost) {
-        engine_.release_started();
+        parts_.release_started();
     }
     if (queue_ != nullptr) {
         if (!was_lost) {
-            --engine_.count().held;
+            --parts_.counts.held;
             end_extends();
         }
         queue_->end_hold(*this, now);
-        engine_.advance(*std::exchange(queue_, nullptr));
+        parts_.queues.advance(*std::exchange(queue_, nullptr));
     }
-    engine_.reconsider(last_turn_);
+    parts_.out.reconsider(last_turn_);
 }
 
 void lease_state::on_resolved() {
     const core::release_outcome outcome = *machine_.outcome();
     if (outcome == core::release_outcome::released && machine_.was_held()) {
-        ++engine_.count().released;
+        ++parts_.counts.released;
     }
     if (outcome == core::release_outcome::no_quorum && machine_.was_held()) {
         explain_no_quorum(machine_.release_votes());
@@ -528,25 +473,21 @@ void lease_state::resolve(core::release_outcome outcome) {
 }
 
 void lease_state::explain_no_quorum(const core::round& votes) {
-    rare().no_quorum_details = describe(spec_->resource(), votes, engine_.instance_states());
+    rare().no_quorum_details = describe(spec_->resource(), votes, parts_.instances.states());
 }
 
 /// There is nothing left to do. Votes may still come.
 void lease_state::end() {
-    engine_.stop_waiting(*this);
-    engine_.release_ended();
+    parts_.alarms.stop_waiting(*this);
+    parts_.release_ended();
 }
 
 void lease_state::on_accepting(std::size_t index) {
-    const core::time_point now = engine_.now();
-    drive(machine_.on_accepting(index, now), now);
-    forget_if_over();
+    resume(event::accepting(index), parts_.turn.now());
 }
 
 void lease_state::on_close() {
-    const core::time_point now = engine_.now();
-    drive(machine_.close(now), now);
-    forget_if_over();
+    resume(event::just(event::kind_type::close), parts_.turn.now());
 }
 
 void lease_state::on_closed() {
@@ -557,8 +498,8 @@ void lease_state::on_closed() {
     machine_.disconnect();
     if (queue_ != nullptr) {  // a lost lease whose holder has not let go
         rare().no_quorum_details = rare().loss_details;
-        queue_->end_hold(*this, engine_.now());
-        engine_.advance(*std::exchange(queue_, nullptr));
+        queue_->end_hold(*this, parts_.turn.now());
+        parts_.queues.advance(*std::exchange(queue_, nullptr));
     }
     end();
     if (resolves) {
@@ -568,8 +509,8 @@ void lease_state::on_closed() {
 }
 
 void lease_state::on_abandon() noexcept {
-    engine_.stop_waiting(*this);
-    // The handlers of those who wait for us may own the lease, and so us.
+    parts_.alarms.stop_waiting(*this);
+    // The handlers of operations that wait for us may own the lease, and so us.
     const auto last = std::move(self_);
     const auto drop_all = [](auto& waiting) {
         while (!waiting.empty()) {
@@ -613,10 +554,10 @@ lease_state::rarely_used& lease_state::rare() {
 }
 
 /// The last thing that an entry point does: it may be the end of us. The engine does not know us any more
-/// then, and whoever still has a lease may destroy us on any thread.
+/// then, and the owner of a lease may destroy us on any thread.
 void lease_state::forget_if_over() {
-    if (pending_votes_ == 0 && machine_.ended() && !in_vote_) {
-        lease_of_engine::unlink();
+    if (pending_votes_ == 0 && machine_.ended() && !busy_) {
+        in_client::unlink();
         const auto dying = std::move(self_);
     }
 }

@@ -1,14 +1,13 @@
 #ifndef COLOCK_RUNTIME_LEASE_STATE_HPP
 #define COLOCK_RUNTIME_LEASE_STATE_HPP
 
-#include "core/acquire.hpp"
 #include "core/lease.hpp"
-#include "core/release.hpp"
+#include "core/outcome.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
-#include "runtime/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/members.hpp"
 #include "runtime/operation.hpp"
 #include "runtime/sharers.hpp"
 #include "runtime/timer_queue.hpp"
@@ -26,8 +25,6 @@
 
 namespace colock::runtime {
 
-class acquire_operation;
-class engine;
 class lease_state;
 class local_queue;
 
@@ -41,8 +38,6 @@ enum class lease_result : std::uint8_t {
     cancelled,
 };
 
-using lease_of_engine =
-    boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 using waiting_for_lease =
     boost::intrusive::list_base_hook<boost::intrusive::tag<class lease_operation>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
@@ -53,7 +48,6 @@ public:
     lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)
         : lease_(std::move(lease)), holder_(holder) {}
     void cancel() final;
-    void prefetch() const noexcept override;
 
     /// Ends it, if it has not ended.
     void finish(lease_result result);
@@ -169,8 +163,22 @@ private:
     void on_start() final;
 };
 
-/// Drives a `core::lease`: carries out its actions and receives the votes; tells those who wait for it,
-/// and whoever asks from another thread.
+/// Waits for an attempt, which has a `lease_state` of its own.
+class attempt_owner {
+public:
+    /// It has won: see `lease_state::hold`.
+    virtual void on_granted(core::time_point now) = 0;
+    /// It has failed, and what it got or may get is being given back.
+    virtual void on_failed(core::acquire_outcome why, core::time_point now) = 0;
+    /// An instance has answered `lease_state::ask_remaining`.
+    virtual void on_remaining(std::size_t index, const core::vote& vote) = 0;
+
+protected:
+    ~attempt_owner() = default;
+};
+
+/// Drives a `core::lease`: carries out its steps and receives the votes; tells those that wait for it, and answers
+/// what other threads ask.
 ///
 /// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
 /// which it is, and all but the latest have released it. But of a reader's lease several may be holders at once: see
@@ -178,18 +186,16 @@ private:
 ///
 /// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
 /// it is released, and no vote is pending.
-class lease_state final : public instance::vote_receiver,
-                          public at_key,
-                          public lease_of_engine,
-                          private timed {
+class lease_state final : public instance::vote_receiver, public client_lease, private timed {
 public:
-    lease_state(std::shared_ptr<const lock_spec> spec, acquire_operation& attempt,
-                core::acquire& attempt_machine);
+    lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& owner);
     ~lease_state();
 
     // From any thread:
 
-    [[nodiscard]] const std::shared_ptr<engine>& owner() const noexcept { return spec_->owner; }
+    [[nodiscard]] const std::shared_ptr<shared_parts>& owner() const noexcept {
+        return spec_->owner;
+    }
     [[nodiscard]] std::string_view resource() const noexcept { return spec_->resource(); }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
@@ -219,38 +225,35 @@ public:
     /// That of the latest holder; 0 without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
 
-    /// Sends the attempt to all instances. `contended`: after one that was denied.
-    void begin(std::shared_ptr<lease_state> self, bool contended, core::time_point now);
+    /// Sends the attempt to all instances. `contended` and `deadline` as in `core::lease::event`.
+    void begin(std::shared_ptr<lease_state> self, bool contended, core::time_point deadline,
+               core::time_point now);
 
-    /// Writes the attempt's fence back to all instances.
-    void raise(std::uint64_t fence, core::time_point now);
+    /// From `attempt_owner::on_granted`: the lease is at its key.
+    void hold(local_queue& queue);
 
-    /// The attempt has won `now`: the watchdog begins. `fence` is 0 without fencing. `queue` is that
-    /// of the key.
-    void hold(local_queue& queue, core::time_point valid_until, core::time_point now,
-              std::uint64_t fence);
+    /// The attempt is not wanted any more: takes back what it got or may get.
+    void give_up(core::time_point now);
 
-    /// The attempt has failed: takes back what it got or may get.
-    void give_back();
+    /// Whether the attempt is under way.
+    [[nodiscard]] bool attempting() const noexcept { return machine_.acquiring(); }
+    /// The votes on the attempt; until there is a lease.
+    [[nodiscard]] const core::round& votes() const noexcept { return machine_.votes(); }
 
     /// Asks an instance that denied how long it will say no.
     void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index);
 
-    /// The acquire operation does not want to hear of this attempt any more.
+    /// The owner does not want to hear of this attempt any more.
     void detach() noexcept;
 
     // From the local queue, on the engine's executor:
 
-    /// Of the lock that it is a lease of now: the readers' side, after a downgrade.
-    [[nodiscard]] const lock_spec& spec() const noexcept {
+    [[nodiscard]] const lock_spec& spec() const noexcept override {
         return reader_spec_ ? *reader_spec_ : *spec_;
     }
-
-    /// Whether an operation with that lock may have a share in it.
-    [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const;
-
-    /// It has one more, whose number is `holder()` then.
-    std::shared_ptr<lease_state> add_holder();
+    [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const override;
+    /// The number of the new one is `holder()` then.
+    std::shared_ptr<lease_state> add_holder() override;
 
     // From the lease and its operations, on the engine's executor:
 
@@ -274,17 +277,16 @@ public:
 
     // From the engine:
 
-    /// Instance number `index` takes commands again.
-    void on_accepting(std::size_t index);
-    /// The client is being closed: the lease is lost.
-    void on_close();
-    /// Whether the closing client need not wait for it any longer: see `core::lease::settled`.
-    [[nodiscard]] bool settled(core::time_point now) const { return machine_.settled(now); }
-    /// Whether it was released, and too few instances have answered.
-    [[nodiscard]] bool unanswered() const { return machine_.releasing() && !machine_.answered(); }
-    /// The connections are gone: nothing more can be released.
-    void on_closed();
-    void on_abandon() noexcept;
+    void on_accepting(std::size_t index) override;
+    void on_close() override;
+    [[nodiscard]] bool settled(core::time_point now) const override {
+        return machine_.settled(now);
+    }
+    [[nodiscard]] bool unanswered() const override {
+        return machine_.releasing() && !machine_.answered();
+    }
+    void on_closed() override;
+    void on_abandon() noexcept override;
 
 private:
     template <typename Operation>
@@ -301,7 +303,6 @@ private:
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
-    void prefetch() const noexcept override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
@@ -314,15 +315,16 @@ private:
     [[nodiscard]] bool leaves_others(std::uint32_t holder);
     void release_share(std::uint32_t holder);
 
-    void submit(const core::lease::action& send, core::time_point now);
+    void resume(const core::lease::event& e, core::time_point now);
+    void carry_out(const core::lease_step& step, core::time_point now);
+    void submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void publish() noexcept;
 
-    void drive(core::lease::action action, core::time_point now);
-    [[nodiscard]] core::lease::action end_extend(bool success, core::time_point now);
+    void end_extend(bool success);
     void on_lost(core::loss why);
     [[nodiscard]] bool may_hand_off(core::time_point now) const;
     [[nodiscard]] bool next_may_have_it() const;
-    bool hand_off_to_next();
+    void hand_off_to_next(core::time_point now);
     void end_extends();
     void on_releasing(core::time_point now);
     void on_resolved();
@@ -339,16 +341,15 @@ private:
     // What every vote needs comes first, so that it is together in few cache lines, and with it what tells
     // where the rest is that most of them need.
     std::uint32_t pending_votes_ = 0;
-    bool in_vote_ = false;         // what comes of a vote may call us, but must not end us under it
+    bool busy_ = false;  // in a step, what comes of which may call us, but must not end us under it
     bool let_go_ = false;          // the machine's, as far as it was acted upon
     std::uint32_t last_turn_ = 0;  // in which something was submitted
-    acquire_operation* attempt_;
-    core::acquire* attempt_machine_;  // valid while `attempt_` is not null
+    attempt_owner* attempt_;       // while it wants to hear of the attempt
     waiters<release_operation> release_waiters_;
     std::shared_ptr<const lock_spec> spec_;         // of the attempt, and the token's
     std::shared_ptr<const lock_spec> reader_spec_;  // once it was downgraded
     core::lease machine_;
-    engine& engine_;
+    shared_parts& parts_;
     std::shared_ptr<lease_state> self_;  // until all is over
 
     runtime::token token_;
@@ -356,7 +357,7 @@ private:
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     std::atomic<core::loss> loss_{core::loss::none};
-    std::atomic<std::uint32_t> holder_{0};  // the machine's, for whoever asks from another thread
+    std::atomic<std::uint32_t> holder_{0};  // the machine's, for other threads
     local_queue* queue_ = nullptr;          // of the key, while held, or lost and not released
 
     std::unique_ptr<sharers> shared_by_;      // null until there is a second holder

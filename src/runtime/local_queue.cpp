@@ -1,15 +1,11 @@
 #include "runtime/local_queue.hpp"
 
-#include "runtime/acquire_operation.hpp"
-#include "runtime/lease_state.hpp"
-#include "runtime/remote_queue.hpp"
-
-#include <memory>
+#include <cassert>
 
 namespace colock::runtime {
 
-local_queue::local_queue(acquire_operation& first) noexcept
-    : spec_(&first.spec()), attempting_(&first) {}
+local_queue::local_queue(waiter& first) noexcept
+    : spec_(first.wanted().get()), attempting_(&first) {}
 
 /// Beside others, only a reader among readers.
 bool local_queue::may_begin(const lock_spec& wanted) const noexcept {
@@ -17,37 +13,23 @@ bool local_queue::may_begin(const lock_spec& wanted) const noexcept {
 }
 
 bool local_queue::admits_next() const noexcept {
-    return !waiters_.empty() &&
-           may_begin(static_cast<const acquire_operation&>(waiters_.front()).spec());
+    return !waiters_.empty() && may_begin(*waiters_.front().wanted());
 }
 
-lease_state* local_queue::to_be_shared(const lock_spec& wanted, core::time_point now) {
+client_lease* local_queue::to_be_shared(const lock_spec& wanted, core::time_point now) {
     if (!shared_ || latest_ == nullptr || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
         return nullptr;
     }
-    auto& latest = static_cast<lease_state&>(*latest_);
-    return latest.may_be_shared(wanted, now) ? &latest : nullptr;
+    return latest_->may_be_shared(wanted, now) ? latest_ : nullptr;
 }
 
-acquire_operation& local_queue::front() noexcept {
-    return static_cast<acquire_operation&>(waiters_.front());
-}
-
-void local_queue::push(acquire_operation& last) {
-    waiters_.push_back(last);
-}
-
-void local_queue::remove(acquire_operation& one) noexcept {
-    waiters_.erase(waiters_.iterator_to(one));
-}
-
-void local_queue::enter(acquire_operation& newcomer) noexcept {
-    spec_ = &newcomer.spec();
+void local_queue::enter(waiter& newcomer) noexcept {
+    spec_ = newcomer.wanted().get();
     attempting_ = &newcomer;
 }
 
-acquire_operation& local_queue::next() noexcept {
-    acquire_operation& result = front();
+waiter& local_queue::next() noexcept {
+    waiter& result = front();
     waiters_.pop_front();
     enter(result);
     return result;
@@ -56,7 +38,7 @@ acquire_operation& local_queue::next() noexcept {
 void local_queue::leave() noexcept {
     attempting_ = nullptr;
     if (!leases_.empty()) {
-        spec_ = &static_cast<lease_state&>(leases_.back()).spec();
+        spec_ = &leases_.back().spec();
     }
 }
 
@@ -66,7 +48,21 @@ void local_queue::leave_remote_queue() {
     }
 }
 
-void local_queue::begin_hold(lease_state& lease, core::time_point sent, core::time_point now) {
+void local_queue::on_key_changed(std::size_t index) {
+    if (attempting_ == nullptr) {
+        return;
+    }
+    waiter& waiting = *attempting_;
+    const auto owned = waiting.self();  // the first to hear of it may end it, and us
+    if (remote_ != nullptr) {
+        remote_->on_lock_changed(index);
+    }
+    if (waiting.running()) {
+        waiting.on_key_changed(index);
+    }
+}
+
+void local_queue::begin_hold(client_lease& lease, core::time_point sent, core::time_point now) {
     attempting_ = nullptr;
     leases_.push_back(lease);
     latest_ = &lease;
@@ -80,16 +76,17 @@ void local_queue::begin_hold(lease_state& lease, core::time_point sent, core::ti
     }
 }
 
-void local_queue::become_shared(core::time_point now) noexcept {
+void local_queue::become_shared(core::time_point now) {
     shared_ = true;
     hold_ = core::client_hold(now, now);
+    leave_remote_queue();  // as for a reader that was granted
 }
 
-void local_queue::end_hold(lease_state& lease, core::time_point now) {
+void local_queue::end_hold(client_lease& lease, core::time_point now) {
     leases_.erase(leases_.iterator_to(lease));
     latest_ = latest_ == &lease ? nullptr : latest_;
     if (attempting_ == nullptr && !leases_.empty()) {
-        spec_ = &static_cast<lease_state&>(leases_.back()).spec();
+        spec_ = &leases_.back().spec();
     }
     if (!shared_) {
         next_attempt_ = now + hold_.cool_down(now);
@@ -102,12 +99,37 @@ local_queue* local_queues::find(const hashed_key& key) const noexcept {
     return found == queues_.end() ? nullptr : found->get();
 }
 
-local_queue& local_queues::open(acquire_operation& first) {
+local_queue& local_queues::open(waiter& first) {
     return **queues_.insert(make_recycled<local_queue>(first)).first;
 }
 
-void local_queues::close(local_queue& queue) noexcept {
-    queues_.erase(identity{&queue, queue.spec().key_hash});
+void local_queues::advance(local_queue& queue) {
+    while (queue.admits_next()) {
+        waiter& next = queue.front();
+        if (client_lease* const lease = queue.to_be_shared(*next.wanted(), turns_.now())) {
+            next.receive(lease->add_holder());  // which takes it out of the queue
+            continue;
+        }
+        next_.push_back(std::static_pointer_cast<waiter>(queue.next().self()));
+        --counts_.queued;
+        turns_.schedule();
+        return;
+    }
+    if (!queue.needs_remote()) {
+        queue.leave_remote_queue();
+    }
+    if (queue.unused()) {
+        assert(queue.remote() == nullptr);  // it refers to the queue
+        queues_.erase(identity{&queue, queue.spec().key_hash});
+    }
+}
+
+void local_queues::begin_next() {
+    while (!next_.empty()) {
+        for (const auto& one : std::exchange(next_, {})) {
+            one->begin();
+        }
+    }
 }
 
 }  // namespace colock::runtime

@@ -4,7 +4,10 @@
 #include "core/client_hold.hpp"
 #include "core/time.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/members.hpp"
 #include "runtime/recycling_allocator.hpp"
+#include "runtime/statistics.hpp"
+#include "runtime/turns.hpp"
 
 #include <boost/intrusive/list.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -14,24 +17,10 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace colock::runtime {
-
-class acquire_operation;
-class lease_state;
-class local_queue;
-class remote_queue;
-
-/// What an operation needs to stand in a queue.
-class queued : public boost::intrusive::list_base_hook<boost::intrusive::tag<local_queue>> {
-public:
-    [[nodiscard]] bool in_local_queue() const noexcept { return is_linked(); }
-};
-
-/// What a lease needs to be at its key.
-class at_key : public boost::intrusive::list_base_hook<
-                   boost::intrusive::tag<local_queue>,
-                   boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {};
 
 /// The operations and leases of one client on one key. At the key are the leases that hold it, of which there are several
 /// only if all of them are shared, and one operation at most, which attempts. The others wait in the order in which they
@@ -39,13 +28,13 @@ class at_key : public boost::intrusive::list_base_hook<
 class local_queue {
 public:
     /// With the first operation at the key.
-    explicit local_queue(acquire_operation& first) noexcept;
+    explicit local_queue(waiter& first) noexcept;
 
     /// Of a lease or an operation that is at the key.
     [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
 
     /// The operation that is at it, if there is one.
-    [[nodiscard]] acquire_operation* attempting() const noexcept { return attempting_; }
+    [[nodiscard]] waiter* attempting() const noexcept { return attempting_; }
 
     [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
 
@@ -62,40 +51,48 @@ public:
     [[nodiscard]] bool admits_next() const noexcept;
 
     /// The lease at the key in which an operation with that lock may have a share; null if there is none.
-    [[nodiscard]] lease_state* to_be_shared(const lock_spec& wanted, core::time_point now);
+    [[nodiscard]] client_lease* to_be_shared(const lock_spec& wanted, core::time_point now);
 
     /// Whether readers of this client are at the key.
     [[nodiscard]] bool is_shared() const noexcept { return shared_ && !leases_.empty(); }
 
-    [[nodiscard]] acquire_operation& front() noexcept;
-    void push(acquire_operation& last);
-    void remove(acquire_operation& one) noexcept;
+    [[nodiscard]] waiter& front() noexcept { return waiters_.front(); }
+    void push(waiter& last) { waiters_.push_back(last); }
+    void remove(waiter& one) noexcept { waiters_.erase(waiters_.iterator_to(one)); }
 
     /// It is at the key, and attempts.
-    void enter(acquire_operation& newcomer) noexcept;
+    void enter(waiter& newcomer) noexcept;
 
     /// The first waiter is.
-    acquire_operation& next() noexcept;
+    waiter& next() noexcept;
 
     /// The operation that attempted is at it no more.
     void leave() noexcept;
 
     /// The client's part in the remote queue, for all of them; null if it has not joined.
-    [[nodiscard]] remote_queue* remote() const noexcept { return remote_; }
-    void set_remote(remote_queue* remote) noexcept { remote_ = remote; }
+    [[nodiscard]] remote_place* remote() const noexcept { return remote_; }
+    void set_remote(remote_place* remote) noexcept { remote_ = remote; }
+    /// Whether anybody here needs that part: an operation that attempts, or an exclusive lease, until its release. A
+    /// waiter behind readers of this client does not: it is told when they have let go.
+    [[nodiscard]] bool needs_remote() const noexcept {
+        return attempting_ != nullptr || (!leases_.empty() && !shared_);
+    }
     void leave_remote_queue();
+
+    /// Something has happened to the key at instance number `index`.
+    void on_key_changed(std::size_t index);
 
     // What is known of the key.
 
     /// The client has it, by the operation that attempted: by a round that was sent at `sent`.
-    void begin_hold(lease_state& lease, core::time_point sent, core::time_point now);
+    void begin_hold(client_lease& lease, core::time_point sent, core::time_point now);
     [[nodiscard]] const core::client_hold& hold() const noexcept { return hold_; }
 
     /// The one lease there is a reader's now.
-    void become_shared(core::time_point now) noexcept;
+    void become_shared(core::time_point now);
 
     /// A lease has let go of it.
-    void end_hold(lease_state& lease, core::time_point now);
+    void end_hold(client_lease& lease, core::time_point now);
 
     /// An operation gave up, which would have tried next at `next_attempt`, and has found no quorum
     /// since `no_quorum_since`.
@@ -112,15 +109,17 @@ private:
     [[nodiscard]] bool may_begin(const lock_spec& wanted) const noexcept;
 
     const lock_spec* spec_;
-    acquire_operation* attempting_;
-    boost::intrusive::list<at_key, boost::intrusive::base_hook<at_key>,
-                           boost::intrusive::constant_time_size<false>>
-        leases_;           // the newest last
-    bool shared_ = false;  // these are
-    boost::intrusive::list<queued, boost::intrusive::base_hook<queued>> waiters_;
-    remote_queue* remote_ = nullptr;
-    core::client_hold hold_;    // the latest
-    at_key* latest_ = nullptr;  // the lease of that, while it is there
+    template <typename T>
+    using list = boost::intrusive::list<T, boost::intrusive::base_hook<at_key>,
+                                        boost::intrusive::constant_time_size<false>>;
+
+    waiter* attempting_;
+    list<client_lease> leases_;  // the newest last
+    bool shared_ = false;        // these are
+    list<waiter> waiters_;
+    remote_place* remote_ = nullptr;
+    core::client_hold hold_;          // the latest
+    client_lease* latest_ = nullptr;  // the lease of that, while it is there
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;
 };
@@ -128,6 +127,8 @@ private:
 /// The queues of a client, by key: one for each key that somebody is at.
 class local_queues {
 public:
+    local_queues(turns& when, statistics& counts) : turns_(when), counts_(counts) {}
+
     /// Null if nobody is at the key.
     [[nodiscard]] local_queue* find(const lock_spec& spec) const noexcept {
         return find(hashed_key{spec.key, spec.key_hash});
@@ -137,10 +138,17 @@ public:
     }
 
     /// For the first to be at its key.
-    local_queue& open(acquire_operation& first);
+    local_queue& open(waiter& first);
 
-    /// Nobody is at the key any more.
-    void close(local_queue& queue) noexcept;
+    /// A lease or an operation has come to the key, or has left it: the next waiter begins at the end of the turn, if it
+    /// may. An unused queue is gone after that.
+    void advance(local_queue& queue);
+
+    /// Begins with those that may.
+    void begin_next();
+
+    /// Destroys those that have not begun.
+    void drop_next() noexcept { const auto next = std::exchange(next_, {}); }
 
 private:
     using queue_pointer = recycled<local_queue>;
@@ -185,7 +193,10 @@ private:
 
     [[nodiscard]] local_queue* find(const hashed_key& key) const noexcept;
 
+    turns& turns_;
+    statistics& counts_;
     boost::unordered_flat_set<queue_pointer, hasher, same_key> queues_;
+    std::vector<std::shared_ptr<waiter>> next_;  // at their keys, and about to begin
 };
 
 }  // namespace colock::runtime

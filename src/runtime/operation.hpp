@@ -33,15 +33,12 @@ public:
     /// finished, from its own turn, so that a handler runs on top of no one's loop.
     virtual void deliver() = 0;
 
-    /// A hint, a little before `deliver`.
-    virtual void prefetch() const noexcept {}
-
     [[nodiscard]] bool running() const noexcept { return self_ != nullptr; }
 
     /// Null unless it is running.
     [[nodiscard]] const std::shared_ptr<operation>& self() const noexcept { return self_; }
 
-    /// Ends the running: it is for whoever takes it to have it delivered, or to drop it.
+    /// Ends the running: the caller has it delivered, or drops it.
     [[nodiscard]] std::shared_ptr<operation> take() noexcept { return std::move(self_); }
 
 protected:

@@ -1,7 +1,5 @@
 #include "runtime/recycling_allocator.hpp"
 
-#include "core/prefetch.hpp"
-
 #include <array>
 
 namespace colock::runtime {
@@ -60,7 +58,6 @@ void* allocate_block(std::size_t size) {
     if (block* const first = list.first; first != nullptr) {
         list.first = first->next;
         --list.count;
-        core::prefetch(list.first, size);  // for the next one; there may be none
         return first;
     }
     return ::operator new((index_of(size) + 1) * step);

@@ -3,9 +3,8 @@
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/exclusive.hpp"
 #include "kinds/remote_queue.hpp"
-#include "runtime/acquire_operation.hpp"
-#include "runtime/engine.hpp"
 #include "runtime/local_queue.hpp"
+#include "runtime/shared_parts.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,9 @@
 
 namespace colock::runtime {
 namespace {
+
+using event = core::queue_ticket::event;
+using kind = event::kind_type;
 
 core::queue_ticket_settings settings_for(const lock_policy& policy) {
     core::queue_ticket_settings settings;
@@ -28,42 +30,48 @@ std::uint64_t make_number(std::uint64_t random) noexcept {
 
 }  // namespace
 
-void remote_queue::join(local_queue& queue, engine& owner, std::size_t keeper) {
-    const auto made = std::make_shared<remote_queue>(queue, owner, keeper);
+void remote_queue::join(local_queue& queue, std::shared_ptr<const lock_spec> wanted,
+                        std::size_t keeper) {
+    const auto made = std::make_shared<remote_queue>(queue, std::move(wanted), keeper);
+    shared_parts& parts = made->parts_;
     made->self_ = made;
-    owner.add(*made);
+    parts.members.places.push_back(*made);
     queue.set_remote(made.get());
-    const core::time_point now = owner.now();
-    const core::time_point from = owner.contention().join_from(made->spec_->key_hash);
-    made->carry_out(made->machine_.join(now, from), now);
+    made->resume(event::join(parts.contention.join_from(made->spec_->key_hash)));
 }
 
-remote_queue::remote_queue(local_queue& queue, engine& owner, std::size_t keeper)
-    : engine_(owner),
-      spec_(queue.attempting()->shared_spec()),
+remote_queue::remote_queue(local_queue& queue, std::shared_ptr<const lock_spec> wanted,
+                           std::size_t keeper)
+    : spec_(std::move(wanted)),
+      parts_(*spec_->owner),
       queue_(&queue),
       keeper_(keeper),
-      number_(make_number(owner.next_seed())),
+      number_(make_number(parts_.next_seed())),
       machine_(settings_for(*spec_->policy)) {}
 
 remote_queue::~remote_queue() {
-    engine_.stop_waiting(*this);
+    parts_.alarms.stop_waiting(*this);
 }
 
 void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step step,
                        std::string_view key, core::time_point now) {
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
-    core::command& command = engine_.submit(*this, static_cast<instance::command_tag>(what),
-                                            core::instance_set::only(keeper_), deadline);
+    core::command& command = parts_.out.submit(*this, static_cast<instance::command_tag>(what),
+                                               core::instance_set::only(keeper_), deadline);
     command.kind = &kind;
     command.step = step;
     command.key = key;
     command.ticket = number_;
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
     ++pending_votes_;
-    last_turn_ = engine_.turn_number();
+    last_turn_ = parts_.out.turn_number();
     first_turn_ = first_turn_.value_or(last_turn_);
+}
+
+void remote_queue::resume(const event& e) {
+    const core::time_point now = parts_.turn.now();
+    carry_out(machine_.resume(e, now), now);
 }
 
 /// The advice comes last: the operation that hears of it may leave.
@@ -78,14 +86,14 @@ void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_po
         watch_before();
         ask(question::before, kinds::exclusive, core::step::remaining, ticket_, now);
     }
-    engine_.wait(*this, step.until);
+    parts_.alarms.wait(*this, step.until);
     if (step.advice == core::queue_ticket::advice::none) {
         return;
     }
     advice_ = step.advice;
-    acquire_operation* const waiting = queue_->attempting();
+    waiter* const waiting = queue_->attempting();
     if (advice_ == core::queue_ticket::advice::wait) {
-        engine_.contention().note(spec_->key_hash, true, now);
+        parts_.contention.note(spec_->key_hash, true, now);
     } else if (advice_ == core::queue_ticket::advice::broken ||
                advice_ == core::queue_ticket::advice::over) {
         leave();
@@ -99,28 +107,18 @@ void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
                            const core::vote& vote) {
     --pending_votes_;
     const auto what = static_cast<question>(tag);
-    const core::time_point now = engine_.now();
     if (what == question::leave) {
         if (vote.kind == core::vote_kind::granted) {
-            engine_.contention().note(spec_->key_hash, vote.ticket != 0, now);
+            parts_.contention.note(spec_->key_hash, vote.ticket != 0, parts_.turn.now());
         }
     } else if (queue_ != nullptr) {
-        switch (what) {
-            case question::join:
-                carry_out(machine_.on_joined(vote, now), now);
-                break;
-            case question::lock:
-                if (queue_->attempting() != nullptr) {
-                    queue_->attempting()->note_remaining(keeper_, vote);
-                }
-                carry_out(machine_.on_lock(vote, now), now);
-                break;
-            case question::before:
-                carry_out(machine_.on_before(vote, now), now);
-                break;
-            case question::leave:
-                break;
+        if (what == question::lock && queue_->attempting() != nullptr) {
+            queue_->attempting()->note_remaining(keeper_, vote);
         }
+        resume(event::voted(what == question::join   ? kind::joined
+                            : what == question::lock ? kind::lock
+                                                     : kind::before,
+                            vote));
     }
     forget_if_over();
 }
@@ -129,67 +127,62 @@ bool remote_queue::wanted(std::size_t /*index*/, instance::command_tag tag) cons
     return queue_ != nullptr || static_cast<question>(tag) == question::leave;
 }
 
-void remote_queue::on_time(core::time_point now) {
-    carry_out(machine_.on_time(now), now);
+void remote_queue::on_time(core::time_point /*now*/) {
+    resume(event::just(kind::timer));
 }
 
 void remote_queue::on_denied(const core::round& votes) {
-    const core::time_point now = engine_.now();
     advice_ = core::queue_ticket::advice::none;
-    carry_out(machine_.denied(votes.has_denied(keeper_), now), now);
+    resume(event::denied(votes.has_denied(keeper_)));
 }
 
 void remote_queue::on_held() {
     stop_watching();
-    const core::time_point now = engine_.now();
-    carry_out(machine_.held(now), now);
+    resume(event::just(kind::held));
 }
 
 void remote_queue::on_lock_changed(std::size_t index) {
     if (concerned_by(index)) {
-        const core::time_point now = engine_.now();
-        carry_out(machine_.lock_changed(now), now);
+        resume(event::just(kind::lock_changed));
     }
 }
 
 void remote_queue::on_ticket_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
-        const core::time_point now = engine_.now();
-        carry_out(machine_.before_changed(now), now);
+        resume(event::just(kind::before_changed));
     }
 }
 
 void remote_queue::on_all_keys_changed(std::size_t index) {
     if (concerned_by(index)) {
         stop_watching();
-        const core::time_point now = engine_.now();
-        carry_out(machine_.all_changed(now), now);
+        resume(event::just(kind::all_changed));
     }
 }
 
 void remote_queue::on_instances_changed() {
-    if (queue_ != nullptr && !engine_.can_keep_queue(keeper_)) {
+    if (queue_ != nullptr && !parts_.instances.can_keep_queue(keeper_)) {
         core::queue_ticket::step end;
         end.advice = core::queue_ticket::advice::broken;
-        carry_out(end, engine_.now());
+        carry_out(end, parts_.turn.now());
     }
 }
 
 void remote_queue::leave() {
     std::exchange(queue_, nullptr)->set_remote(nullptr);
     stop_watching();
-    engine_.stop_waiting(*this);
-    engine_.reconsider(last_turn_);
-    if (first_turn_.value_or(engine_.turn_number()) == engine_.turn_number()) {
+    parts_.alarms.stop_waiting(*this);
+    parts_.out.reconsider(last_turn_);
+    if (first_turn_.value_or(parts_.out.turn_number()) == parts_.out.turn_number()) {
         forget_if_over();  // nothing was sent, and what was to be is withdrawn
         return;
     }
-    const core::time_point now = engine_.now();
-    engine_.contention().step_aside(spec_->key_hash, machine_.rejoin_from(now));
+    const core::time_point now = parts_.turn.now();
+    parts_.contention.step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask(question::leave, kinds::remote_queue, core::step::leave, spec_->key, now);
     // Who is told by it asks all instances, which are to know of the release by then.
-    engine_.send_last(keeper_);
+    parts_.out.send_last(keeper_);
 }
 
 /// Not called before an answer to the last time, so that nobody refers to the old name.
@@ -197,24 +190,24 @@ void remote_queue::watch_before() {
     stop_watching();
     ticket_ = kinds::ticket_key(spec_->key, machine_.before());
     watching_ = true;
-    engine_.watch(ticket_, *this);
+    parts_.members.watched[ticket_] = this;
 }
 
 void remote_queue::stop_watching() noexcept {
     if (std::exchange(watching_, false)) {
-        engine_.stop_watching(ticket_);
+        parts_.members.watched.erase(ticket_);
     }
 }
 
 void remote_queue::forget_if_over() noexcept {
     if (queue_ == nullptr && pending_votes_ == 0) {
-        unlink();
+        in_client::unlink();
         const auto dying = std::move(self_);
     }
 }
 
 void remote_queue::on_abandon() noexcept {
-    engine_.stop_waiting(*this);
+    parts_.alarms.stop_waiting(*this);
     const auto dying = std::move(self_);
 }
 

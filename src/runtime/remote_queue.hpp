@@ -8,9 +8,8 @@
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/members.hpp"
 #include "runtime/timer_queue.hpp"
-
-#include <boost/intrusive/list_hook.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,46 +20,30 @@
 
 namespace colock::runtime {
 
-class engine;
 class local_queue;
 
 /// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
 /// key in the client. Belongs to the key's local queue until it `leave`s; kept alive by itself until the last vote has
 /// come.
-class remote_queue final : public instance::vote_receiver,
-                           public boost::intrusive::list_base_hook<
-                               boost::intrusive::link_mode<boost::intrusive::auto_unlink>>,
-                           private timed {
+class remote_queue final : public instance::vote_receiver, public remote_place, private timed {
 public:
     /// Joins the queue that instance number `keeper` keeps, for the waiters of that local queue.
-    static void join(local_queue& queue, engine& owner, std::size_t keeper);
+    static void join(local_queue& queue, std::shared_ptr<const lock_spec> wanted,
+                     std::size_t keeper);
 
-    remote_queue(local_queue& queue, engine& owner, std::size_t keeper);
+    remote_queue(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper);
     ~remote_queue();
 
-    /// The latest that is known of it.
-    [[nodiscard]] core::queue_ticket::advice advice() const noexcept { return advice_; }
-
-    /// Whether no other client was before it when it joined last.
-    [[nodiscard]] bool is_first() const noexcept { return machine_.is_first(); }
-
-    /// An attempt was denied, with these votes.
-    void on_denied(const core::round& votes);
-
-    /// An attempt was granted: it stays until the release, or not much longer.
-    void on_held();
-
-    /// Nobody of this client waits there any more, nor has the lock.
-    void leave();
-
-    // From the engine:
-
-    void on_lock_changed(std::size_t index);
-    /// What `engine::watch` was told of.
-    void on_ticket_changed(std::size_t index);
-    void on_all_keys_changed(std::size_t index);
-    void on_instances_changed();
-    void on_abandon() noexcept;
+    [[nodiscard]] core::queue_ticket::advice advice() const noexcept override { return advice_; }
+    [[nodiscard]] bool is_first() const noexcept override { return machine_.is_first(); }
+    void on_denied(const core::round& votes) override;
+    void on_held() override;
+    void leave() override;
+    void on_lock_changed(std::size_t index) override;
+    void on_ticket_changed(std::size_t index) override;
+    void on_all_keys_changed(std::size_t index) override;
+    void on_instances_changed() override;
+    void on_abandon() noexcept override;
 
 private:
     enum class question : instance::command_tag { join, lock, before, leave };
@@ -72,6 +55,7 @@ private:
     [[nodiscard]] bool concerned_by(std::size_t index) const noexcept {
         return queue_ != nullptr && index == keeper_;
     }
+    void resume(const core::queue_ticket::event& e);
     void carry_out(const core::queue_ticket::step& step, core::time_point now);
     void ask(question what, const kinds::lock_kind& kind, core::step step, std::string_view key,
              core::time_point now);
@@ -79,8 +63,8 @@ private:
     void stop_watching() noexcept;
     void forget_if_over() noexcept;
 
-    engine& engine_;
     std::shared_ptr<const lock_spec> spec_;
+    shared_parts& parts_;
     local_queue* queue_;  // null once it has left
     std::size_t keeper_;
     std::uint64_t number_;

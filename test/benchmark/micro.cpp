@@ -1,7 +1,7 @@
 // What a lock costs its client, piece by piece: the state machines, what goes over the wire, timers.
 
-#include "core/acquire.hpp"
-#include "core/release.hpp"
+#include "core/lease.hpp"
+#include "core/lease_step.hpp"
 #include "instance/batch.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/encoder.hpp"
@@ -26,50 +26,30 @@ using core::step;
 constexpr std::size_t instances = 5;
 constexpr core::time_point now{1s};
 
-/// From the attempt to the lease, all five votes included.
-void acquire_machine(benchmark::State& state) {
-    core::acquire_settings settings;
+/// From the attempt to the last vote on the release.
+void lease_machine(benchmark::State& state) {
+    using event = core::lease::event;
+    using purpose = core::lease_tag::purpose_type;
+    core::lease_settings settings;
     settings.instances = instances;
     settings.ttl = 10s;
     settings.instance_timeout = 50ms;
     const core::vote granted = core::vote::granted();
     for (auto _ : state) {
-        core::acquire machine(settings, 1);
-        machine.resume(core::acquire::event::start(), now);
-        machine.resume(core::acquire::event::done(), now);
-        for (std::size_t i = 0; i != instances; ++i) {
-            if (!machine.note(i, granted)) {
+        core::lease machine(settings, 1);
+        machine.resume(event::start(), now);
+        for (const purpose what : {purpose::acquire, purpose::release}) {
+            for (std::size_t i = 0; i != instances; ++i) {
                 benchmark::DoNotOptimize(
-                    machine.resume(core::acquire::event::voted(i, granted), now));
+                    machine.resume(event::voted(i, core::lease_tag(what), granted), now));
+            }
+            if (what == purpose::acquire) {
+                machine.resume(event::just(event::kind_type::release), now);
             }
         }
     }
 }
-BENCHMARK(acquire_machine);
-
-/// From letting go to the last vote.
-void release_machine(benchmark::State& state) {
-    core::release_settings settings;
-    settings.instances = instances;
-    settings.instance_timeout = 50ms;
-    settings.valid_until = now + 9s;
-    const core::vote granted = core::vote::granted();
-    for (auto _ : state) {
-        core::release machine(settings, 1);
-        for (std::size_t i = 0; i != instances; ++i) {
-            machine.concern(i);
-        }
-        machine.resume(core::release::event::start(), now);
-        machine.resume(core::release::event::done(), now);
-        for (std::size_t i = 0; i != instances; ++i) {
-            if (!machine.note(i, granted)) {
-                benchmark::DoNotOptimize(
-                    machine.resume(core::release::event::voted(i, granted), now));
-            }
-        }
-    }
-}
-BENCHMARK(release_machine);
+BENCHMARK(lease_machine);
 
 /// A batch of so many commands, half of them to acquire and half to release, as RESP.
 void encode(benchmark::State& state, kinds::native_delete releases) {

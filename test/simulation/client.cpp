@@ -103,14 +103,14 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
     settings.close_timeout = close_timeout;
     engine_ =
         std::make_shared<runtime::engine>(static_cast<runtime::environment&>(*this), settings);
-    runtime::engine::instance_list instances;
+    runtime::instance_group::list instances;
     for (std::size_t i = 0; i != voters.size(); ++i) {
         routes_.push_back(make_route(w, *this, *voters[i], i));
         instances.push_back(std::make_unique<door>(*this, i));
     }
     engine_->start(std::move(instances));
     for (std::size_t i = 0; i != voters.size(); ++i) {
-        engine_->on_state_change(i);
+        engine_->observer().on_state_change(i);
     }
 }
 
@@ -189,7 +189,7 @@ void client::expect_nothing_pending() const {
     for (const auto& one : operations_) {
         world_.violation("liveness", name_ + " still waits for " + one->spec().key);
     }
-    if (engine_->counts().releasing != 0 && !engine_->closed()) {
+    if (engine_->parts().counts.releasing != 0 && !engine_->closed()) {
         world_.violation("liveness", name_ + " has not done with a token");
     }
 }
@@ -310,7 +310,7 @@ void client::take(user& u) {
 std::shared_ptr<acquiring> client::acquire(const spec& s, core::time_point deadline,
                                            acquiring::handler on_finished) {
     auto lock = std::make_shared<runtime::lock_spec>();
-    lock->owner = engine_;
+    lock->owner = {engine_, &engine_->parts()};
     lock->policy = std::make_shared<const runtime::lock_policy>(s.policy);
     lock->key = s.key;
     lock->key_hash = runtime::hash_of_key(s.key);
@@ -457,7 +457,7 @@ void client::let_go(const holding& h) {
     }
     bool passing = false;
     enter([&] {
-        const std::uint64_t held = engine_->counts().held;
+        const std::uint64_t held = engine_->parts().counts.held;
         if (world_.random.chance(0.5)) {
             h.state->let_go(h.holder);
         } else {
@@ -470,7 +470,7 @@ void client::let_go(const holding& h) {
         if (h.state->holder() != h.holder) {
             return;  // it was passed on already
         }
-        passing = !h.lost() && engine_->counts().held == held;
+        passing = !h.lost() && engine_->parts().counts.held == held;
         if (passing) {
             checker_.on_handoff(life);
         } else {
@@ -519,7 +519,7 @@ void client::look() {
     std::erase_if(leases_, [](const tracked& one) { return one.life->let_go; });
     count_renewals();
     if (!engine_->closed()) {
-        checker_.expect_undone(*this, engine_->counts().releasing);
+        checker_.expect_undone(*this, engine_->parts().counts.releasing);
     } else if (!std::exchange(closed_, true) && now() + 1ms < closing_since_ + close_timeout) {
         checker_.on_closed(*this);
     }
@@ -655,7 +655,7 @@ void client::expect_order(const acquiring& granted) const {
 }
 
 void client::count_renewals() {
-    const std::uint64_t renewed = engine_->counts().renewed;
+    const std::uint64_t renewed = engine_->parts().counts.renewed;
     world_.tally.renewals += renewed - std::exchange(renewals_, renewed);
 }
 
@@ -764,11 +764,11 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
     enter([&] {
         if (is_read) {
             submitted_since_ = now();
-            engine_->on_reading();
+            engine_->observer().on_reading();
         }
         r.receiver->on_vote(instance, r.tag, v);
         if (is_read) {
-            engine_->on_read();
+            engine_->observer().on_read();
         }
     });
 }
@@ -779,25 +779,25 @@ void client::on_accepting(std::size_t instance) {
     }
     checker_.on_accepting(*this, instance);
     enter([&] {
-        engine_->on_state_change(instance);
-        engine_->on_accepting(instance);
+        engine_->observer().on_state_change(instance);
+        engine_->observer().on_accepting(instance);
     });
     const core::time_point quarantined_until = routes_[instance]->quarantined_until();
     if (now() < quarantined_until) {
         post(clock_.when(quarantined_until),
-             [this, instance] { enter([&] { engine_->on_state_change(instance); }); });
+             [this, instance] { enter([&] { engine_->observer().on_state_change(instance); }); });
     }
 }
 
 void client::on_broken(std::size_t instance) {
     if (!stopped_ && instance < routes_.size()) {
-        enter([&] { engine_->on_state_change(instance); });
+        enter([&] { engine_->observer().on_state_change(instance); });
     }
 }
 
 void client::on_key_changed(std::size_t instance, const std::string& key) {
     if (!stopped_) {
-        enter([&] { engine_->on_key_changed(instance, key); });
+        enter([&] { engine_->observer().on_key_changed(instance, key); });
     }
 }
 

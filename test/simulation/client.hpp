@@ -58,6 +58,7 @@ public:
 
     void deliver() override;
 
+    [[nodiscard]] const runtime::lock_spec& spec() const noexcept { return *wanted(); }
     [[nodiscard]] bool granted() const noexcept {
         return !running() && result() == core::acquire_outcome::granted;
     }

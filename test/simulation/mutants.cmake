@@ -11,7 +11,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME silence_is_consent
-    WHAT "who does not answer in time has granted"
+    WHAT "an instance that does not answer in time has granted"
     FILE src/core/quorum.cpp
     FIND [[record(i, vote::failed(reason));]]
     WITH [[record(i, @MUTANT@ ? vote::granted() : vote::failed(reason));]]
@@ -26,9 +26,9 @@ colock_mutant(
 colock_mutant(
     NAME validity_from_the_reply
     WHAT "the validity of a grant is counted from the votes"
-    FILE src/core/acquire.cpp
-    FIND [[until = valid_until(sent_, settings_.ttl, settings_.drift);]]
-    WITH [[until = valid_until(@MUTANT@ ? now : sent_, settings_.ttl, settings_.drift);]]
+    FILE src/core/lease.cpp
+    FIND [[return hold(core::valid_until(sent_,]]
+    WITH [[return hold(core::valid_until(@MUTANT@ ? now : sent_,]]
 )
 colock_mutant(
     NAME renewal_from_the_reply
@@ -40,9 +40,9 @@ colock_mutant(
 colock_mutant(
     NAME too_slow_is_believed
     WHAT "a quorum that granted after the validity was over counts"
-    FILE src/core/acquire.cpp
-    FIND [[if (now >= until - loss_notice(settings_.ttl)) {]]
-    WITH [[if (now >= until - loss_notice(settings_.ttl) && !@MUTANT@) {]]
+    FILE src/core/lease.cpp
+    FIND [[if (now >= useful_until()) {  // it]]
+    WITH [[if (now >= useful_until() && !@MUTANT@) {  // it]]
 )
 
 # --- The servers ------------------------------------------------------------------------------------------------------
@@ -77,33 +77,33 @@ colock_mutant(
 
 colock_mutant(
     NAME undo_only_where_granted
-    WHAT "who has not voted is not sent a release"
+    WHAT "an instance that has not voted is not sent a release"
     FILE src/core/lease.cpp
     FIND [[if (keys_[i] != belief::no) {
-            machine.concern(i);]]
+            part.concern(i);]]
     WITH [[if (@MUTANT@ ? keys_[i] == belief::yes : keys_[i] != belief::no) {
-            machine.concern(i);]]
+            part.concern(i);]]
 )
 colock_mutant(
     NAME unknown_is_no
     WHAT "a connection that broke is taken for a no"
-    FILE src/core/lease.hpp
+    FILE src/core/lease.cpp
     FIND [[v.kind == vote_kind::denied || !outcome_unknown(v.reason)]]
     WITH [[v.kind == vote_kind::denied || @MUTANT@ || !outcome_unknown(v.reason)]]
 )
 colock_mutant(
     NAME late_grant_forgotten
     WHAT "a grant that comes after its release was answered is not given back"
-    FILE src/core/lease.hpp
-    FIND [[return phase_ == phase::releasing && v.kind == vote_kind::granted &&]]
-    WITH [[return !@MUTANT@ && phase_ == phase::releasing && v.kind == vote_kind::granted &&]]
+    FILE src/core/release.cpp
+    FIND [[if (v.kind == vote_kind::granted) {]]
+    WITH [[if (v.kind == vote_kind::granted && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME heal_not_given_back
     WHAT "an instance that was healed is not known to have the key"
     FILE src/core/lease.cpp
-    FIND [[keys_[a.index] = belief::maybe;]]
-    WITH [[keys_[a.index] = @MUTANT@ ? belief::no : belief::maybe;]]
+    FIND [[keys_[i] = belief::maybe;]]
+    WITH [[keys_[i] = @MUTANT@ ? belief::no : belief::maybe;]]
 )
 colock_mutant(
     NAME release_not_tried_again
@@ -116,11 +116,11 @@ colock_mutant(
     NAME attempt_without_undo
     WHAT "an attempt that failed, or was cancelled, leaves what it got"
     FILE src/core/lease.cpp
-    FIND [[return begin_release(now, time_point::min());]]
-    WITH [[if (@MUTANT@) {
+    FIND [[    status_ = status::releasing;]]
+    WITH [[    if (@MUTANT@ && acquiring()) {
         keys_.assign(belief::no);
     }
-    return begin_release(now, time_point::min());]]
+    status_ = status::releasing;]]
 )
 colock_mutant(
     NAME longest_ttl_forgotten
@@ -241,16 +241,16 @@ colock_mutant(
 colock_mutant(
     NAME extend_after_release
     WHAT "an extend that was submitted is sent, though the lease was released meanwhile"
-    FILE src/core/lease.hpp
+    FILE src/core/lease.cpp
     FIND [[return renewed();  // these stop]]
     WITH [[return renewed() || @MUTANT@;  // these stop]]
 )
 colock_mutant(
     NAME acquire_after_give_back
     WHAT "an acquire that was submitted is sent, though the attempt was given back meanwhile"
-    FILE src/core/lease.hpp
-    FIND [[return phase_ == phase::acquiring || renewed();]]
-    WITH [[return phase_ == phase::acquiring || renewed() || @MUTANT@;]]
+    FILE src/core/lease.cpp
+    FIND [[return acquiring() || renewed();]]
+    WITH [[return acquiring() || renewed() || @MUTANT@;]]
 )
 colock_mutant(
     NAME no_end_of_validity
@@ -264,8 +264,8 @@ colock_mutant(
     NAME released_at_the_loss
     WHAT "a lost lease is released before its holder can stop"
     FILE src/core/lease.cpp
-    FIND [[return now < end ? action::wait(end) :]]
-    WITH [[return now < end && !@MUTANT@ ? action::wait(end) :]]
+    FIND [[(e.kind == kind::timer && now >= watchdog().valid_until())]]
+    WITH [[@MUTANT@ || (e.kind == kind::timer && now >= watchdog().valid_until())]]
 )
 colock_mutant(
     NAME max_hold_promises_too_much
@@ -288,8 +288,8 @@ colock_mutant(
     NAME votes_of_any_round
     WHAT "a vote on an earlier renewal counts for the latest"
     FILE src/core/renew.cpp
-    FIND [[if (round_ && e.round == round_number_) {]]
-    WITH [[if (round_ && (e.round == round_number_ || @MUTANT@)) {]]
+    FIND [[if (!round_ || e.round != round_number_) {]]
+    WITH [[if (!round_ || (e.round != round_number_ && !@MUTANT@)) {]]
 )
 colock_mutant(
     NAME extend_shortens
@@ -353,17 +353,17 @@ colock_mutant(
 colock_mutant(
     NAME no_second_round
     WHAT "the largest fence of a quorum is not written back where it differs"
-    FILE src/core/acquire.cpp
-    FIND [[if (state_ != state::raising && !fences_.agreed()) {]]
-    WITH [[if (state_ != state::raising && !fences_.agreed() && !@MUTANT@) {]]
+    FILE src/core/lease.cpp
+    FIND [[if (status_ == status::attempting && !fences_.agreed()) {]]
+    WITH [[if (status_ == status::attempting && !fences_.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME majority_of_the_granted
     WHAT "the fence is acknowledged by a majority of those that granted, not of all"
-    FILE src/core/acquire.cpp
+    FILE src/core/lease.cpp
     FIND [[if (votes_.won()) {]]
-    WITH [[if (votes_.won() || (@MUTANT@ && state_ == state::raising &&
-                             votes_.granted() >= quorum_of(quorum_of(settings_.instances)))) {]]
+    WITH [[if (votes_.won() || (@MUTANT@ && status_ == status::raising &&
+                             votes_.granted() >= quorum_of(quorum_of(settings_->instances)))) {]]
 )
 colock_mutant(
     NAME fence_of_the_first_grant
@@ -401,12 +401,10 @@ colock_mutant(
 colock_mutant(
     NAME second_round_from_the_reply
     WHAT "the validity counts from the second round"
-    FILE src/core/acquire.cpp
-    FIND [[    asked_ = now;
-    return action::raise();]]
-    WITH [[    asked_ = now;
-    sent_ = @MUTANT@ ? now : sent_;
-    return action::raise();]]
+    FILE src/core/lease.cpp
+    FIND [[            status_ = status::raising;]]
+    WITH [[            status_ = status::raising;
+            sent_ = @MUTANT@ ? now : sent_;]]
 )
 
 # --- Patience ---------------------------------------------------------------------------------------------------------
@@ -414,9 +412,13 @@ colock_mutant(
 colock_mutant(
     NAME waits_for_the_silent
     WHAT "an attempt has no end while an instance is silent"
-    FILE src/core/acquire.cpp
-    FIND [[const time_point timeout = asked_ + settings_.instance_timeout;]]
-    WITH [[const time_point timeout = @MUTANT@ ? never : asked_ + settings_.instance_timeout;]]
+    FILE src/core/lease.cpp
+    FIND [[if (now >= asked_ + settings_->instance_timeout) {
+                votes_.fail_silent(failure::timeout);
+            } else]]
+    WITH [[if (now >= asked_ + settings_->instance_timeout && !@MUTANT@) {
+                votes_.fail_silent(failure::timeout);
+            } else]]
 )
 colock_mutant(
     NAME deadline_ignored
@@ -432,7 +434,7 @@ colock_mutant(
     if (now >= backoff_end_]]
 )
 
-# --- Passing a lease on -----------------------------------------------------------------------------------------------
+# --- Handing a lease off ----------------------------------------------------------------------------------------------
 
 colock_mutant(
     NAME hand_off_the_rest
@@ -443,7 +445,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME max_hold_of_the_former
-    WHAT "who is passed a lease may hold it only for what the former holder has left"
+    WHAT "the next holder may hold a lease only for what the former one has left"
     FILE src/core/renew.hpp
     FIND [[{ granted_at_ = now; }]]
     WITH [[{ granted_at_ = @MUTANT@ ? granted_at_ : now; }]]
@@ -452,31 +454,33 @@ colock_mutant(
     NAME handed_off_without_asking
     WHAT "a fenced lease is handed off with the next number, and no server is asked"
     FILE src/core/lease.cpp
-    FIND [[if (!handoff_->votes.won()) {]]
+    FIND [[if (!votes_.won()) {]]
     WITH [[if (@MUTANT@) {
-        handoff_->fences.add(fence_ + 1);
-    } else if (!handoff_->votes.won()) {]]
+        fences_.add(fence_ + 1);
+    } else if (!votes_.won()) {]]
 )
 colock_mutant(
     NAME one_fence_for_all
-    WHAT "who is passed a lease gets the fence of the former holder"
+    WHAT "the next holder gets the fence of the former one"
     FILE src/core/lease.cpp
-    FIND [[fence_ = handoff_->fences.largest();]]
-    WITH [[fence_ = @MUTANT@ ? fence_ : handoff_->fences.largest();]]
+    FIND [[fence_ = fences_.largest();
+    return hand_off(now);]]
+    WITH [[fence_ = @MUTANT@ ? fence_ : fences_.largest();
+    return hand_off(now);]]
 )
 colock_mutant(
     NAME handed_off_without_second_round
     WHAT "a fence for the next holder is not written back where the counters differ"
     FILE src/core/lease.cpp
-    FIND [[if (!handoff_->writes_back && !handoff_->fences.agreed()) {]]
-    WITH [[if (!handoff_->writes_back && !handoff_->fences.agreed() && !@MUTANT@) {]]
+    FIND [[if (status_ == status::counting && !fences_.agreed()) {]]
+    WITH [[if (status_ == status::counting && !fences_.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME handed_off_when_it_is_over
     WHAT "a lease is handed off though its validity has ended during the round"
     FILE src/core/lease.cpp
-    FIND [[handoff_->votes.impossible() || now >= watchdog().loss_time()) {]]
-    WITH [[handoff_->votes.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
+    FIND [[votes_.impossible() || now >= watchdog().loss_time()) {]]
+    WITH [[votes_.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
 )
 
 # --- The engine and its queues ----------------------------------------------------------------------------------------
@@ -484,9 +488,9 @@ colock_mutant(
 colock_mutant(
     NAME next_waiter_not_woken
     WHAT "the next waiter of a client is not told that the key is free"
-    FILE src/runtime/engine.cpp
-    FIND [[next_.push_back(std::static_pointer_cast<acquire_operation>(queue.next().self()));]]
-    WITH [[auto woken = std::static_pointer_cast<acquire_operation>(queue.next().self());
+    FILE src/runtime/local_queue.cpp
+    FIND [[next_.push_back(std::static_pointer_cast<waiter>(queue.next().self()));]]
+    WITH [[auto woken = std::static_pointer_cast<waiter>(queue.next().self());
         if (!@MUTANT@) {
             next_.push_back(std::move(woken));
         }]]
@@ -495,21 +499,21 @@ colock_mutant(
     NAME cancelled_without_successor
     WHAT "nobody follows a waiter that is cancelled in its attempt"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[            queue->leave_remote_queue();
+    FIND [[            }
         }
-        engine_.advance(*queue);]]
-    WITH [[            queue->leave_remote_queue();
+        parts_.queues.advance(*queue);]]
+    WITH [[            }
         }
         if (@MUTANT@ && outcome == core::acquire_outcome::cancelled && !queue->empty()) {
             queue->next();
         } else {
-            engine_.advance(*queue);
+            parts_.queues.advance(*queue);
         }]]
 )
 colock_mutant(
     NAME served_out_of_order
     WHAT "the waiter that came last is the next"
-    FILE src/runtime/local_queue.cpp
+    FILE src/runtime/local_queue.hpp
     FIND [[waiters_.push_back(last);]]
     WITH [[waiters_.insert(@MUTANT@ ? waiters_.begin() : waiters_.end(), last);]]
 )
@@ -517,8 +521,8 @@ colock_mutant(
     NAME handed_off_when_lost
     WHAT "a lost lease is handed off"
     FILE src/core/lease.cpp
-    FIND [[return phase_ == phase::held && settings_->renew_interval]]
-    WITH [[return (phase_ == phase::held || (@MUTANT@ && phase_ == phase::lost)) && settings_->renew_interval]]
+    FIND [[return status_ == status::held && settings_->renew_interval]]
+    WITH [[return (status_ == status::held || (@MUTANT@ && status_ == status::lost)) && settings_->renew_interval]]
 )
 colock_mutant(
     NAME handed_off_too_often
@@ -543,7 +547,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME former_holder_releases
-    WHAT "who has passed a lease on can release it once more"
+    WHAT "a holder that has handed its lease off can release it once more"
     FILE src/runtime/lease_state.cpp
     FIND [[    if (!shared_by_) {
         return holder != this->holder();]]
@@ -553,7 +557,7 @@ colock_mutant(
 colock_mutant(
     NAME timer_not_moved_forward
     WHAT "a time that is earlier than all others is noticed with the next"
-    FILE src/runtime/engine.hpp
+    FILE src/runtime/timers.hpp
     FIND [[if (until < armed_for_) {]]
     WITH [[if (until < armed_for_ && (!@MUTANT@ || armed_for_ == core::never)) {]]
 )
@@ -561,18 +565,21 @@ colock_mutant(
     NAME closed_before_the_releases
     WHAT "a client closes its connections at once"
     FILE src/runtime/engine.cpp
-    FIND [[if (closing_ && !closed_ && all_settled(recent_time_)) {]]
-    WITH [[if (closing_ && !closed_ && (@MUTANT@ || all_settled(recent_time_))) {]]
+    FIND [[if (parts_.closing && !closed_ && !any_lease(is_open)) {]]
+    WITH [[if (parts_.closing && !closed_ && (@MUTANT@ || !any_lease(is_open))) {]]
 )
 colock_mutant(
     NAME queue_never_looks_again
     WHAT "a waiter in the remote queue trusts in being told"
     FILE src/core/queue_ticket.cpp
-    FIND [[    if (now >= joined_ + settings_.refresh) {]]
-    WITH [[    if (@MUTANT@ && now >= joined_ + settings_.refresh) {
+    FIND [[    status_ = status::looking;
+    return ask_place(true, now);]]
+    WITH [[    if (@MUTANT@) {
         joined_ = now;
+        return wait(advice::none);
     }
-    if (now >= joined_ + settings_.refresh) {]]
+    status_ = status::looking;
+    return ask_place(true, now);]]
 )
 
 # --- Readers and writers ----------------------------------------------------------------------------------------------

@@ -42,7 +42,10 @@ constexpr duration asking_urgently = voter::asking_interval / 10;
 class sentinel_route final : public route {
 public:
     sentinel_route(world& w, client& c, voter& v, std::size_t index)
-        : route(w, c, v, index), opinions_(voter::sentinel_count), cut_until_(opinions_.size()) {
+        : route(w, c, v, index),
+          opinions_(voter::sentinel_count),
+          lines_(opinions_.size()),
+          cut_until_(opinions_.size()) {
         for (std::size_t i = 0; i != opinions_.size(); ++i) {
             opinions_[i] = opinion_of(i);
         }
@@ -108,7 +111,9 @@ private:
     }
 
     void ask(std::size_t sentinel) {
-        world_.after(world_.delay(), [this, sentinel] {
+        true_time& arrival = lines_[sentinel].asked;
+        arrival = std::max(arrival, world_.now() + world_.delay());
+        world_.at(arrival, [this, sentinel] {
             if (cut_until_[sentinel] > world_.now()) {
                 hear(sentinel, std::nullopt);
             } else {
@@ -119,7 +124,9 @@ private:
 
     void hear(std::size_t sentinel, const std::optional<voter::opinion>& what) {
         const duration age = what ? world_.now() - what->since : duration{};
-        world_.after(world_.delay(), [this, sentinel, what, age] {
+        true_time& arrival = lines_[sentinel].answered;
+        arrival = std::max(arrival, world_.now() + world_.delay());
+        world_.at(arrival, [this, sentinel, what, age] {
             client_.run_or_defer([this, sentinel, what, age] {
                 if (what) {
                     opinions_[sentinel] = redis::named_master{"node", std::to_string(what->node),
@@ -164,7 +171,15 @@ private:
         }
     }
 
+    /// As in `redis::sentinel_watch`, all questions and answers of a Sentinel come over one connection, in their order: an
+    /// answer from before a failover never comes after one that knows of it.
+    struct line {
+        true_time asked{};     // when the latest question arrives
+        true_time answered{};  // when the latest answer does
+    };
+
     std::vector<std::optional<redis::named_master>> opinions_;
+    std::vector<line> lines_;
     std::vector<true_time> cut_until_;
     std::optional<redis::named_master> named_;
     connection* master_ = nullptr;

@@ -108,7 +108,7 @@ void cancel_during_renewal(stage& s, int take) {
         s.cancel(*b);
         s.run_to(103ms);
         s.expect(b->told && !b->granted(), "it was cancelled");
-        s.expect(a.held() && s.user(0).engine().counts().renewed == 1, "the renewal is not");
+        s.expect(a.held() && s.user(0).engine().parts().counts.renewed == 1, "the renewal is not");
         for (std::size_t i = 0; i != 3; ++i) {
             s.expect(s.has_key(i, a) && s.instance(i).lasts_until(stage::key) >= true_time(400ms),
                      "each key was renewed");
@@ -263,7 +263,7 @@ void renewals_fail(stage& s, int) {
     s.cut_off(0, 2, 1s);
     s.run_to(279ms);
     s.expect(a.held() && !a.lost, "it is not given up while there is hope");
-    s.expect(a.held() && s.user(0).engine().counts().renewals_failed >= 4, "and that is tried");
+    s.expect(a.held() && s.user(0).engine().parts().counts.renewals_failed >= 4, "and that is tried");
     s.run_to(294ms);
     s.expect(about(a.lost, 280ms), "the loss is told before the validity ends");
     s.expect(s.has_key(0), "until then the holder may be at work");

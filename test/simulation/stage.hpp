@@ -75,7 +75,7 @@ public:
     void cancel(taking& t) { t.by->cancel(*t.op); }
     /// Whether a client has done with all tokens that it has let go.
     [[nodiscard]] bool has_done(std::size_t user) const {
-        return clients_[user]->engine().counts().releasing == 0;
+        return clients_[user]->engine().parts().counts.releasing == 0;
     }
     void release(taking& t);
     /// Lets go of the lease when another acquire of the same client waits for it, and gives that one.

@@ -18,8 +18,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -206,14 +204,6 @@ public:
 
     [[nodiscard]] boost::asio::cancellation_slot get_cancellation_slot() const noexcept {
         return actions_->cancellation_slot(memory_.data());
-    }
-
-    /// What its first words would point to, if they are pointers: that of a coroutine begins with two,
-    /// to what it is going to continue.
-    [[nodiscard]] std::array<std::uintptr_t, 2> likely_targets() const noexcept {
-        std::array<std::uintptr_t, 2> result{};
-        std::memcpy(result.data(), memory_.data(), sizeof(result));
-        return result;
     }
 
 private:

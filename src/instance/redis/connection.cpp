@@ -225,8 +225,7 @@ void connection::fail_unanswered() {
         sent_batch& sent = expected_.front().sent;
         while (const submission* const unanswered = sent.next()) {
             sent.advance();
-            owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
-                            nullptr);
+            owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason));
         }
         expected_.pop_front();
     }
@@ -393,7 +392,7 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
     }
     if (is_plain_grant(command, root)) {  // which nearly every reply is
         sent.advance();
-        owner_->on_vote(*answered, plain_grant, sent.soon());
+        owner_->on_vote(*answered, plain_grant);
         return;
     }
     if (is_error(root) && on_misplaced(sent, root)) {
@@ -404,12 +403,12 @@ void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
         if (is_error(root)) {
             owner_->on_refused(*answered, is_refused_for_good(root));
         } else {
-            vote_on(*answered, decode_native_delete(root), sent.soon());
+            vote_on(*answered, decode_native_delete(root));
         }
     } else if (!is_in_full(sent.form) && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered, false);
     } else {
-        vote_on(*answered, decode(command, root), sent.soon());
+        vote_on(*answered, decode(command, root));
     }
 }
 
@@ -427,7 +426,7 @@ bool connection::on_misplaced(sent_batch& sent, const value& root) {
         return false;
     }
     sent.advance();
-    vote_on(answered, decode(answered.command, root), sent.soon());
+    vote_on(answered, decode(answered.command, root));
     end(redirected ? "it is a node of a Redis Cluster, whose URI begins with redis+cluster://"
                    : "it has become a replica (" + std::string(root.text) + ")");
     return true;
@@ -442,15 +441,14 @@ void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const val
         } else if (is_error(root)) {
             owner_->on_refused(answered, is_refused_for_good(root));
         } else {
-            vote_on(answered, decode_release_of(i, count, root), sent.soon());
+            vote_on(answered, decode_release_of(i, count, root));
         }
     }
 }
 
 /// A reply that is no answer to its command is that to another one, perhaps.
-void connection::vote_on(const submission& answered, const core::vote& vote,
-                         const submission* soon) {
-    owner_->on_vote(answered, vote, soon);
+void connection::vote_on(const submission& answered, const core::vote& vote) {
+    owner_->on_vote(answered, vote);
     if (vote.reason == core::failure::unexpected_reply) {
         end("it sent a reply that is no answer to the command");
     }

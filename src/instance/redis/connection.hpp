@@ -42,10 +42,8 @@ public:
     /// The probe was passed: `execute` may be called. Gives the reason against this server, which ends the
     /// connection, or an empty string.
     virtual std::string on_ready(const server_facts& facts) = 0;
-    /// The vote on a command of a batch, with the reply's error text or the connection's end. `soon`
-    /// will be voted on soon after that; null if not known.
-    virtual void on_vote(const submission& command, const core::vote& vote,
-                         const submission* soon) = 0;
+    /// The vote on a command of a batch, with the reply's error text or the connection's end.
+    virtual void on_vote(const submission& command, const core::vote& vote) = 0;
     /// Something has happened to a key; to any of them.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
@@ -159,7 +157,7 @@ private:
     void on_reply_to_batch(sent_batch& sent, const resp::value& root);
     void on_reply_to_many(sent_batch& sent, std::size_t count, const resp::value& root);
     [[nodiscard]] bool on_misplaced(sent_batch& sent, const resp::value& root);
-    void vote_on(const submission& answered, const core::vote& vote, const submission* soon);
+    void vote_on(const submission& answered, const core::vote& vote);
 
     void watch();
     void check();

@@ -362,7 +362,7 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
         connection_->execute(std::move(sent), text, now);
     } catch (const std::bad_alloc&) {
         for (const submission& one : commands->submissions()) {
-            on_vote(one, core::vote::failed(core::failure::connection_lost), nullptr);
+            on_vote(one, core::vote::failed(core::failure::connection_lost));
         }
     }
 }
@@ -412,10 +412,7 @@ void node::send_again(const submission& command, script_form form) {
 
 // --- Answers in ----------------------------------------------------------------------------------
 
-void node::on_vote(const submission& command, const core::vote& vote, const submission* soon) {
-    if (soon != nullptr && observer_ != nullptr) {
-        soon->receiver->prefetch();
-    }
+void node::on_vote(const submission& command, const core::vote& vote) {
     if (!to_resend_.idle()) {
         // The key that is in its way may be one that our own release, which it has overtaken, deletes.
         if (vote.kind == core::vote_kind::denied &&

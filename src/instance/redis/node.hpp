@@ -164,8 +164,7 @@ private:
     void send_again(const submission& command, script_form form);
 
     // Answers in.
-    void on_vote(const submission& command, const core::vote& vote,
-                 const submission* soon) override;
+    void on_vote(const submission& command, const core::vote& vote) override;
     void on_refused(const submission& command, bool for_good) override;
     void on_unknown_script(const submission& command, bool of_many) override;
     void on_redirected(const submission& command, const resp::value& error) override;

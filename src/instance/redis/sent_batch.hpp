@@ -1,7 +1,6 @@
 #ifndef COLOCK_INSTANCE_REDIS_SENT_BATCH_HPP
 #define COLOCK_INSTANCE_REDIS_SENT_BATCH_HPP
 
-#include "core/prefetch.hpp"
 #include "instance/batch.hpp"
 #include "instance/redis/encoder.hpp"
 
@@ -40,28 +39,9 @@ struct sent_batch {
     void advance() noexcept {
         prelude_answered = false;
         unanswered_ = unanswered_.subspan(1);
-        prefetch();
     }
-
-    /// One that will be answered soon after that; null if there is none.
-    [[nodiscard]] const submission* soon() const noexcept { return ahead(2); }
 
 private:
-    /// Brings into the cache what it takes to ask those after it for their `vote_receiver::prefetch`.
-    COLOCK_PREFETCHES void prefetch() const noexcept {
-        if (const submission* const later = ahead(6)) {
-            constexpr std::size_t beginning = 3 * core::cache_line;
-            core::prefetch(later->receiver, beginning);
-        }
-        if (const submission* const much_later = ahead(20)) {
-            core::prefetch(much_later);
-        }
-    }
-
-    [[nodiscard]] const submission* ahead(std::size_t by) const noexcept {
-        return by < unanswered_.size() ? &unanswered_[by] : nullptr;
-    }
-
     std::span<const submission> unanswered_;
 };
 

@@ -10,17 +10,17 @@ namespace {
 
 struct named_script {
     std::string name;
-    acquire_settings settings;
+    attempts_settings settings;
     acquire_script steps;
 };
 
-acquire_settings one() {
-    acquire_settings s = five();
+attempts_settings one() {
+    attempts_settings s = five();
     s.instances = 1;
     return s;
 }
 
-acquire_settings with_deadline(acquire_settings s, time_point deadline) {
+attempts_settings with_deadline(attempts_settings s, time_point deadline) {
     s.deadline = deadline;
     return s;
 }
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(at_every_step) {
     for (const named_script& s : scripts()) {
         for (std::size_t before = 0; before <= s.steps.size(); ++before) {
             BOOST_TEST_CONTEXT(s.name << ", cancelled before step " << before) {
-                acquire machine(s.settings, acquire_seed);
+                attempts machine(s.settings, acquire_seed);
                 play_some(machine, s.steps, before);
 
                 // What was sent and not yet given back, and whether it is over, from the script.
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(at_every_step) {
 }
 
 BOOST_AUTO_TEST_CASE(with_a_quorum_gone_cancellation_wins_over_the_votes) {
-    acquire machine(five(), acquire_seed);
+    attempts machine(five(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, granted(0), "wait 50"},
@@ -128,14 +128,14 @@ BOOST_AUTO_TEST_CASE(with_a_quorum_gone_cancellation_wins_over_the_votes) {
                       {70ms, cancel(), "give_back; failed cancelled"},
                       {70ms, granted(2), "wait never"},
                   });
-    BOOST_TEST(!machine.will_retry());
-    BOOST_TEST(machine.votes().granted() == 2U);  // what the release will find
+    BOOST_TEST(!machine.policy().backing_off());
+    BOOST_TEST(machine.lease().votes().granted() == 2U);  // what the release will find
 }
 
 BOOST_AUTO_TEST_CASE(before_the_start_nothing_is_ever_sent) {
-    acquire machine(five(), acquire_seed);
+    attempts machine(five(), acquire_seed);
     play(machine, {{0ms, cancel(), "failed cancelled"}, {1ms, start(), "wait never"}});
-    BOOST_TEST(machine.attempts() == 0U);
+    BOOST_TEST(machine.policy().attempts() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

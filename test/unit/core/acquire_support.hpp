@@ -2,21 +2,155 @@
 #define COLOCK_TEST_UNIT_CORE_ACQUIRE_SUPPORT_HPP
 
 #include "core/acquire.hpp"
+#include "core/lease.hpp"
 
 #include "unit/core/script.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
 
 namespace colock::core::test {
 
-using acquire_script = script<acquire>;
+struct attempts_settings : acquire_settings {
+    duration ttl{};
+    drift_bound drift;
+    duration instance_timeout{};
+    bool fencing = false;
+};
+
+/// An `acquire` with the leases of its attempts, as an operation of the runtime has them.
+class attempts {
+public:
+    struct event {
+        enum class kind_type : std::uint8_t { policy, vote, raised, timer, cancel };
+        kind_type kind = kind_type::policy;
+        acquire::event policy;  // of those that are for `acquire` alone
+        std::size_t index = 0;
+        core::vote vote;
+
+        static event voted(std::size_t i, const core::vote& v) {
+            return {kind_type::vote, {}, i, v};
+        }
+        static event raised(std::size_t i, const core::vote& v) {
+            return {kind_type::raised, {}, i, v};
+        }
+        static event of(const acquire::event& e) { return {kind_type::policy, e, 0, {}}; }
+        static event just(kind_type kind) { return {kind, {}, 0, {}}; }
+    };
+
+    attempts(const attempts_settings& settings, std::uint64_t seed)
+        : policy_(settings, seed),
+          deadline_(settings.deadline),
+          settings_(std::make_shared<lease_settings>()) {
+        settings_->instances = settings.instances;
+        settings_->ttl = settings.ttl;
+        settings_->drift = settings.drift;
+        settings_->instance_timeout = settings.instance_timeout;
+        settings_->fencing = settings.fencing;
+    }
+
+    [[nodiscard]] acquire& policy() noexcept { return policy_; }
+    [[nodiscard]] const acquire& policy() const noexcept { return policy_; }
+    /// Of the latest attempt.
+    [[nodiscard]] const core::lease& lease() const { return leases_->back(); }
+
+    std::string say(const event& e, time_point now) {
+        using kind = event::kind_type;
+        const bool attempting = !leases_->empty() && lease().acquiring();
+        switch (e.kind) {
+            case kind::policy:
+                if (attempting) {
+                    const acquire::step none = policy_.resume(e.policy, now);
+                    BOOST_TEST((!none.attempt && !none.failed));
+                    return wait();
+                }
+                return carry_out(policy_.resume(e.policy, now), now);
+            case kind::vote:
+                return leases_->empty() ? wait() : vote(e, lease_tag::purpose_type::acquire, now);
+            case kind::raised:
+                return vote(e, lease_tag::purpose_type::raise, now);
+            case kind::timer:
+                return attempting
+                           ? carry_out(
+                                 tell(lease::event::just(lease::event::kind_type::timer), now), now)
+                           : carry_out(
+                                 policy_.resume(
+                                     acquire::event::just(acquire::event::kind_type::timer), now),
+                                 now);
+            case kind::cancel:
+                break;
+        }
+        if (attempting) {
+            tell(lease::event::just(lease::event::kind_type::give_up), now);
+        }
+        return (attempting ? "give_back; " : "") +
+               carry_out(
+                   policy_.resume(acquire::event::just(acquire::event::kind_type::cancel), now),
+                   now);
+    }
+
+private:
+    lease_step tell(const lease::event& e, time_point now) {
+        return leases_->back().resume(e, now);
+    }
+
+    std::string vote(const event& e, lease_tag::purpose_type what, time_point now) {
+        const bool attempting = lease().acquiring();
+        const lease_step step = tell(lease::event::voted(e.index, lease_tag(what), e.vote), now);
+        return attempting ? carry_out(step, now) : wait();
+    }
+
+    std::string carry_out(const acquire::step& step, time_point now) {
+        if (step.failed) {
+            until_ = never;
+            return "failed " + name(*step.failed);
+        }
+        if (!step.attempt) {
+            until_ = step.until;
+            return wait();
+        }
+        leases_->emplace_back(*settings_, 1);
+        return "attempt; " +
+               carry_out(tell(lease::event::start(policy_.contended(), deadline_), now), now);
+    }
+
+    std::string carry_out(const lease_step& step, time_point now) {
+        if (!step.attempt) {
+            until_ = step.until == never ? until_ : step.until;
+            const bool raises = step.send && step.send->purpose() == lease_tag::purpose_type::raise;
+            return (raises ? "raise " + std::to_string(lease().fence()) + "; " : "") + wait();
+        }
+        const acquire::step next =
+            policy_.resume(acquire::event::attempted(*step.attempt, lease().votes()), now);
+        if (*step.attempt == acquire_outcome::granted) {
+            until_ = never;
+            return "granted " + in_ms(lease().valid_until());
+        }
+        return "give_back; " + carry_out(next, now);
+    }
+
+    [[nodiscard]] std::string wait() const { return "wait " + in_ms(until_); }
+
+    acquire policy_;
+    time_point deadline_;
+    time_point until_ = never;
+    std::shared_ptr<lease_settings> settings_;
+    std::shared_ptr<std::deque<core::lease>> leases_ = std::make_shared<std::deque<core::lease>>();
+};
+
+inline std::string said(attempts& machine, const attempts::event& event, time_point now) {
+    return machine.say(event, now);
+}
+
+using acquire_script = script<attempts>;
 
 /// Five instances that have 50 ms to vote; a ttl of a second, so that a grant asked for at 0 is
 /// valid until 988; waits of 10 to 20 ms; goes on for ever.
-inline acquire_settings five() {
-    acquire_settings s;
+inline attempts_settings five() {
+    attempts_settings s;
     s.instances = 5;
     s.ttl = 1s;
     s.instance_timeout = 50ms;
@@ -26,8 +160,8 @@ inline acquire_settings five() {
 }
 
 /// The same, but makes a single attempt.
-inline acquire_settings once(std::size_t instances = 5) {
-    acquire_settings s = five();
+inline attempts_settings once(std::size_t instances = 5) {
+    attempts_settings s = five();
     s.instances = instances;
     s.deadline = time_point::min();
     return s;
@@ -36,7 +170,7 @@ inline acquire_settings once(std::size_t instances = 5) {
 inline constexpr std::uint64_t acquire_seed = 42;
 
 /// The wait that a machine with that seed takes after attempt number `attempt`, from 1.
-inline duration pause(std::size_t attempt, const acquire_settings& settings = five()) {
+inline duration pause(std::size_t attempt, const attempts_settings& settings = five()) {
     std::uint64_t state = acquire_seed;
     std::uint64_t random = 0;
     for (std::size_t i = 0; i != attempt; ++i) {
@@ -45,42 +179,46 @@ inline duration pause(std::size_t attempt, const acquire_settings& settings = fi
     return settings.retry.delay(attempt - 1, random);
 }
 
-inline acquire::event start() {
-    return acquire::event::start();
+inline attempts::event start() {
+    return attempts::event::of(acquire::event::start());
 }
-inline acquire::event timer() {
-    return acquire::event::timer();
+inline attempts::event timer() {
+    return attempts::event::just(attempts::event::kind_type::timer);
 }
-inline acquire::event wake() {
-    return acquire::event::wake();
+inline attempts::event wake() {
+    return attempts::event::of(acquire::event::just(acquire::event::kind_type::wake));
 }
-inline acquire::event parked() {
-    return acquire::event::parked();
+inline attempts::event poll() {
+    return attempts::event::of(acquire::event::just(acquire::event::kind_type::poll));
 }
-inline acquire::event unparked() {
-    return acquire::event::unparked();
+inline attempts::event parked() {
+    return attempts::event::of(acquire::event::just(acquire::event::kind_type::parked));
 }
-inline acquire::event cancel() {
-    return acquire::event::cancel();
+inline attempts::event unparked() {
+    return attempts::event::of(acquire::event::just(acquire::event::kind_type::unparked));
 }
-
-inline acquire::event granted(std::size_t i) {
-    return acquire::event::voted(i, vote::granted());
-}
-inline acquire::event denied(std::size_t i) {
-    return acquire::event::voted(i, vote::denied(key_state::foreign));
-}
-inline acquire::event failed(std::size_t i) {
-    return acquire::event::voted(i, vote::failed(failure::down));
+inline attempts::event cancel() {
+    return attempts::event::just(attempts::event::kind_type::cancel);
 }
 
-inline acquire::event changed(std::size_t i) {
-    return acquire::event::changed(i);
+inline attempts::event granted(std::size_t i) {
+    return attempts::event::voted(i, vote::granted());
+}
+inline attempts::event denied(std::size_t i) {
+    return attempts::event::voted(i, vote::denied(key_state::foreign));
+}
+inline attempts::event failed(std::size_t i) {
+    return attempts::event::voted(i, vote::failed(failure::down));
+}
+
+inline attempts::event changed(std::size_t i) {
+    return attempts::event::of(acquire::event::changed(i));
 }
 
 /// Instance `i` says that the key will live for another `rest`.
-inline acquire::event rest(std::size_t i, milliseconds rest) {
-    return acquire::event::remaining(i, vote::denied(key_state::foreign, rest));
+inline attempts::event rest(std::size_t i, milliseconds rest) {
+    return attempts::event::of(
+        acquire::event::remaining(i, kept(vote::denied(key_state::foreign, rest))));
 }
 
 }  // namespace colock::core::test

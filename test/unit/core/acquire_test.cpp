@@ -18,17 +18,17 @@ BOOST_AUTO_TEST_SUITE(acquiring)
 
 BOOST_AUTO_TEST_CASE(takes_exactly_a_quorum) {
     for (std::size_t n = 1; n <= 7; ++n) {
-        for (std::size_t first = 0; first != n; ++first) {  // whoever they are
+        for (std::size_t first = 0; first != n; ++first) {  // any of them
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
-                acquire machine(once(n), acquire_seed);
+                attempts machine(once(n), acquire_seed);
                 BOOST_TEST(said(machine, start(), at(5ms)) == "attempt; wait 55");
                 for (std::size_t k = 1; k < quorum_of(n); ++k) {
                     BOOST_TEST(said(machine, granted((first + k) % n), at(6ms)) == "wait 55");
                 }
                 BOOST_TEST(said(machine, granted(first), at(7ms)) == "granted 993");
-                BOOST_TEST((machine.sent() == at(5ms)));
-                BOOST_TEST(machine.votes().granted() == quorum_of(n));
-                BOOST_TEST(machine.attempts() == 1U);
+                BOOST_TEST((machine.policy().sent() == at(5ms)));
+                BOOST_TEST(machine.lease().votes().granted() == quorum_of(n));
+                BOOST_TEST(machine.policy().attempts() == 1U);
             }
         }
     }
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(ends_with_the_vote_that_decides_and_not_before) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.instances << " instances: " << r.letters) {
-            acquire machine(once(r.instances), acquire_seed);
+            attempts machine(once(r.instances), acquire_seed);
             BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 const bool last = i + 1 == r.letters.size();
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(ends_with_the_vote_that_decides_and_not_before) {
                 const auto words =
                     letter == '.'
                         ? said(machine, timer(), at(50ms))
-                        : said(machine, acquire::event::voted(i, vote_from(letter)), at(1ms));
+                        : said(machine, attempts::event::voted(i, vote_from(letter)), at(1ms));
                 BOOST_TEST(words == (last ? r.expected : "wait 50"));
             }
         }
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(ends_with_the_vote_that_decides_and_not_before) {
 }
 
 BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
-    acquire machine(five(), acquire_seed);
+    attempts machine(five(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, granted(0), "wait 50"},
@@ -120,14 +120,14 @@ BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
 }
 
 BOOST_AUTO_TEST_CASE(votes_are_there_to_be_read_when_it_has_failed) {
-    acquire machine(once(3), acquire_seed);
+    attempts machine(once(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(2), "wait 50"},
                       {50ms, timer(), "give_back; failed no_quorum"},
                   });
-    BOOST_TEST((machine.votes().vote_of(0)->reason == failure::timeout));
-    BOOST_TEST((machine.votes().vote_of(2)->key == key_state::foreign));
+    BOOST_TEST((machine.lease().votes().vote_of(0)->reason == failure::timeout));
+    BOOST_TEST((machine.lease().votes().vote_of(2)->key == key_state::foreign));
 }
 
 BOOST_AUTO_TEST_CASE(ignores_what_comes_after_the_end) {
@@ -152,10 +152,11 @@ BOOST_AUTO_TEST_CASE(ignores_what_comes_after_the_end) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.name) {
-            acquire machine(once(), acquire_seed);
+            attempts machine(once(), acquire_seed);
             play(machine, r.until_the_end);
-            for (const auto& late : {granted(3), granted(4), denied(3), failed(3), timer(), wake(),
-                                     cancel(), rest(3, 5ms), acquire::event::done()}) {
+            for (const auto& late :
+                 {granted(3), granted(4), denied(3), failed(3), timer(), wake(), cancel(),
+                  rest(3, 5ms), changed(3), poll(), parked(), unparked(), start()}) {
                 BOOST_TEST(said(machine, late, at(2ms)) == "wait never");
             }
         }
@@ -179,9 +180,9 @@ BOOST_AUTO_TEST_CASE(believes_no_quorum_whose_lease_would_be_lost_at_once) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT("decided at " << in_ms(r.decided)) {
-            acquire_settings settings = once();
+            attempts_settings settings = once();
             settings.instance_timeout = 2s;
-            acquire machine(settings, acquire_seed);
+            attempts machine(settings, acquire_seed);
             play(machine, {
                               {0ms, start(), "attempt; wait 2000"},
                               {1ms, granted(0), "wait 2000"},
@@ -193,23 +194,23 @@ BOOST_AUTO_TEST_CASE(believes_no_quorum_whose_lease_would_be_lost_at_once) {
 }
 
 BOOST_AUTO_TEST_CASE(drift_and_ttl_are_the_settings) {
-    acquire_settings settings = once(1);
+    attempts_settings settings = once(1);
     settings.ttl = 100ms;
     settings.drift = {0.1, 5ms};
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {{10ms, start(), "attempt; wait 60"}, {20ms, granted(0), "granted 95"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_ttl_shorter_than_the_drift_is_never_granted) {
-    acquire_settings settings = once(1);
+    attempts_settings settings = once(1);
     settings.ttl = 1ms;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine,
          {{0ms, start(), "attempt; wait 50"}, {0ms, granted(0), "give_back; failed too_slow"}});
 }
 
 BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
-    acquire machine(once(), acquire_seed);
+    attempts machine(once(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {10ms, timer(), "wait 50"},
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
 
 /// Our own process may have been slow, and the timer no faster than the votes.
 BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
-    acquire machine(once(), acquire_seed);
+    attempts machine(once(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {70ms, granted(0), "wait 50"},
@@ -230,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
 }
 
 BOOST_AUTO_TEST_CASE(a_vote_after_the_timeout_does_not_make_silence_a_denial) {
-    acquire machine(once(), acquire_seed);
+    attempts machine(once(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {70ms, granted(0), "wait 50"},
@@ -242,19 +243,19 @@ BOOST_AUTO_TEST_CASE(a_vote_after_the_timeout_does_not_make_silence_a_denial) {
 // Trying again.
 
 BOOST_AUTO_TEST_CASE(tries_again_after_a_backoff_for_as_long_as_it_takes) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.retry = {4ms, 250ms};
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     duration now{};
     std::string expected = "attempt; wait 50";
-    acquire::event event = start();
+    attempts::event event = start();
     for (std::size_t attempt = 1; attempt != 40; ++attempt) {
         BOOST_TEST_CONTEXT("attempt " << attempt) {
             BOOST_TEST(said(machine, event, at(now)) ==
                        "attempt; wait " + in_ms(now + settings.instance_timeout));
-            BOOST_TEST(machine.attempts() == attempt);
-            BOOST_TEST((machine.sent() == at(now)));
-            BOOST_TEST(machine.votes().silent() == 5U);
+            BOOST_TEST(machine.policy().attempts() == attempt);
+            BOOST_TEST((machine.policy().sent() == at(now)));
+            BOOST_TEST(machine.lease().votes().silent() == 5U);
             for (std::size_t i = 0; i != 2; ++i) {
                 said(machine, denied(i), at(now + 1ms));
             }
@@ -273,43 +274,59 @@ BOOST_AUTO_TEST_CASE(tries_again_after_a_backoff_for_as_long_as_it_takes) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(says_whether_another_attempt_will_follow) {
-    acquire_settings settings = five();
-    settings.instances = 1;
+/// The keys of those may run out.
+BOOST_AUTO_TEST_CASE(until_the_next_attempt_it_asks_those_that_denied_or_are_silent) {
+    attempts_settings settings = five();
     settings.attempts = 2;
-    acquire machine(settings, acquire_seed);
-    using kind = acquire::action::kind_type;
-    machine.resume(start(), at(0ms));
-    machine.resume(acquire::event::done(), at(0ms));
-    BOOST_TEST(!machine.will_retry());
-    BOOST_TEST((machine.resume(denied(0), at(1ms)).kind == kind::give_back));
-    BOOST_TEST(machine.will_retry());
-    machine.resume(acquire::event::done(), at(1ms));
-    said(machine, wake(), at(2ms));
-    BOOST_TEST((machine.resume(denied(0), at(3ms)).kind == kind::give_back));
-    BOOST_TEST(!machine.will_retry());
+    attempts machine(settings, acquire_seed);
+    const auto asked = [&] {
+        std::string result;
+        for (std::size_t i = 0; i != 5; ++i) {
+            result += machine.policy().asks_remaining(i) ? std::to_string(i) : "";
+        }
+        return result;
+    };
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, granted(0), "wait 50"},
+                      {1ms, failed(1), "wait 50"},
+                      {1ms, denied(3), "wait 50"},
+                  });
+    BOOST_TEST(!machine.policy().backing_off());
+    BOOST_TEST(asked().empty());
+    play(machine, {{1ms, denied(4), "give_back; wait " + in_ms(1ms + pause(1))}});
+    BOOST_TEST(machine.policy().backing_off());
+    BOOST_TEST(asked() == "234");
+    play(machine, {{2ms, denied(0), "wait " + in_ms(1ms + pause(1))},  // too late
+                   {2ms, wake(), "attempt; wait 52"}});
+    BOOST_TEST(asked().empty());
+    play(machine, {{3ms, denied(0), "wait 52"},
+                   {3ms, denied(1), "wait 52"},
+                   {3ms, denied(2), "give_back; failed contended"}});
+    BOOST_TEST(!machine.policy().backing_off());  // no other attempt follows
+    BOOST_TEST(asked().empty());
 }
 
 BOOST_AUTO_TEST_CASE(makes_no_more_attempts_than_allowed) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     for (std::size_t allowed = 1; allowed != 5; ++allowed) {
         settings.attempts = allowed;
-        acquire machine(settings, acquire_seed);
+        attempts machine(settings, acquire_seed);
         BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
         for (std::size_t attempt = 1; attempt != allowed; ++attempt) {
             BOOST_TEST(has(said(machine, denied(0), at(1ms)), "give_back; wait"));
             BOOST_TEST(has(said(machine, wake(), at(1ms)), "attempt"));
         }
         BOOST_TEST(said(machine, denied(0), at(1ms)) == "give_back; failed contended");
-        BOOST_TEST(machine.attempts() == allowed);
+        BOOST_TEST(machine.policy().attempts() == allowed);
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_help_the_next) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 3;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, granted(0), "wait 50"},
@@ -323,9 +340,9 @@ BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_help_the_next) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wake_ends_the_wait_and_nothing_else) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, wake(), "wait 50"},
@@ -340,9 +357,9 @@ BOOST_AUTO_TEST_CASE(a_wake_ends_the_wait_and_nothing_else) {
 // Somebody else knows better when to try again.
 
 /// One that has been denied at 2 ms, and parked at 3 ms.
-acquire parked_machine(acquire_settings settings = five()) {
+attempts parked_machine(attempts_settings settings = five()) {
     settings.instances = 1;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     const std::string until = settings.deadline == never ? "never" : in_ms(settings.deadline);
     play(machine, {
                       {0ms, start(),
@@ -350,13 +367,13 @@ acquire parked_machine(acquire_settings settings = five()) {
                       {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
                       {3ms, parked(), "wait " + until},
                   });
-    BOOST_TEST(machine.backing_off());
-    BOOST_TEST(machine.asks_remaining(0));
+    BOOST_TEST(machine.policy().backing_off());
+    BOOST_TEST(machine.policy().asks_remaining(0));
     return machine;
 }
 
 BOOST_AUTO_TEST_CASE(a_parked_one_waits_to_be_woken) {
-    acquire machine = parked_machine();
+    attempts machine = parked_machine();
     play(machine, {
                       {40ms, timer(), "wait never"},
                       {41ms, rest(0, 10ms), "wait never"},
@@ -368,7 +385,7 @@ BOOST_AUTO_TEST_CASE(a_parked_one_waits_to_be_woken) {
 }
 
 BOOST_AUTO_TEST_CASE(one_that_is_parked_no_more_backs_off) {
-    acquire machine = parked_machine();
+    attempts machine = parked_machine();
     play(machine, {
                       {40ms, unparked(), "wait " + in_ms(40ms + pause(2))},
                       {41ms, unparked(), "wait " + in_ms(40ms + pause(2))},
@@ -376,31 +393,154 @@ BOOST_AUTO_TEST_CASE(one_that_is_parked_no_more_backs_off) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
-    acquire_settings settings = five();
-    settings.instances = 1;
-    acquire machine(settings, acquire_seed);
-    play(machine, {{0ms, start(), "attempt; wait 50"}});
-    machine.poll();
+/// The short wait that a machine takes by random number `number`, from 1.
+duration short_pause(std::size_t number) {
     std::uint64_t state = acquire_seed;
-    const duration soon = backoff{2ms, 2ms}.delay(0, next_random(state));
+    std::uint64_t random = 0;
+    for (std::size_t i = 0; i != number; ++i) {
+        random = next_random(state);
+    }
+    return backoff{2ms, 2ms}.delay(0, random);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    attempts machine(settings, acquire_seed);
+    const duration soon = short_pause(2);  // the first number was for the pause that is cut short
     BOOST_TEST((soon >= 1ms && soon <= 2ms));
     play(machine, {
-                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + soon)},
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, poll(), "wait 50"},  // it does not wait yet
+                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {1ms, poll(), "wait " + in_ms(1ms + soon)},
                       // It knows better than to come when it is told.
                       {1500us, changed(0), "wait " + in_ms(1ms + soon)},
+                      {1500us, rest(0, 0ms), "wait " + in_ms(1ms + soon)},
                       {1ms + soon, timer(), "attempt; wait " + in_ms(51ms + soon)},
-                      {5ms, denied(0), "give_back; wait " + in_ms(5ms + pause(2))},
+                      {5ms, denied(0), "give_back; wait " + in_ms(5ms + pause(3))},
+                      {6ms, changed(0), "attempt; wait 56"},  // and now it comes
                   });
 }
 
+BOOST_AUTO_TEST_CASE(one_that_is_to_poll_does_not_wait_beyond_its_deadline) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.deadline = at(2ms);
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 2"},
+                      {1500us, denied(0), "give_back; wait 2"},
+                      {1500us, poll(), "wait 2"},
+                      {2ms, timer(), "failed contended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_parked_one_does_not_poll) {
+    attempts machine = parked_machine();
+    play(machine, {{4ms, poll(), "wait never"}, {5ms, wake(), "attempt; wait 55"}});
+}
+
 BOOST_AUTO_TEST_CASE(a_parked_one_ends_as_any_other) {
-    acquire cancelled = parked_machine();
+    attempts cancelled = parked_machine();
     play(cancelled, {{40ms, cancel(), "failed cancelled"}});
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.deadline = at(30ms);
-    acquire late = parked_machine(settings);
+    attempts late = parked_machine(settings);
     play(late, {{29ms, timer(), "wait 30"}, {30ms, wake(), "failed contended"}});
+}
+
+// Attempts that are made at once, or in any case.
+
+BOOST_AUTO_TEST_CASE(one_that_tries_twice_makes_a_second_attempt_at_once) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.attempts = 2;
+    settings.tries_twice = true;
+    attempts machine(settings, acquire_seed);
+    BOOST_TEST(!machine.policy().contended());
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(0), "give_back; attempt; wait 51"},
+                  });
+    BOOST_TEST(machine.policy().contended());
+    BOOST_TEST((machine.policy().sent() == at(1ms)));
+    BOOST_TEST(machine.policy().attempts() == 1U);  // the two count as one
+    play(machine, {
+                      {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
+                      {30ms, timer(), "attempt; wait 80"},
+                  });
+    BOOST_TEST(machine.policy().attempts() == 2U);
+    play(machine, {{31ms, denied(0), "give_back; failed contended"}});  // that was once for all
+}
+
+BOOST_AUTO_TEST_CASE(one_that_expects_others_need_not_try_twice) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.tries_twice = true;
+    attempts machine(settings, acquire_seed);
+    machine.policy().expect_others();
+    BOOST_TEST(machine.policy().contended());
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(one_that_gets_no_answer_does_not_try_twice) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.tries_twice = true;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, failed(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {30ms, timer(), "attempt; wait 80"},
+                      {31ms, denied(0), "give_back; attempt; wait 81"},
+                  });
+    BOOST_TEST(machine.policy().attempts() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_second_attempt_at_once_is_in_time_or_the_only_one) {
+    struct row {
+        time_point deadline;
+        std::string expected;
+    };
+    const row rows[] = {
+        {at(2ms), "give_back; attempt; wait 2"},
+        {at(1ms), "give_back; failed contended"},
+        {at(0ms), "give_back; attempt; wait 51"},
+        {time_point::min(), "give_back; attempt; wait 51"},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT("deadline " << in_ms(r.deadline)) {
+            attempts_settings settings = five();
+            settings.instances = 1;
+            settings.tries_twice = true;
+            settings.deadline = r.deadline;
+            attempts machine(settings, acquire_seed);
+            said(machine, start(), at(0ms));
+            BOOST_TEST(said(machine, denied(0), at(1ms)) == r.expected);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.retry = {1s, 1s};
+    settings.attempt_interval = 100ms;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {10ms, denied(0), "give_back; wait 100"},  // from the send on
+                      {99ms, timer(), "wait 100"},
+                      {100ms, timer(), "attempt; wait 150"},
+                      {110ms, denied(0), "give_back; wait 200"},
+                      {111ms, parked(), "wait 200"},
+                      {112ms, changed(0), "wait 200"},
+                      {200ms, timer(), "attempt; wait 250"},
+                  });
 }
 
 // The end of all waiting.
@@ -408,8 +548,8 @@ BOOST_AUTO_TEST_CASE(a_parked_one_ends_as_any_other) {
 BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {
     struct row {
         std::string name;
-        std::vector<acquire::event> votes;  // at 10 ms
-        std::string at_the_deadline;        // at 30 ms
+        std::vector<attempts::event> votes;  // at 10 ms
+        std::string at_the_deadline;         // at 30 ms
     };
     const row rows[] = {
         {"silent ones may yet grant", {granted(0), granted(1)}, "give_back; failed contended"},
@@ -418,9 +558,9 @@ BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.name) {
-            acquire_settings settings = five();
+            attempts_settings settings = five();
             settings.deadline = at(30ms);
-            acquire machine(settings, acquire_seed);
+            attempts machine(settings, acquire_seed);
             BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 30");
             for (const auto& e : r.votes) {
                 BOOST_TEST(said(machine, e, at(10ms)) == "wait 30");
@@ -432,9 +572,9 @@ BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {
 }
 
 BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_deadlines_timer_counts) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.deadline = at(30ms);
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 30"},
                       {31ms, granted(0), "wait 30"},
@@ -444,9 +584,9 @@ BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_deadlines_timer_counts) {
 }
 
 BOOST_AUTO_TEST_CASE(unreachable_is_said_before_the_deadline_and_at_it) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.deadline = at(30ms);
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 30"},
                       {1ms, failed(0), "wait 30"},
@@ -461,50 +601,50 @@ BOOST_AUTO_TEST_CASE(unreachable_is_said_before_the_deadline_and_at_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_that_coincides_with_the_timeout_leaves_no_doubt) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.deadline = at(50ms);
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine,
          {{0ms, start(), "attempt; wait 50"}, {50ms, timer(), "give_back; failed no_quorum"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_in_the_backoff_ends_it_with_the_last_outcome) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.deadline = at(5ms);
     const acquire_script to_the_backoff = {
         {0ms, start(), "attempt; wait 5"},
         {1ms, denied(0), "give_back; wait 5"},
     };
-    for (const auto& last : {timer(), wake(), rest(0, 100ms)}) {
-        acquire machine(settings, acquire_seed);
+    for (const auto& last : {timer(), wake(), rest(0, 100ms), changed(0), poll(), parked()}) {
+        attempts machine(settings, acquire_seed);
         play(machine, to_the_backoff);
         BOOST_TEST(said(machine, last, at(5ms)) == "failed contended");
-        BOOST_TEST(machine.attempts() == 1U);
+        BOOST_TEST(machine.policy().attempts() == 1U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(decided_after_the_deadline_there_is_no_other_attempt) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.deadline = at(5ms);
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine,
          {{0ms, start(), "attempt; wait 5"}, {5ms, denied(0), "give_back; failed contended"}});
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_that_has_passed_leaves_one_whole_attempt) {
     for (const time_point deadline : {time_point::min(), at(-1h), at(0ms)}) {
-        acquire_settings settings = five();
+        attempts_settings settings = five();
         settings.deadline = deadline;
-        acquire denied_at_once(settings, acquire_seed);
+        attempts denied_at_once(settings, acquire_seed);
         play(denied_at_once, {
                                  {0ms, start(), "attempt; wait 50"},
                                  {1ms, denied(0), "wait 50"},
                                  {1ms, denied(1), "wait 50"},
                                  {1ms, denied(2), "give_back; failed contended"},
                              });
-        acquire slow(settings, acquire_seed);
+        attempts slow(settings, acquire_seed);
         play(slow, {
                        {0ms, start(), "attempt; wait 50"},
                        {1ms, granted(0), "wait 50"},
@@ -518,21 +658,21 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_has_passed_leaves_one_whole_attempt) {
 
 BOOST_AUTO_TEST_CASE(gives_up_at_once_if_it_is_not_to_wait_for_instances) {
     for (const auto& first : {failed(0), granted(0)}) {
-        acquire_settings settings = five();
+        attempts_settings settings = five();
         settings.instances = 1;
         settings.ttl = 2ms;  // a grant is too slow
         settings.unavailable_timeout = 0ms;
-        acquire machine(settings, acquire_seed);
+        attempts machine(settings, acquire_seed);
         BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
         BOOST_TEST(has(said(machine, first, at(0ms)), "give_back; failed"));
     }
 }
 
 BOOST_AUTO_TEST_CASE(not_waiting_for_instances_still_waits_for_a_holder) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 0ms;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
@@ -542,7 +682,7 @@ BOOST_AUTO_TEST_CASE(not_waiting_for_instances_still_waits_for_a_holder) {
 }
 
 BOOST_AUTO_TEST_CASE(waits_for_instances_as_long_as_told_from_the_first_attempt_that_failed) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 100ms;
     const acquire_script to_the_last_attempt = {
@@ -552,24 +692,24 @@ BOOST_AUTO_TEST_CASE(waits_for_instances_as_long_as_told_from_the_first_attempt_
         {110ms - 1ns, failed(0), "give_back; wait " + in_ms(110ms - 1ns + pause(2))},
         {150ms, timer(), "attempt; wait 200"},
     };
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, to_the_last_attempt);
     BOOST_TEST(said(machine, failed(0), at(151ms)) == "give_back; failed no_quorum");
 
-    acquire exactly(settings, acquire_seed);
+    attempts exactly(settings, acquire_seed);
     play_some(exactly, to_the_last_attempt, 3);
     BOOST_TEST(said(exactly, failed(0), at(110ms)) == "give_back; failed no_quorum");
 
-    acquire served(settings, acquire_seed);
+    attempts served(settings, acquire_seed);
     play(served, to_the_last_attempt);
     BOOST_TEST(said(served, granted(0), at(151ms)) == "granted 1138");
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 100ms;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, failed(0), "give_back; wait " + in_ms(1ms + pause(1))},
@@ -583,26 +723,26 @@ BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
 }
 
 BOOST_AUTO_TEST_CASE(knows_from_others_since_when_there_is_no_quorum) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.unavailable_timeout = 100ms;
-    acquire machine(settings, acquire_seed);
-    BOOST_TEST((machine.no_quorum_since() == never));
-    machine.no_quorum_since(at(0ms) - 100ms);
+    attempts machine(settings, acquire_seed);
+    BOOST_TEST((machine.policy().no_quorum_since() == never));
+    machine.policy().no_quorum_since(at(0ms) - 100ms);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, failed(0), "wait 50"},
                       {1ms, failed(1), "wait 50"},
                       {1ms, failed(2), "give_back; failed no_quorum"},
                   });
-    BOOST_TEST((machine.no_quorum_since() == at(0ms) - 100ms));
+    BOOST_TEST((machine.policy().no_quorum_since() == at(0ms) - 100ms));
 }
 
 BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_tried_again) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.ttl = 20ms;  // valid for 17.8
     settings.unavailable_timeout = 100ms;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {40ms, granted(0), "give_back; wait " + in_ms(40ms + pause(1))},
@@ -646,16 +786,16 @@ BOOST_AUTO_TEST_CASE(waits_no_longer_than_until_a_quorum_of_keys_has_run_out) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.name) {
-            acquire machine(five(), acquire_seed);
+            attempts machine(five(), acquire_seed);
             std::string words = said(machine, start(), at(0ms));
             duration now{};
             for (std::size_t i = 0; i != r.letters.size(); ++i) {
                 BOOST_TEST(words.ends_with("wait 50"));
                 now = r.letters[i] == '.' ? 50ms : 0ms;
-                words =
-                    r.letters[i] == '.'
-                        ? said(machine, timer(), at(now))
-                        : said(machine, acquire::event::voted(i, vote_from(r.letters[i])), at(now));
+                words = r.letters[i] == '.'
+                            ? said(machine, timer(), at(now))
+                            : said(machine, attempts::event::voted(i, vote_from(r.letters[i])),
+                                   at(now));
             }
             BOOST_TEST(words == "give_back; wait " + in_ms(now + pause(1)));
             for (const auto& [index, time] : r.rests) {
@@ -669,9 +809,9 @@ BOOST_AUTO_TEST_CASE(waits_no_longer_than_until_a_quorum_of_keys_has_run_out) {
 }
 
 BOOST_AUTO_TEST_CASE(counts_each_rest_from_when_it_was_told) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.retry = {1s, 1s};
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     const std::string backoff = "wait " + in_ms(50ms + pause(1, settings));
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -686,10 +826,10 @@ BOOST_AUTO_TEST_CASE(counts_each_rest_from_when_it_was_told) {
 }
 
 BOOST_AUTO_TEST_CASE(a_rest_that_is_told_in_time_to_wait_starts_the_attempt) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 1;
     settings.retry = {1s, 1s};
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1, settings))},
@@ -702,15 +842,15 @@ BOOST_AUTO_TEST_CASE(a_rest_that_is_told_in_time_to_wait_starts_the_attempt) {
                   });
 }
 
-/// All who polled the same key hear at the same time that it is gone.
+/// All that polled the same key hear at the same time that it is gone.
 BOOST_AUTO_TEST_CASE(
-    who_is_told_that_a_key_is_gone_waits_a_first_backoff_and_not_in_step_with_others) {
+    one_that_is_told_that_a_key_is_gone_waits_a_first_backoff_and_not_in_step_with_others) {
     std::set<time_point> waits;
     for (std::uint64_t seed = 0; seed != 20; ++seed) {
-        acquire_settings settings = five();
+        attempts_settings settings = five();
         settings.instances = 1;
         settings.retry = {8ms, 1s};
-        acquire machine(settings, seed);
+        attempts machine(settings, seed);
         time_point now = at(0ms);
         said(machine, start(), now);
         for (int attempt = 0; attempt != 7; ++attempt) {
@@ -719,20 +859,20 @@ BOOST_AUTO_TEST_CASE(
             said(machine, timer(), now);
         }
         said(machine, denied(0), now);  // the eighth: backs off for at least half a second
-        const auto action =
-            machine.resume(acquire::event::remaining(0, vote::denied(key_state::absent, 0ms)), now);
-        BOOST_TEST((action.kind == acquire::action::kind_type::wait));
-        BOOST_TEST((action.time >= now + 4ms));
-        BOOST_TEST((action.time <= now + 8ms));
-        waits.insert(action.time);
+        const vote gone = vote::denied(key_state::absent, 0ms);
+        const auto step = machine.policy().resume(acquire::event::remaining(0, gone), now);
+        BOOST_TEST((!step.attempt && !step.failed));
+        BOOST_TEST((step.until >= now + 4ms));
+        BOOST_TEST((step.until <= now + 8ms));
+        waits.insert(step.until);
     }
     BOOST_TEST(waits.size() > 10U);
 }
 
 BOOST_AUTO_TEST_CASE(the_rests_of_one_attempt_are_forgotten_in_the_next) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.instances = 3;
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     const duration second = 60ms + pause(2);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -750,7 +890,7 @@ BOOST_AUTO_TEST_CASE(the_rests_of_one_attempt_are_forgotten_in_the_next) {
 // Told of a change.
 
 BOOST_AUTO_TEST_CASE(tries_again_when_a_quorum_may_be_free) {
-    acquire machine(five(), acquire_seed);
+    attempts machine(five(), acquire_seed);
     const std::string backoff = "wait " + in_ms(pause(1));
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -767,9 +907,9 @@ BOOST_AUTO_TEST_CASE(tries_again_when_a_quorum_may_be_free) {
 }
 
 BOOST_AUTO_TEST_CASE(after_a_split_vote_it_steps_aside_first) {
-    acquire_settings settings = five();
+    attempts_settings settings = five();
     settings.retry = {20ms, 1s};
-    acquire machine(settings, acquire_seed);
+    attempts machine(settings, acquire_seed);
     const duration backoff = pause(1, settings);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -779,23 +919,23 @@ BOOST_AUTO_TEST_CASE(after_a_split_vote_it_steps_aside_first) {
                       {0ms, denied(3), "wait 50"},
                       {0ms, denied(4), "give_back; wait " + in_ms(backoff)},
                   });
-    const auto next = machine.resume(changed(2), at(1ms));
-    BOOST_TEST((next.kind == acquire::action::kind_type::wait));
-    BOOST_TEST((next.time >= at(6ms)));  // the upper half of 10 ms
-    BOOST_TEST((next.time <= at(11ms)));
+    const auto next = machine.policy().resume(acquire::event::changed(2), at(1ms));
+    BOOST_TEST((!next.attempt && !next.failed));
+    BOOST_TEST((next.until >= at(6ms)));  // the upper half of 10 ms
+    BOOST_TEST((next.until <= at(11ms)));
 }
 
 /// A minority may deny in a round that is won, but too late; its keys are in nobody's way.
 BOOST_AUTO_TEST_CASE(a_rest_after_a_round_that_was_too_slow_changes_nothing) {
     for (const char minority : {'D', 'G'}) {
-        acquire_settings settings = five();
+        attempts_settings settings = five();
         settings.instances = 3;
         settings.ttl = 20ms;
-        acquire machine(settings, acquire_seed);
+        attempts machine(settings, acquire_seed);
         const std::string backoff = "wait " + in_ms(40ms + pause(1));
         play(machine, {
                           {0ms, start(), "attempt; wait 50"},
-                          {39ms, acquire::event::voted(0, vote_from(minority)), "wait 50"},
+                          {39ms, attempts::event::voted(0, vote_from(minority)), "wait 50"},
                       });
         std::string words = said(machine, granted(1), at(40ms));
         if (minority == 'D') {

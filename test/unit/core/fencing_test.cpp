@@ -11,27 +11,27 @@
 namespace colock::core::test {
 namespace {
 
-acquire_settings fenced(acquire_settings s = five()) {
+attempts_settings fenced(attempts_settings s = five()) {
     s.fencing = true;
     return s;
 }
 
-acquire::event counted(std::size_t i, std::uint64_t fence) {
-    return acquire::event::voted(i, vote::granted(fence));
+attempts::event counted(std::size_t i, std::uint64_t fence) {
+    return attempts::event::voted(i, vote::granted(fence));
 }
-acquire::event raised(std::size_t i) {
-    return acquire::event::raised(i, vote::granted(0));
+attempts::event raised(std::size_t i) {
+    return attempts::event::raised(i, vote::granted(0));
 }
-acquire::event not_raised(std::size_t i) {  // somebody else has the key by now
-    return acquire::event::raised(i, vote::denied(key_state::foreign));
+attempts::event not_raised(std::size_t i) {  // somebody else has the key by now
+    return attempts::event::raised(i, vote::denied(key_state::foreign));
 }
-acquire::event raise_failed(std::size_t i) {
-    return acquire::event::raised(i, vote::failed(failure::connection_lost));
+attempts::event raise_failed(std::size_t i) {
+    return attempts::event::raised(i, vote::failed(failure::connection_lost));
 }
 
 /// One of five that has to write 9 back, since 5 ms.
-acquire raising(const acquire_settings& settings = fenced()) {
-    acquire machine(settings, acquire_seed);
+attempts raising(const attempts_settings& settings = fenced()) {
+    attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, counted(3, 7), "wait 50"},
@@ -46,31 +46,31 @@ BOOST_AUTO_TEST_SUITE(fencing)
 BOOST_AUTO_TEST_CASE(a_quorum_that_agrees_is_enough_in_one_round) {
     for (std::size_t n = 1; n <= 7; ++n) {
         BOOST_TEST_CONTEXT(n << " instances") {
-            acquire machine(fenced(once(n)), acquire_seed);
+            attempts machine(fenced(once(n)), acquire_seed);
             BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
             for (std::size_t i = 1; i < quorum_of(n); ++i) {
                 BOOST_TEST(said(machine, counted(i, 7), at(1ms)) == "wait 50");
             }
             BOOST_TEST(said(machine, counted(0, 7), at(2ms)) == "granted 988");
-            BOOST_TEST(machine.fence() == 7U);
+            BOOST_TEST(machine.lease().fence() == 7U);
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_largest_is_written_back_whoever_granted_it) {
+BOOST_AUTO_TEST_CASE(the_largest_is_written_back_from_wherever_it_is) {
     for (std::size_t largest = 0; largest != 3; ++largest) {
-        acquire machine(fenced(), acquire_seed);
+        attempts machine(fenced(), acquire_seed);
         BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
         for (std::size_t i = 0; i != 3; ++i) {
             const auto words = said(machine, counted(i, i == largest ? 9 : 7), at(3ms));
             BOOST_TEST(words == (i == 2 ? "raise 9; wait 53" : "wait 50"));
         }
-        BOOST_TEST(machine.fence() == 9U);
+        BOOST_TEST(machine.lease().fence() == 9U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_difference_is_not_forgotten_when_others_agree_again) {
-    acquire machine(fenced(), acquire_seed);
+    attempts machine(fenced(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, counted(0, 7), "wait 50"},
@@ -79,22 +79,24 @@ BOOST_AUTO_TEST_CASE(a_difference_is_not_forgotten_when_others_agree_again) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_vote_that_is_only_noted_counts_as_one_that_is_not) {
-    acquire machine(fenced(), acquire_seed);
-    BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
-    BOOST_TEST(machine.note(0, vote::granted(7)));
-    BOOST_TEST(!machine.note(0, vote::granted(99)));  // has voted before
-    BOOST_TEST(machine.note(1, vote::granted(9)));
-    BOOST_TEST(!machine.note(2, vote::granted(9)));
-    BOOST_TEST(said(machine, counted(2, 9), at(1ms)) == "raise 9; wait 51");
-    BOOST_TEST(!machine.note(3, vote::granted(11)));  // later there is nothing to note
+BOOST_AUTO_TEST_CASE(the_value_of_a_second_vote_of_the_same_instance_does_not_count) {
+    attempts machine(fenced(), acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, counted(0, 7), "wait 50"},
+                      {1ms, counted(0, 99), "wait 50"},
+                      {1ms, counted(1, 9), "wait 50"},
+                      {1ms, counted(2, 9), "raise 9; wait 51"},
+                      {2ms, counted(3, 11), "wait 51"},  // nor that of a late one
+                  });
+    BOOST_TEST(machine.lease().fence() == 9U);
 }
 
 BOOST_AUTO_TEST_CASE(is_handed_out_when_exactly_a_majority_of_all_has_raised) {
     for (std::size_t n = 2; n <= 7; ++n) {
-        for (std::size_t first = 0; first != n; ++first) {  // whoever they are
+        for (std::size_t first = 0; first != n; ++first) {  // any of them
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
-                acquire machine(fenced(once(n)), acquire_seed);
+                attempts machine(fenced(once(n)), acquire_seed);
                 BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
                 for (std::size_t i = 0; i + 1 < quorum_of(n); ++i) {
                     said(machine, counted(i, 7 + i), at(1ms));
@@ -106,9 +108,9 @@ BOOST_AUTO_TEST_CASE(is_handed_out_when_exactly_a_majority_of_all_has_raised) {
                     BOOST_TEST(said(machine, raised((first + k) % n), at(3ms)) == "wait 52");
                 }
                 BOOST_TEST(said(machine, raised(first), at(4ms)) == "granted 988");
-                BOOST_TEST(
-                    (machine.sent() == at(0ms)));  // the validity counts from the first round
-                BOOST_TEST(machine.fence() == fence);
+                // The validity counts from the first round.
+                BOOST_TEST((machine.policy().sent() == at(0ms)));
+                BOOST_TEST(machine.lease().fence() == fence);
             }
         }
     }
@@ -139,31 +141,31 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_all_the_attempt_has_failed) {
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.what) {
-            acquire machine = raising();
+            attempts machine = raising();
             play(machine, r.script);
-            BOOST_TEST(machine.attempts() == 1U);
+            BOOST_TEST(machine.policy().attempts() == 1U);
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_second_round_says_why) {
-    acquire contended = raising(fenced(once()));
+    attempts contended = raising(fenced(once()));
     play(contended, {
                         {6ms, not_raised(0), "wait 55"},
                         {6ms, not_raised(1), "wait 55"},
                         {6ms, raise_failed(2), "give_back; failed contended"},
                     });
-    acquire unreachable = raising(fenced(once()));
+    attempts unreachable = raising(fenced(once()));
     play(unreachable, {
                           {6ms, raised(0), "wait 55"},
                           {6ms, raised(1), "wait 55"},
                           {55ms, timer(), "give_back; failed no_quorum"},
                       });
-    BOOST_TEST((unreachable.votes().vote_of(4)->reason == failure::timeout));
+    BOOST_TEST((unreachable.lease().votes().vote_of(4)->reason == failure::timeout));
 }
 
 BOOST_AUTO_TEST_CASE(the_next_attempt_knows_nothing_of_the_former) {
-    acquire machine = raising();
+    attempts machine = raising();
     play(machine, {
                       {55ms, timer(), "give_back; wait " + in_ms(55ms + pause(1))},
                       {80ms, timer(), "attempt; wait 130"},
@@ -171,11 +173,11 @@ BOOST_AUTO_TEST_CASE(the_next_attempt_knows_nothing_of_the_former) {
                       {81ms, counted(1, 3), "wait 130"},
                       {81ms, counted(2, 3), "granted 1068"},
                   });
-    BOOST_TEST(machine.fence() == 3U);
+    BOOST_TEST(machine.lease().fence() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_grant_of_the_first_round_that_comes_later_changes_nothing) {
-    acquire machine = raising();
+    attempts machine = raising();
     play(machine, {
                       {6ms, counted(0, 50), "wait 55"},
                       {6ms, counted(2, 1), "wait 55"},
@@ -184,24 +186,24 @@ BOOST_AUTO_TEST_CASE(a_grant_of_the_first_round_that_comes_later_changes_nothing
                       {8ms, raised(3), "granted 988"},
                       {9ms, raised(1), "wait never"},
                   });
-    BOOST_TEST(machine.fence() == 9U);
+    BOOST_TEST(machine.lease().fence() == 9U);
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_in_the_second_round_it_gives_everything_back) {
-    acquire machine = raising();
+    attempts machine = raising();
     play(machine, {
                       {6ms, raised(0), "wait 55"},
                       {7ms, cancel(), "give_back; failed cancelled"},
                       {8ms, raised(1), "wait never"},
                       {8ms, raised(2), "wait never"},
                   });
-    BOOST_TEST(!machine.will_retry());
+    BOOST_TEST(!machine.policy().backing_off());
 }
 
 BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
-    acquire_settings brief = fenced(once());
+    attempts_settings brief = fenced(once());
     brief.ttl = 40ms;  // valid until 37.6, lost 2 ms before
-    acquire silent(brief, acquire_seed);
+    attempts silent(brief, acquire_seed);
     play(silent, {
                      {0ms, start(), "attempt; wait 50"},
                      {30ms, counted(0, 1), "wait 50"},
@@ -210,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
                      {31ms, raised(0), "wait 35.6"},
                      {36ms, timer(), "give_back; failed too_slow"},
                  });
-    acquire late(brief, acquire_seed);
+    attempts late(brief, acquire_seed);
     play(late, {
                    {0ms, start(), "attempt; wait 50"},
                    {30ms, counted(0, 1), "wait 50"},
@@ -220,7 +222,7 @@ BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
                    {31ms, raised(1), "wait 35.6"},
                    {36ms, raised(2), "give_back; failed too_slow"},
                });
-    acquire too_late_to_begin(brief, acquire_seed);
+    attempts too_late_to_begin(brief, acquire_seed);
     play(too_late_to_begin, {
                                 {0ms, start(), "attempt; wait 50"},
                                 {30ms, counted(0, 1), "wait 50"},
@@ -230,9 +232,9 @@ BOOST_AUTO_TEST_CASE(a_second_round_that_outlasts_the_validity_is_too_slow) {
 }
 
 BOOST_AUTO_TEST_CASE(the_callers_deadline_ends_the_second_round_too) {
-    acquire_settings s = fenced();
+    attempts_settings s = fenced();
     s.deadline = at(20ms);
-    acquire machine(s, acquire_seed);
+    attempts machine(s, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 20"},
                       {1ms, counted(0, 1), "wait 20"},
@@ -244,18 +246,18 @@ BOOST_AUTO_TEST_CASE(the_callers_deadline_ends_the_second_round_too) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wake_does_not_disturb_the_second_round) {
-    acquire machine = raising();
+    attempts machine = raising();
     play(machine, {{6ms, wake(), "wait 55"}, {7ms, rest(0, 1ms), "wait 55"}});
 }
 
 BOOST_AUTO_TEST_CASE(without_fencing_values_are_not_looked_at) {
-    acquire machine(once(3), acquire_seed);
+    attempts machine(once(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, counted(0, 1), "wait 50"},
                       {1ms, counted(1, 2), "granted 988"},
                   });
-    BOOST_TEST(machine.fence() == 0U);
+    BOOST_TEST(machine.lease().fence() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,7 @@
 #include "core/acquire.hpp"
+#include "core/instance_set.hpp"
+#include "core/lease.hpp"
+#include "core/lease_step.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
 
@@ -10,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,159 +26,344 @@ namespace {
 
 constexpr std::uint64_t runs = 20000;
 
-/// Sometimes has the machine, which last said `said`, note the vote instead of being resumed with it;
-/// and checks that this could not have told the difference.
-template <class Machine>
-bool noted(Machine& machine, const typename Machine::event& event,
-           const typename Machine::action& said, time_point now, dice& random, std::uint64_t seed) {
-    using event_kind = typename Machine::event::kind_type;
-    if (event.kind != event_kind::vote || !Machine(machine).note(event.index, event.vote)) {
-        return false;
+/// An `acquire` with the leases of its attempts, and what was fed to them.
+class acquire_run {
+public:
+    explicit acquire_run(std::uint64_t seed)
+        : seed_(seed),
+          random_(seed),
+          settings_(any_settings()),
+          lease_settings_(any_lease_settings()),
+          policy_(settings_, seed),
+          letters_(settings_.instances) {
+        if (random_.one_in(4)) {
+            policy_.expect_others();
+        }
     }
-    const auto action = Machine(machine).resume(event, now);
-    const bool timer_is_due = now >= said.time;  // and will do what there is to do
-    check(timer_is_due || (action.kind == said.kind && action.time == said.time),
-          "only noted a vote that mattered", seed);
-    return !timer_is_due && random.one_in(2) && machine.note(event.index, event.vote);
-}
 
-void run_acquire(std::uint64_t seed) {
-    using kind = acquire::action::kind_type;
-    dice random(seed);
-    acquire_settings settings;
-    settings.instances = 1 + random.below(7);
-    settings.ttl = 1ms + random.up_to(300ms);
-    settings.instance_timeout = random.up_to(100ms);
-    settings.retry = {random.up_to(10ms), random.up_to(50ms)};
-    settings.attempts = random.below(4);
-    settings.deadline = random.one_in(3) ? never : at(random.up_to(300ms) - 50ms);
-    settings.unavailable_timeout = random.one_in(3) ? 0ms : random.up_to(200ms);
-
-    settings.fencing = random.one_in(2);
-
-    acquire machine(settings, seed);
-    time_point now = at(0ms);
-    time_point sent{};
-    std::size_t attempts = 0;
-    std::vector<char> first(settings.instances, ' ');  // each one's vote on the attempt
-    std::vector<std::uint64_t> fences;                 // of those that granted
-    std::set<std::size_t> raised;                      // who has the fence since the second round
-    bool second_round = false;
-    bool out = false;  // sent, and neither granted nor given back
-    bool ended = false;
-    acquire::action action;
-    acquire::event event = random.one_in(50) ? acquire::event::cancel() : acquire::event::start();
-    for (int steps = 0; steps != 60; ++steps) {
-        const bool cancelled = event.kind == acquire::event::kind_type::cancel;
-        if (event.kind == acquire::event::kind_type::vote && out) {
-            char& letter = first[event.index];
-            const char kinds[] = {'G', 'D', 'F'};
-            if (letter == ' ' && !second_round) {
-                letter = kinds[static_cast<std::size_t>(event.vote.kind)];
-                if (letter == 'G') {
-                    fences.push_back(event.vote.fence);
-                }
+    void run() {
+        if (random_.one_in(50)) {
+            cancel();
+        } else {
+            tell(acquire::event::start());
+        }
+        for (int steps = 0; steps != 60; ++steps) {
+            check_between_events();
+            if (!ended_ && until_ != never && random_.one_in(3)) {
+                now_ = std::max(now_, until_);
+                wake_up();
+                continue;
             }
-        } else if (event.kind == acquire::event::kind_type::raised && second_round &&
-                   event.vote.kind == vote_kind::granted) {
-            raised.insert(event.index);
+            now_ += random_.step();
+            any_event();
         }
-        if (!noted(machine, event, action, now, random, seed)) {
-            action = machine.resume(event, now);
-        }
-        for (;;) {
-            check(!ended || (action.kind == kind::wait && action.time == never),
-                  "acts after the end", seed);
-            if (action.kind == kind::attempt) {
-                check(!out, "an attempt before the former was given back", seed);
-                out = true;
-                sent = now;
-                ++attempts;
-                std::fill(first.begin(), first.end(), ' ');
-                fences.clear();
-                raised.clear();
-                second_round = false;
-            } else if (action.kind == kind::raise) {
-                check(settings.fencing && out && !second_round, "writes back unasked", seed);
-                second_round = true;
-            } else if (action.kind == kind::give_back) {
-                check(out, "gives back what was not sent", seed);
-                out = false;
-            } else {
-                break;
-            }
-            action = machine.resume(acquire::event::done(), now);
-        }
-        if (action.kind == kind::granted) {
-            const auto grants =
-                static_cast<std::size_t>(std::count(first.begin(), first.end(), 'G'));
-            check(out && grants >= quorum_of(settings.instances), "granted by no quorum", seed);
-            check(now < action.time, "granted without validity", seed);
-            if (settings.fencing) {
-                const auto [least, largest] = std::minmax_element(fences.begin(), fences.end());
-                check(machine.fence() == *largest, "the fence is not the largest", seed);
-                check(*least == *largest || second_round, "a fence that others do not know", seed);
-                check(!second_round || raised.size() >= quorum_of(settings.instances),
-                      "a fence that no majority knows", seed);
-            }
-            check(action.time == valid_until(sent, settings.ttl, settings.drift),
-                  "validity is not counted from the send", seed);
-            out = false;
-            ended = true;
-        } else if (action.kind == kind::failed) {
-            check(!out, "failed without giving back", seed);
-            check((action.outcome == acquire_outcome::cancelled) == cancelled,
-                  "cancelled is not what it says", seed);
-            ended = true;
-        } else if (!ended) {
-            check(!cancelled, "goes on after a cancellation", seed);
-            check(action.time != never, "waits for ever", seed);
-            check(attempts <= 1 || now < settings.deadline || out, "waits beyond its deadline",
-                  seed);
-        }
-        check(settings.attempts == 0 || attempts <= settings.attempts, "too many attempts", seed);
-        check(attempts == machine.attempts(), "miscounts its attempts", seed);
+    }
 
-        if (!ended && random.one_in(3)) {
-            now = std::max(now, action.time);
-            event = acquire::event::timer();
-            continue;
+private:
+    static constexpr auto acquire_tag = lease_tag(lease_tag::purpose_type::acquire);
+    static constexpr auto raise_tag = lease_tag(lease_tag::purpose_type::raise);
+
+    void holds(bool truth, const char* what) const { check(truth, what, seed_); }
+
+    acquire_settings any_settings() {
+        acquire_settings s;
+        s.instances = 1 + random_.below(7);
+        s.retry = {random_.up_to(10ms), random_.up_to(50ms)};
+        s.attempts = random_.below(4);
+        s.deadline = random_.one_in(3) ? never : at(random_.up_to(300ms) - 50ms);
+        s.unavailable_timeout = random_.one_in(3) ? 0ms : random_.up_to(200ms);
+        s.tries_twice = random_.one_in(4);
+        s.attempt_interval = random_.one_in(4) ? 1ms + random_.up_to(100ms) : 0ms;
+        return s;
+    }
+
+    lease_settings any_lease_settings() {
+        lease_settings s;
+        s.instances = settings_.instances;
+        s.ttl = 1ms + random_.up_to(300ms);
+        s.instance_timeout = random_.up_to(100ms);
+        s.fencing = random_.one_in(2);
+        return s;
+    }
+
+    [[nodiscard]] bool attempting() const { return !leases_.empty() && leases_.back().acquiring(); }
+
+    void wake_up() {
+        if (attempting()) {
+            on_lease(tell_lease(lease::event::just(lease::event::kind_type::timer)));
+        } else {
+            tell(acquire::event::just(acquire::event::kind_type::timer));
         }
-        now += random.step();
-        const std::size_t i = random.below(settings.instances);
-        vote voted = random.any_vote();
-        if (voted.kind == vote_kind::granted && settings.fencing) {
-            voted = vote::granted(100 + random.below(3));
-        }
-        switch (second_round && random.one_in(2) ? 4 : random.below(12)) {
+    }
+
+    void any_event() {
+        using kind = acquire::event::kind_type;
+        const std::size_t i = random_.below(settings_.instances);
+        switch (second_round_ && random_.one_in(2) ? 4 : random_.below(14)) {
             case 4:
-                event = acquire::event::raised(i, voted);
+                vote_on(raise_tag, i);
                 break;
             case 0:
-                event = acquire::event::timer();
+                wake_up();
                 break;
             case 1:
-                event = acquire::event::wake();
+                tell(acquire::event::just(kind::wake));
                 break;
-            case 2:
-                event = acquire::event::remaining(
-                    i, vote::denied(key_state::foreign,
-                                    random.one_in(5)
-                                        ? unknown_remaining
-                                        : milliseconds(static_cast<int>(random.below(60)))));
+            case 2: {
+                const vote v =
+                    random_.one_in(5)
+                        ? vote::denied(key_state::absent)
+                        : vote::denied(key_state::foreign,
+                                       random_.one_in(5)
+                                           ? unknown_remaining
+                                           : milliseconds(static_cast<int>(random_.below(60))));
+                tell(acquire::event::remaining(i, v));
                 break;
+            }
             case 3:
-                event = random.one_in(5) ? acquire::event::cancel() : acquire::event::timer();
+                if (random_.one_in(5)) {
+                    cancel();
+                }
+                break;
+            case 5:
+                tell(acquire::event::changed(i));
+                break;
+            case 6: {
+                const kind kinds[] = {kind::poll, kind::parked, kind::unparked};
+                tell(acquire::event::just(kinds[random_.below(3)]));
+                break;
+            }
+            case 7:
+                vote_too_late(i);
                 break;
             default:
-                event = acquire::event::voted(i, voted);
+                vote_on(acquire_tag, i);
                 break;
         }
     }
+
+    vote any_vote() {
+        const vote v = random_.any_vote();
+        return v.kind == vote_kind::granted && lease_settings_.fencing
+                   ? vote::granted(100 + random_.below(3))
+                   : v;
+    }
+
+    /// On the latest attempt.
+    void vote_on(lease_tag tag, std::size_t i) {
+        if (!attempting()) {
+            return;
+        }
+        const vote v = any_vote();
+        const char kinds[] = {'G', 'D', 'F'};
+        if (tag == acquire_tag) {
+            std::string& all = letters_[i];
+            all += kinds[static_cast<std::size_t>(v.kind)];
+            if (all.size() == 1 && !second_round_ && v.kind == vote_kind::granted) {
+                first_grants_.insert(i);
+                fences_.push_back(v.fence);
+            }
+        } else if (second_round_ && votes_on_raise_.insert(i).second &&
+                   v.kind == vote_kind::granted) {
+            raised_.insert(i);
+        }
+        on_lease(tell_lease(lease::event::voted(i, tag, v)));
+    }
+
+    /// On an attempt that has failed: that is nothing to the others.
+    void vote_too_late(std::size_t i) {
+        const std::size_t failed =
+            leases_.size() - (leases_.empty() || leases_.back().let_go() ? 0 : 1);
+        if (failed != 0) {
+            const vote v = any_vote();
+            lease& former = leases_[random_.below(failed)];
+            const auto step = former.resume(lease::event::voted(i, acquire_tag, v), now_);
+            holds(!step.attempt, "an attempt ends twice");
+            holds(!former.acquiring() && !former.held(), "an attempt that has failed goes on");
+        }
+    }
+
+    void cancel() {
+        if (attempting()) {
+            const auto step = tell_lease(lease::event::just(lease::event::kind_type::give_up));
+            holds(!step.attempt, "an attempt that was given up ends by itself");
+            check_given_back(step);
+        }
+        cancelled_ = true;
+        on_policy(policy_.resume(acquire::event::just(acquire::event::kind_type::cancel), now_));
+    }
+
+    lease_step tell_lease(const lease::event& e) { return leases_.back().resume(e, now_); }
+
+    void tell(const acquire::event& e) {
+        using kind = acquire::event::kind_type;
+        const bool in_attempt = attempting();
+        parked_ = policy_.backing_off() && (e.kind == kind::parked || parked_) &&
+                  e.kind != kind::unparked;
+        const acquire::step step = policy_.resume(e, now_);
+        if (in_attempt) {
+            holds(is_nothing(step), "acts in the middle of an attempt");
+        } else {
+            on_policy(step);
+        }
+    }
+
+    static bool is_nothing(const acquire::step& step) {
+        return !step.attempt && !step.failed && step.until == never;
+    }
+
+    void on_policy(const acquire::step& step) {
+        holds(!ended_ || is_nothing(step), "acts after the end");
+        holds(!step.attempt || !step.failed, "attempts, and has failed");
+        until_ = step.until;
+        if (step.failed) {
+            holds(!attempting(), "failed without giving back");
+            holds((*step.failed == acquire_outcome::cancelled) == cancelled_,
+                  "cancelled is not what it says");
+            holds(*step.failed != acquire_outcome::granted, "granted is no failure");
+            ended_ = true;
+        } else if (step.attempt) {
+            begin_attempt();
+        } else if (!ended_) {
+            holds(now_ < settings_.deadline && step.until <= settings_.deadline,
+                  "waits beyond its deadline");
+        }
+    }
+
+    void begin_attempt() {
+        holds(!attempting(), "an attempt before the former was given back");
+        holds(policy_.sent() == now_, "an attempt is not counted from when it is sent");
+        const bool second_half =
+            settings_.tries_twice && twice_ == 0 && attempt_ended_now_ && policy_.contended();
+        holds(attempts_ == 0 || second_half || now_ < settings_.deadline,
+              "attempts beyond its deadline");
+        if (second_half && policy_.attempts() == attempts_) {
+            ++twice_;
+        } else {
+            ++attempts_;
+        }
+        holds(attempts_ == policy_.attempts(), "miscounts its attempts");
+        letters_.assign(settings_.instances, "");
+        first_grants_.clear();
+        fences_.clear();
+        raised_.clear();
+        votes_on_raise_.clear();
+        second_round_ = false;
+        parked_ = false;
+        leases_.emplace_back(lease_settings_, seed_);
+        const auto step = tell_lease(lease::event::start(policy_.contended(), settings_.deadline));
+        holds(step.send == acquire_tag && !step.attempt, "an attempt does not begin with acquire");
+        until_ = step.until;
+        on_lease(step);
+    }
+
+    void on_lease(const lease_step& step) {
+        holds(!step.lost && !step.handed_off && step.heals.empty() && !step.extended,
+              "an attempt does what a holder does");
+        if (step.send == raise_tag) {
+            holds(lease_settings_.fencing && attempting() && !second_round_, "writes back unasked");
+            second_round_ = true;
+        }
+        if (!step.attempt) {
+            holds(attempting(), "an attempt ends without a word");
+            until_ = step.until == never ? until_ : step.until;
+            return;
+        }
+        attempt_ended_now_ = true;
+        const auto next =
+            policy_.resume(acquire::event::attempted(*step.attempt, leases_.back().votes()), now_);
+        if (*step.attempt == acquire_outcome::granted) {
+            check_grant();
+            holds(is_nothing(next), "acts after the grant");
+            ended_ = true;
+            until_ = never;
+        } else {
+            check_given_back(step);
+            on_policy(next);
+        }
+        attempt_ended_now_ = false;
+    }
+
+    void check_grant() const {
+        const lease& granted = leases_.back();
+        const std::size_t quorum = quorum_of(settings_.instances);
+        holds(granted.held(), "granted, and not held");
+        holds(first_grants_.size() >= quorum, "granted by no quorum");
+        holds(now_ < granted.valid_until(), "granted without validity");
+        holds(granted.valid_until() ==
+                  valid_until(policy_.sent(), lease_settings_.ttl, lease_settings_.drift),
+              "validity is not counted from the send");
+        if (lease_settings_.fencing) {
+            const auto [least, largest] = std::minmax_element(fences_.begin(), fences_.end());
+            holds(granted.fence() == *largest, "the fence is not the largest");
+            holds(*least == *largest || second_round_, "a fence that others do not know");
+            holds(!second_round_ || raised_.size() >= quorum, "a fence that no majority knows");
+        }
+    }
+
+    /// By what the instances have said to the acquire; about one that has said different things, nothing is expected.
+    void check_given_back(const lease_step& step) const {
+        const lease& former = leases_.back();
+        const instance_set asked = step.send ? step.targets : instance_set();
+        holds(former.let_go(), "an attempt that failed is not given back");
+        holds(!step.send || step.send->purpose() == lease_tag::purpose_type::release,
+              "gives back by something that is no release");
+        for (std::size_t i = 0; i != settings_.instances; ++i) {
+            if (letters_[i].find_first_not_of('G') == std::string::npos) {
+                holds(asked.contains(i), "does not give back what it got, or may get");
+            } else if (letters_[i].find('G') == std::string::npos) {
+                holds(!asked.contains(i), "gives back what it has not got");
+            }
+        }
+    }
+
+    void check_between_events() const {
+        if (!ended_) {
+            holds(!cancelled_, "goes on after a cancellation");
+            holds(until_ != never || parked_, "waits for ever");
+            holds(attempting() || policy_.backing_off(), "neither attempts nor waits");
+        }
+        holds(!ended_ || !policy_.backing_off(), "waits after the end");
+        holds(settings_.attempts == 0 || attempts_ <= settings_.attempts, "too many attempts");
+    }
+
+    std::uint64_t seed_;
+    dice random_;
+    acquire_settings settings_;
+    lease_settings lease_settings_;
+    acquire policy_;
+    std::deque<lease> leases_;  // the latest attempt is the last
+
+    time_point now_ = at(0ms);
+    time_point until_ = never;
+    std::size_t attempts_ = 0;
+    std::size_t twice_ = 0;  // attempts that had a second half
+    bool attempt_ended_now_ = false;
+    bool parked_ = false;
+    bool cancelled_ = false;
+    bool ended_ = false;
+
+    // The latest attempt.
+    std::vector<std::string> letters_;    // each one's votes on the acquire
+    std::set<std::size_t> first_grants_;  // those that granted it with their first vote
+    std::vector<std::uint64_t> fences_;   // that these brought
+    std::set<std::size_t> raised_;        // those that have the fence since the second round
+    std::set<std::size_t> votes_on_raise_;
+    bool second_round_ = false;
+};
+
+void run_acquire(std::uint64_t seed) {
+    acquire_run(seed).run();
+}
+
+/// Whether a part of a lease says, and wants, nothing.
+bool is_nothing(const lease_step& step) {
+    return !step.attempt && !step.extended && !step.lost && step.heals.empty() && !step.send &&
+           !step.handed_off && !step.resolved && !step.ended && step.until == never;
 }
 
 void run_renew(std::uint64_t seed) {
-    using kind = renew::action::kind_type;
+    using kind = renew::event::kind_type;
     dice random(seed);
     renew_settings settings;
     settings.instances = 1 + random.below(7);
@@ -186,62 +375,73 @@ void run_renew(std::uint64_t seed) {
     const time_point first_validity = valid_until(at(0ms), settings.ttl, settings.drift);
     renew machine(settings, at(0ms), first_validity);
     time_point now = at(0ms);
+    time_point until = never;
     std::uint32_t round = 0;
     std::vector<std::string> first(settings.instances);  // each one's vote on the round
     std::vector<bool> healed(settings.instances);
     bool asked = false;
     bool ended = false;
-    renew::event event = renew::event::start();
+    vote voted;
+    renew::event event = renew::event::timer();
     for (int steps = 0; steps != 120; ++steps) {
         const time_point validity = machine.valid_until();
-        const bool stopped = event.kind == renew::event::kind_type::stop;
-        if (event.kind == renew::event::kind_type::vote && event.round == round &&
-            first[event.index].empty()) {
-            first[event.index] = event.vote.kind == vote_kind::granted  ? "G"
-                                 : event.vote.kind == vote_kind::failed ? "F"
-                                 : event.vote.key == key_state::absent  ? "N"
-                                                                        : "D";
+        const bool stopped = event.kind == kind::stop;
+        const bool old_vote = event.kind == kind::vote && (event.round != round || round == 0);
+        const bool all_had_granted = std::count(first.begin(), first.end(), "G") ==
+                                     static_cast<std::ptrdiff_t>(first.size());
+        if (event.kind == kind::vote && !old_vote && first[event.index].empty()) {
+            first[event.index] = voted.kind == vote_kind::granted  ? "G"
+                                 : voted.kind == vote_kind::failed ? "F"
+                                 : voted.key == key_state::absent  ? "N"
+                                                                   : "D";
         }
-        const bool won = static_cast<std::size_t>(std::count(first.begin(), first.end(), "G")) >=
-                         quorum_of(settings.instances);
-        auto action = machine.resume(event, now);
-        for (;;) {
-            check(!(ended || stopped) || (action.kind == kind::wait && action.time == never),
-                  "acts after the end", seed);
-            if (action.kind == kind::send) {
-                ++round;
-                check(round == machine.round_number(), "miscounts its rounds", seed);
-                check(now < validity, "renews what is over", seed);
-                first.assign(settings.instances, "");
-                healed.assign(settings.instances, false);
-            } else if (action.kind == kind::heal) {
-                const auto grants =
-                    static_cast<std::size_t>(std::count(first.begin(), first.end(), "G"));
-                check(first[action.index] == "N", "makes a key that is not known to be gone", seed);
-                check(!healed[action.index], "heals twice", seed);
-                check(grants >= quorum_of(settings.instances), "heals without a quorum", seed);
+        const auto grants = static_cast<std::size_t>(std::count(first.begin(), first.end(), "G"));
+        const bool won = grants >= quorum_of(settings.instances);
+        const lease_step step = machine.resume(event, now);
+        check(!(ended || stopped) || is_nothing(step), "acts after the end", seed);
+        check(!old_vote || is_nothing(step), "acts upon a vote that is too late", seed);
+        check(!step.attempt && !step.handed_off && !step.resolved && !step.ended,
+              "says what is not for it to say", seed);
+        if (step.extended) {
+            check(asked, "answers what was not asked", seed);
+            asked = false;
+        }
+        for (std::size_t i = 0; i != settings.instances; ++i) {
+            if (step.heals.contains(i)) {
+                check(first[i] == "N", "makes a key that is not known to be gone", seed);
+                check(!healed[i], "heals twice", seed);
+                check(won, "heals without a quorum", seed);
                 check(now < machine.valid_until(), "heals what is over", seed);
-                healed[action.index] = true;
-            } else if (action.kind == kind::extended) {
-                check(asked, "answers what was not asked", seed);
-                asked = false;
-            } else {
-                break;
+                healed[i] = true;
             }
-            action = machine.resume(renew::event::done(), now);
         }
-        ended = ended || stopped || action.kind == kind::lost;
+        check(!step.lost || (step.heals.empty() && !step.send), "acts upon what is lost", seed);
+        if (step.send) {
+            ++round;
+            check(round == machine.round_number(), "miscounts its rounds", seed);
+            check(step.send == lease_tag(lease_tag::purpose_type::extend, round),
+                  "sends something else than a renewal", seed);
+            check(now < validity, "renews what is over", seed);
+            first.assign(settings.instances, "");
+            healed.assign(settings.instances, false);
+        }
+        ended = ended || stopped || step.lost;
         check(machine.valid_until() <= validity || (won && now < validity),
               "gains validity without a quorum, or after it was over", seed);
         if (!ended) {
-            check(now < machine.valid_until(), "holds on to what is over", seed);
-            check(action.time < machine.valid_until(), "would announce the loss too late", seed);
-            check(settings.max_hold == 0ms || action.time <= at(settings.max_hold),
+            const bool means_nothing =
+                is_nothing(step) && (old_vote || (event.kind == kind::vote && all_had_granted));
+            check(step.until != never || means_nothing, "waits for ever", seed);
+            check(means_nothing || now < machine.valid_until(), "holds on to what is over", seed);
+            until = step.until == never ? until : step.until;
+            check(until == machine.due(), "its caller has not heard when it acts next", seed);
+            check(until < machine.valid_until(), "would announce the loss too late", seed);
+            check(settings.max_hold == 0ms || until <= at(settings.max_hold),
                   "waits beyond max_hold", seed);
         }
 
         if (!ended && random.one_in(2)) {
-            now = std::max(now, action.time);
+            now = std::max(now, until);
             event = renew::event::timer();
             continue;
         }
@@ -263,17 +463,45 @@ void run_renew(std::uint64_t seed) {
                 break;
             default: {
                 const auto old = static_cast<std::uint32_t>(random.below(3));
+                voted = random.any_vote();
                 event = renew::event::voted(random.below(settings.instances),
                                             random.one_in(6) && old <= round ? round - old : round,
-                                            random.any_vote());
+                                            voted);
                 break;
             }
         }
     }
 }
 
+/// When the keys of a release are gone, as its test counts it.
+class expected_end {
+public:
+    expected_end(time_point gone_at, duration longest_life)
+        : gone_at_(gone_at), longest_life_(longest_life) {}
+
+    void leave_open(std::size_t i) { open_.insert(i); }
+
+    void note(const release::event& e, time_point now) {
+        using kind = release::event::kind_type;
+        const bool answers_release = e.kind == kind::vote && e.vote->kind != vote_kind::failed;
+        const bool answers_acquire =
+            (e.kind == kind::vote && answered(e.vote->reason)) || e.kind == kind::accepting ||
+            (e.kind == kind::late_vote && e.vote->reason != failure::timeout &&
+             e.vote->reason != failure::connection_lost);
+        if ((answers_release || answers_acquire) && open_.erase(e.index) != 0 && answers_acquire) {
+            gone_at_ = std::max(gone_at_, now + longest_life_);
+        }
+    }
+
+    [[nodiscard]] time_point time() const { return open_.empty() ? gone_at_ : never; }
+
+private:
+    std::set<std::size_t> open_;
+    time_point gone_at_;
+    duration longest_life_;
+};
+
 void run_release(std::uint64_t seed) {
-    using kind = release::action::kind_type;
     dice random(seed);
     release_settings settings;
     settings.instances = 1 + random.below(7);
@@ -281,70 +509,93 @@ void run_release(std::uint64_t seed) {
     settings.retry = {random.up_to(10ms), random.up_to(50ms)};
     settings.valid_until = random.one_in(3) ? time_point::min() : at(random.up_to(500ms) - 100ms);
     settings.gone_at = at(random.up_to(600ms) - 50ms);
+    settings.longest_life = random.up_to(300ms);
 
     release machine(settings, seed);
+    expected_end gone(settings.gone_at, settings.longest_life);
     std::vector<bool> due(settings.instances, false);  // may hold the token, and was not yet asked
     std::vector<bool> out(settings.instances, false);  // asked, and has not voted
+    std::vector<bool> again(settings.instances, false);   // granted late while it was asked
+    std::vector<bool> without(settings.instances, true);  // as far as is known
     for (std::size_t i = 0; i != settings.instances; ++i) {
         if (!random.one_in(3)) {
             machine.concern(i);
             due[i] = true;
+            without[i] = false;
+            if (random.one_in(5)) {
+                machine.leave_open(i);
+                gone.leave_open(i);
+            }
         }
     }
+    const auto any_vote = [&random] {
+        constexpr failure failures[] = {failure::timeout, failure::connection_lost,
+                                        failure::server_error, failure::withdrawn};
+        return random.one_in(4) ? vote::failed(failures[random.below(4)]) : random.any_vote();
+    };
     time_point now = at(0ms);
     int resolved = 0;
     bool ended = false;
-    release::action action;
+    vote voted;
     release::event event = release::event::start();
     for (int steps = 0; steps != 60; ++steps) {
-        if (!noted(machine, event, action, now, random, seed)) {
-            action = machine.resume(event, now);
-        }
-        for (;;) {
-            if (action.kind == kind::send) {
-                check(now < settings.gone_at, "sends what cannot matter any more", seed);
-                const instance_set wanted = machine.wanted();
-                check(wanted.count(settings.instances) != 0, "asks nobody", seed);
-                for (std::size_t i = 0; i != settings.instances; ++i) {
-                    check(!wanted.contains(i) || !out[i], "asks whoever is being asked", seed);
-                    out[i] = out[i] || wanted.contains(i);
-                    due[i] = due[i] && !wanted.contains(i);
-                }
-            } else if (action.kind == kind::resolved) {
-                ++resolved;
-            } else {
-                break;
+        gone.note(event, now);
+        const lease_step step = machine.resume(event, now);
+        check(
+            !step.attempt && !step.extended && !step.lost && step.heals.empty() && !step.handed_off,
+            "says what is not for it to say", seed);
+        if (step.send) {
+            check(step.send->purpose() == lease_tag::purpose_type::release,
+                  "sends something else than a release", seed);
+            check(!step.ended, "sends, and has ended", seed);
+            check(now < gone.time(), "sends what cannot matter any more", seed);
+            check(step.targets.count(settings.instances) != 0, "asks nobody", seed);
+            for (std::size_t i = 0; i != settings.instances; ++i) {
+                const bool target = step.targets.contains(i);
+                check(!target || !out[i], "asks one that is being asked", seed);
+                out[i] = out[i] || target;
+                due[i] = due[i] && !target;
+                without[i] = without[i] && !target;
             }
-            action = machine.resume(release::event::done(), now);
         }
-        ended = action.kind == kind::ended;
+        resolved += step.resolved ? 1 : 0;
+        ended = step.ended;
         check(resolved <= 1, "resolved twice", seed);
         check(!ended || resolved == 1, "ended, and nobody was told", seed);
-        if (now < settings.gone_at) {
+        if (now < gone.time()) {
             check(std::find(due.begin(), due.end(), true) == due.end(), "asks not all", seed);
             check(!ended || std::find(out.begin(), out.end(), true) == out.end(),
                   "ended with votes out", seed);
         } else {
             check(ended, "goes on when all is gone", seed);
         }
-        check(ended || action.time <= settings.gone_at, "waits for too long", seed);
-        check(ended || resolved == 1 || action.time <= at(0ms) + settings.instance_timeout,
+        check(ended || step.until <= gone.time(), "waits for too long", seed);
+        check(ended || resolved == 1 || step.until <= at(0ms) + settings.instance_timeout,
               "lets the caller wait for too long", seed);
 
-        if (!ended && random.one_in(3)) {
-            now = std::max(now, action.time);
+        if (!ended && step.until != never && random.one_in(3)) {
+            now = std::max(now, step.until);
             event = release::event::timer();
             continue;
         }
         now += random.step();
         const std::size_t i = random.below(settings.instances);
-        if (random.one_in(20) && !out[i]) {
-            event = release::event::late_grant(i);
+        voted = any_vote();
+        if (random.one_in(15)) {
+            const bool granted = voted.kind == vote_kind::granted;
+            again[i] = again[i] || (out[i] && granted);
+            due[i] = due[i] || (without[i] && granted);
+            event = release::event::late(i, voted);
         } else if (random.one_in(10)) {
             event = release::event::accepting(i);
         } else if (out[i]) {
             out[i] = false;
-            event = release::event::voted(i, random.any_vote());
+            if (voted.kind == vote_kind::denied) {
+                due[i] = again[i];
+                without[i] = !again[i];
+                again[i] = false;
+            }
+            event = release::event::voted(i, voted);
         } else {
             event = release::event::timer();
         }

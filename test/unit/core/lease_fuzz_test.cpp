@@ -20,6 +20,7 @@ namespace colock::core::test {
 namespace {
 
 using purpose = lease_tag::purpose_type;
+using kind = lease::event::kind_type;
 
 struct sent_command {
     core::step step;
@@ -80,7 +81,7 @@ public:
 
     void run() {
         sent_at_ = now_;
-        handle(machine_.start());
+        handle(tell(kind::start));
         for (int steps = 0; steps != 250; ++steps) {
             something();
             expect_sound();
@@ -95,7 +96,8 @@ public:
             turn();
             vote_of(random_.below(settings_.instances));
             if (random_.one_in(8)) {
-                handle(machine_.on_accepting(random_.below(settings_.instances), now_));
+                handle(machine_.resume(lease::event::accepting(random_.below(settings_.instances)),
+                                       now_));
             }
             if (random_.one_in(4)) {
                 on_timer();
@@ -125,7 +127,7 @@ private:
                 on_timer();
                 break;
             case 16:
-                handle(machine_.on_accepting(i, now_));
+                handle(machine_.resume(lease::event::accepting(i), now_));
                 break;
             case 2:
             case 3:
@@ -154,50 +156,38 @@ private:
     /// The holder, or his attempt, does something.
     void decide() {
         if (machine_.acquiring()) {
-            if (!hold() && random_.one_in(8)) {
+            if (random_.one_in(8)) {
                 let_go();
             }
             return;
         }
-        switch (random_.below(16)) {
+        switch (random_.below(15)) {
             case 0:
                 let_go();
                 break;
             case 1:
                 if (machine_.held()) {
-                    handle(machine_.close(now_));
+                    handle(tell(kind::close));
                 }
-                break;
-            case 2:
-                machine_.detach();
                 break;
             default:
                 if (machine_.held() && !asked_) {
                     asked_ = true;
-                    handle(machine_.extend(20ms + milliseconds(random_.below(600)), now_));
+                    const duration ttl = 20ms + milliseconds(random_.below(600));
+                    handle(machine_.resume(lease::event::extend(ttl), now_));
                 }
                 break;
         }
-    }
-
-    /// If it has won.
-    bool hold() {
-        const time_point until = valid_until(sent_at_, settings_.ttl, settings_.drift);
-        if (grants_ < quorum_of(settings_.instances) || now_ >= until) {
-            return false;
-        }
-        handle(machine_.hold(until, now_));
-        return true;
     }
 
     void let_go() {
         if (machine_.acquiring()) {
             begin_to_let_go();
-            handle(machine_.give_back(now_));
-            submit(lease::ask_remaining(0));
+            handle(tell(kind::give_up));
+            submit(lease_tag(purpose::remaining), instance_set::only(0));
         } else if (machine_.held() || machine_.lost()) {
             begin_to_let_go();
-            handle(machine_.release(now_));
+            handle(tell(kind::release));
         }
     }
 
@@ -212,63 +202,68 @@ private:
         }
         now_ = std::max(now_, timer_);
         timer_ = never;
-        handle(machine_.on_time(now_));
-        check(timer_ > now_, "waits for what has passed", seed_);
+        handle(tell(kind::timer));
+        const bool is_over = machine_.lost() && timer_ <= now_;  // then it is released at once
+        check(timer_ > now_ || is_over, "waits for what has passed", seed_);
     }
 
-    void handle(lease::action action) {
-        using kind = lease::action::kind_type;
-        for (int n = 0;; ++n) {
-            if (n == 100) {
-                return check(false, "never comes to rest", seed_);
-            }
-            check(ended_ == 0 || action.kind == kind::wait, "acts after the end", seed_);
-            switch (action.kind) {
-                case kind::wait:
-                    timer_ = std::min(timer_, action.time);
-                    return;
-                case kind::send:
-                    submit(action);
-                    break;
-                case kind::extended:
-                    check(asked_ && machine_.held(), "answers what was not asked", seed_);
-                    asked_ = false;
-                    break;
-                case kind::lost:
-                    check(machine_.lost() && !let_go_at_, "loses what is not held", seed_);
-                    asked_ = false;  // gets no answer any more
-                    kept_until_ = promised_;
-                    break;
-                case kind::handed_off:
-                    break;
-                case kind::resolved:
-                    ++resolved_;
-                    check(resolved_ == 1 && let_go_at_ && machine_.outcome(),
-                          "resolved, but not so", seed_);
-                    break;
-                case kind::ended:
-                    ++ended_;
-                    expect_all_given_back();
-                    timer_ = never;
-                    return;
-            }
-            action = machine_.next(now_);
+    lease_step tell(kind what) { return machine_.resume(lease::event::just(what), now_); }
+
+    void handle(const lease_step& step) {
+        const bool acts = step.attempt || step.extended || step.lost || step.send ||
+                          !step.heals.empty() || step.handed_off || step.resolved || step.ended;
+        check(ended_ == 0 || !acts, "acts after the end", seed_);
+        if (step.attempt == acquire_outcome::granted) {
+            const time_point until = valid_until(sent_at_, settings_.ttl, settings_.drift);
+            check(grants_ >= quorum_of(settings_.instances) && now_ < until &&
+                      machine_.valid_until() <= until,
+                  "granted by no quorum, or without validity", seed_);
+        } else if (step.attempt) {
+            begin_to_let_go();
+        }
+        if (step.extended) {
+            check(asked_ && (machine_.held() || step.lost), "answers what was not asked", seed_);
+            asked_ = false;
+        }
+        if (step.lost) {
+            check(machine_.lost() && !let_go_at_, "loses what is not held", seed_);
+            asked_ = false;  // gets no answer any more
+            kept_until_ = promised_;
+        }
+        if (!step.heals.empty()) {
+            submit(lease_tag(purpose::heal), step.heals);
+        }
+        if (step.send) {
+            submit(*step.send, step.targets);
+        }
+        if (step.resolved) {
+            ++resolved_;
+            check(resolved_ == 1 && let_go_at_ && machine_.outcome(), "resolved, but not so",
+                  seed_);
+        }
+        if (step.ended) {
+            ++ended_;
+            expect_all_given_back();
+            timer_ = never;
+        } else {
+            timer_ = std::min(timer_, step.until);
         }
     }
 
-    void submit(const lease::action& a) {
-        const bool gives_back = a.step == step::release || a.step == step::remaining;
+    void submit(lease_tag tag, instance_set targets) {
+        command sent;
+        machine_.fill(sent, tag);
+        const bool gives_back = sent.step == step::release || sent.step == step::remaining;
         check(gives_back || !(let_go_at_ || kept_until_), "makes or prolongs a key that was let go",
               seed_);
-        if (a.step == step::release && !let_go_at_) {
+        if (sent.step == step::release && !let_go_at_) {
             check(kept_until_ && now_ >= *kept_until_, "releases what was not let go", seed_);
             begin_to_let_go();
         }
-        const auto ttl = std::chrono::duration_cast<milliseconds>(a.ttl);
-        longest_ttl_ = std::max<duration>(longest_ttl_, ttl);
+        longest_ttl_ = std::max<duration>(longest_ttl_, sent.ttl);
         for (std::size_t i = 0; i != settings_.instances; ++i) {
-            if (a.targets.contains(i)) {
-                submitted_.push_back({i, {a.step, a.tag, ttl}});
+            if (targets.contains(i)) {
+                submitted_.push_back({i, {sent.step, tag, sent.ttl}});
             }
         }
     }
@@ -330,12 +325,7 @@ private:
         if (command.tag.purpose() == purpose::acquire && v.kind == vote_kind::granted) {
             ++grants_;
         }
-        if (!machine_.note(i, command.tag, v)) {
-            handle(machine_.on_vote(i, command.tag, v, now_));
-        }
-        if (machine_.acquiring() && !random_.one_in(10)) {
-            hold();
-        }
+        handle(machine_.resume(lease::event::voted(i, command.tag, v), now_));
     }
 
     void expect_sound() {

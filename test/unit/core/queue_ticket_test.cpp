@@ -13,7 +13,9 @@ using namespace std::chrono_literals;
 
 constexpr time_point start{1000h};
 
-/// A place that is refreshed every 250 ms.
+using kind = queue_ticket::event::kind_type;
+
+/// A ticket that is refreshed every 250 ms.
 struct scene {
     queue_ticket p{queue_ticket_settings{}};
     time_point now = start;
@@ -38,36 +40,34 @@ struct scene {
         return result + "@" + std::to_string(until);
     }
 
-    std::string joined(std::uint64_t before) {
-        return text_of(p.on_joined(vote::granted(before), now));
-    }
+    std::string told(const queue_ticket::event& e) { return text_of(p.resume(e, now)); }
+    std::string told(kind what) { return told(queue_ticket::event::just(what)); }
+    std::string voted(kind on, const vote& v) { return told(queue_ticket::event::voted(on, v)); }
+
+    std::string joined(std::uint64_t before) { return voted(kind::joined, vote::granted(before)); }
     std::string before_there(milliseconds remaining = 900ms) {
-        return text_of(p.on_before(vote::denied(key_state::foreign, remaining), now));
+        return voted(kind::before, vote::denied(key_state::foreign, remaining));
     }
-    std::string before_gone() {
-        return text_of(p.on_before(vote::denied(key_state::absent, 0ms), now));
-    }
+    std::string before_gone() { return voted(kind::before, vote::denied(key_state::absent, 0ms)); }
     std::string lock_held(milliseconds remaining = 10s) {
-        return text_of(p.on_lock(vote::denied(key_state::foreign, remaining), now));
+        return voted(kind::lock, vote::denied(key_state::foreign, remaining));
     }
-    std::string lock_free() {
-        return text_of(p.on_lock(vote::denied(key_state::absent, 0ms), now));
+    std::string lock_free() { return voted(kind::lock, vote::denied(key_state::absent, 0ms)); }
+    std::string failed() { return voted(kind::joined, vote::failed(failure::connection_lost)); }
+    std::string join() { return told(kind::join); }
+    std::string join_from(milliseconds time) {
+        return told(queue_ticket::event::join(start + time));
     }
-    std::string failed() {
-        return text_of(p.on_joined(vote::failed(failure::connection_lost), now));
-    }
-    std::string join() { return text_of(p.join(now)); }
-    std::string join_from(milliseconds time) { return text_of(p.join(now, start + time)); }
-    std::string denied() { return text_of(p.denied(true, now)); }
-    std::string denied_by_others() { return text_of(p.denied(false, now)); }
-    std::string held() { return text_of(p.held(now)); }
+    std::string denied() { return told(queue_ticket::event::denied(true)); }
+    std::string denied_by_others() { return told(queue_ticket::event::denied(false)); }
+    std::string held() { return told(kind::held); }
     [[nodiscard]] auto rejoins_after() const {
         return std::chrono::duration_cast<milliseconds>(p.rejoin_from(now) - now).count();
     }
-    std::string lock_changed() { return text_of(p.lock_changed(now)); }
-    std::string before_changed() { return text_of(p.before_changed(now)); }
-    std::string all_changed() { return text_of(p.all_changed(now)); }
-    std::string timer() { return text_of(p.on_time(now)); }
+    std::string lock_changed() { return told(kind::lock_changed); }
+    std::string before_changed() { return told(kind::before_changed); }
+    std::string all_changed() { return told(kind::all_changed); }
+    std::string timer() { return told(kind::timer); }
     void at(milliseconds time) { now = start + time; }
 
     /// Behind another one, and watching it.

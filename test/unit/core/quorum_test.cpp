@@ -69,33 +69,6 @@ BOOST_AUTO_TEST_CASE(is_won_or_impossible_exactly_when_no_further_vote_can_chang
     }
 }
 
-BOOST_AUTO_TEST_CASE(knows_before_it_is_counted_which_vote_decides) {
-    std::size_t decided = 0;
-    for (std::size_t n = 1; n <= 7; ++n) {
-        for (std::size_t granted = 0; granted < n; ++granted) {
-            for (std::size_t denied = 0; granted + denied < n; ++denied) {
-                for (std::size_t failed = 0; granted + denied + failed < n; ++failed) {
-                    const std::string letters = std::string(granted, 'G') +
-                                                std::string(denied, 'D') + std::string(failed, 'F');
-                    const round before = round_of(n, letters);
-                    if (before.won() || before.impossible()) {
-                        continue;
-                    }
-                    for (const char letter : {'G', 'D', 'N', 'F'}) {
-                        round after = before;
-                        BOOST_TEST(after.record(n - 1, vote_from(letter)));
-                        const bool decides = after.won() || after.impossible();
-                        BOOST_TEST(before.decided_by(vote_from(letter)) == decides,
-                                   letters << " and then " << letter << " of " << n);
-                        decided += decides ? 1 : 0;
-                    }
-                }
-            }
-        }
-    }
-    BOOST_TEST(decided != 0U);
-}
-
 BOOST_AUTO_TEST_CASE(counts_each_instance_once_and_its_first_vote) {
     round votes(3);
     BOOST_TEST(votes.record(1, vote::denied(key_state::foreign)));

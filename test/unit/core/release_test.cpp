@@ -52,17 +52,20 @@ release::event start() {
 release::event timer() {
     return release::event::timer();
 }
+release::event late(std::size_t i, const vote& v) {
+    return release::event::late(i, kept(v));
+}
 release::event late_grant(std::size_t i) {
-    return release::event::late_grant(i);
+    return late(i, vote::granted());
 }
 release::event voted(char letter, std::size_t i) {
-    return release::event::voted(i, vote_from(letter));
+    return release::event::voted(i, kept(vote_from(letter)));
 }
 release::event deleted(std::size_t i) {
     return voted('G', i);
 }
 release::event failed(std::size_t i, failure why = failure::server_error) {
-    return release::event::voted(i, vote::failed(why));
+    return release::event::voted(i, kept(vote::failed(why)));
 }
 release::event accepting(std::size_t i) {
     return release::event::accepting(i);
@@ -92,13 +95,11 @@ BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote)
             release_settings settings = five();
             settings.instances = n;
             sized_release machine = giving_back(n, settings);
-            BOOST_TEST(!machine.started());
             std::string all;
             for (std::size_t i = 0; i != n; ++i) {
                 all += std::to_string(i);
             }
             BOOST_TEST(say(machine, start(), 0ms) == "send " + all + "; wait 50");
-            BOOST_TEST(machine.started());
             for (std::size_t i = 0; i != n; ++i) {
                 const bool decides = i + 1 == quorum_of(n);
                 const bool last = i + 1 == n;
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
         {5, 5, expired, "GGNNN", "expired"},
         {5, 5, expired, "GG.", "expired"},  // after 1012: the rest is gone by itself
         {5, 5, expired, "NND", "lost"},
-        // Not ours, and not known whose.
+        // Not ours; whether it is anybody else's is not known.
         {1, 1, in_time, "U", "lost"},
         {1, 1, expired, "U", "expired"},
         {5, 5, in_time, "UUU", "lost"},
@@ -237,7 +238,7 @@ BOOST_AUTO_TEST_CASE(is_resolved_when_the_keys_are_gone_at_the_latest) {
     };
     const row rows[] = {
         {1000ms, "", "resolved expired; ended"},     {1000ms, "GN", "resolved expired; ended"},
-        {987ms, "", "resolved no_quorum; ended"},  // valid when it began: whose it was, nobody told
+        {987ms, "", "resolved no_quorum; ended"},  // valid when it began: nobody told whether it was ours
         {987ms, "GNF", "resolved no_quorum; ended"}, {987ms, "GNG", "resolved released; ended"},
     };
     for (const row& r : rows) {
@@ -302,10 +303,8 @@ BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
     say(machine, deleted(0), 1ms);
     say(machine, nothing(1), 1ms);
     say(machine, taken(2), 1ms);
-    say(machine,
-        release::event::voted(
-            3, vote::failed(failure::down, std::make_shared<const std::string>("why not"))),
-        1ms);
+    const auto why_not = std::make_shared<const std::string>("why not");
+    say(machine, release::event::voted(3, kept(vote::failed(failure::down, why_not))), 1ms);
     say(machine, failed(4), 1ms);
     say(machine, voted('U', 6), 1ms);
     const round votes = machine.votes();
@@ -327,7 +326,7 @@ BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
 
 // Trying again.
 
-BOOST_AUTO_TEST_CASE(asks_again_whoever_failed_and_nobody_else) {
+BOOST_AUTO_TEST_CASE(asks_again_those_that_failed_and_no_others) {
     sized_release machine = giving_back();
     const duration second = 1ms + pause(1);
     const duration third = second + 1ms + pause(2);
@@ -370,7 +369,7 @@ BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) 
     BOOST_TEST(say(machine, timer(), 1012ms) == "ended");
 }
 
-// Those who were down.
+// Those that were down.
 
 BOOST_AUTO_TEST_CASE(waits_to_be_told_that_an_instance_takes_commands_again) {
     sized_release machine = giving_back();
@@ -396,7 +395,7 @@ BOOST_AUTO_TEST_CASE(waits_to_be_told_that_an_instance_takes_commands_again) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(who_is_told_in_time_can_tell_how_it_went) {
+BOOST_AUTO_TEST_CASE(one_that_is_back_in_time_can_tell_how_it_went) {
     sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -409,7 +408,7 @@ BOOST_AUTO_TEST_CASE(who_is_told_in_time_can_tell_how_it_went) {
 }
 
 // To try is cheap then.
-BOOST_AUTO_TEST_CASE(asks_who_was_down_with_the_others) {
+BOOST_AUTO_TEST_CASE(asks_those_that_were_down_with_the_others) {
     sized_release machine = giving_back();
     const duration second = 2ms + pause(1);
     play(machine, {
@@ -450,7 +449,7 @@ BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
 
 // Whom it asks.
 
-BOOST_AUTO_TEST_CASE(asks_whoever_is_concerned) {
+BOOST_AUTO_TEST_CASE(asks_all_that_are_concerned_once) {
     for (std::size_t n = 1; n <= 7; ++n) {
         for (std::size_t mask = 0; mask != std::size_t{1} << n; ++mask) {
             release_settings settings = five();
@@ -461,25 +460,22 @@ BOOST_AUTO_TEST_CASE(asks_whoever_is_concerned) {
                     machine.concern(i);
                 }
             }
-            auto action = machine.resume(start(), at(0ms));
-            if (action.kind == release::action::kind_type::resolved) {
-                action = machine.resume(release::event::done(), at(0ms));
+            const lease_step step = machine.resume(start(), at(0ms));
+            BOOST_TEST(step.send.has_value() == (mask != 0));
+            BOOST_TEST(step.ended == (mask == 0));
+            if (step.send) {
+                BOOST_TEST((step.send->purpose() == lease_tag::purpose_type::release));
+                for (std::size_t i = 0; i != n; ++i) {
+                    BOOST_TEST(step.targets.contains(i) == ((mask >> i & 1U) != 0),
+                               mask << " of " << n);
+                }
             }
-            const bool sends = action.kind == release::action::kind_type::send;
-            BOOST_TEST(sends == (mask != 0));
-            for (std::size_t i = 0; i != n; ++i) {
-                BOOST_TEST(machine.wanted().contains(i) == ((mask >> i & 1U) != 0),
-                           mask << " of " << n);
-            }
-            if (sends) {
-                machine.resume(release::event::done(), at(0ms));
-            }
-            BOOST_TEST(machine.wanted().count(n) == 0U);  // they have been asked
+            BOOST_TEST(!machine.resume(timer(), at(0ms)).send);  // they have been asked
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(asks_again_those_who_have_failed_when_it_is_time) {
+BOOST_AUTO_TEST_CASE(asks_again_those_that_have_failed_when_it_is_time) {
     for (std::size_t n = 1; n <= 7; ++n) {
         for (const bool all_fail : {true, false}) {
             BOOST_TEST_CONTEXT(n << " instances, all fail: " << all_fail) {
@@ -488,14 +484,17 @@ BOOST_AUTO_TEST_CASE(asks_again_those_who_have_failed_when_it_is_time) {
                 sized_release machine = giving_back(n, settings);
                 say(machine, start(), 0ms);
                 for (std::size_t i = 0; i != n; ++i) {
-                    say(machine, all_fail || i != 0 ? failed(i) : deleted(i), 1ms);
-                    BOOST_TEST(machine.wanted().count(n) == 0U);  // before it is time
+                    const auto words =
+                        say(machine, all_fail || i != 0 ? failed(i) : deleted(i), 1ms);
+                    BOOST_TEST(!has(words, "send"));  // before it is time
                 }
-                const auto action = machine.resume(timer(), at(40ms));
-                const bool sends = action.kind == release::action::kind_type::send;
-                BOOST_TEST(sends == (all_fail || n != 1));
-                BOOST_TEST(machine.wanted().count(n) == (all_fail ? n : n - 1));
-                BOOST_TEST(machine.wanted().contains(0) == all_fail);
+                const lease_step step = machine.resume(timer(), at(40ms));
+                const bool sends = all_fail || n != 1;
+                BOOST_TEST(step.send.has_value() == sends);
+                if (sends) {
+                    BOOST_TEST(step.targets.count(n) == (all_fail ? n : n - 1));
+                    BOOST_TEST(step.targets.contains(0) == all_fail);
+                }
             }
         }
     }
@@ -517,7 +516,7 @@ BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
                       {1ms, failed(2), "wait 50"},
                       {2ms, deleted(3), "wait 50"},
                       {3ms, deleted(4), "resolved released; ended"},
-                      {4ms, deleted(1), "ended"},  // whoever asks again hears it again
+                      {4ms, deleted(1), "ended"},  // said again to all that comes later
                       {4ms, failed(1), "ended"},
                       {4ms, timer(), "ended"},
                   });
@@ -551,7 +550,7 @@ BOOST_AUTO_TEST_CASE(is_ended_with_votes_still_out_when_the_keys_are_gone) {
 
 // Grants of the acquire that is being given back.
 
-BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_whoever_had_nothing_to_release) {
+BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_one_that_had_nothing_to_release) {
     for (const auto& before : {nothing(3), taken(3)}) {
         sized_release machine = giving_back(4, attempt());
         play(machine, {
@@ -568,7 +567,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_whoever_had_nothing_to_release) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_whoever_is_being_asked_or_has_deleted) {
+BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_one_that_is_being_asked_or_has_deleted) {
     sized_release machine = giving_back(4, attempt());
     play(machine, {
                       {0ms, start(), "send 0123; wait 50"},
@@ -581,19 +580,51 @@ BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_whoever_is_being_asked_or_
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_asks_whoever_is_being_asked_once_more_if_that_was_too_early) {
+BOOST_AUTO_TEST_CASE(a_late_grant_asks_one_that_is_being_asked_once_more_if_that_was_too_early) {
     sized_release machine = giving_back(4, attempt());
-    play(machine, {{0ms, start(), "send 0123; wait 50"}});
-    BOOST_TEST(!machine.note_grant(0));
-    BOOST_TEST(!machine.note_grant(1));
     play(machine, {
+                      {0ms, start(), "send 0123; wait 50"},
+                      {1ms, late_grant(0), "wait 50"},
+                      {1ms, late_grant(1), "wait 50"},
                       {2ms, nothing(0), "send 0; wait 50"},
                       {2ms, deleted(1), "wait 50"},
                       {3ms, nothing(0), "wait 50"},  // not for ever
                       {4ms, nothing(2), "resolved expired; wait 1012"},
+                      {5ms, late_grant(0), "send 0; wait 1012"},
+                      {5ms, late_grant(1), "wait 1012"},  // it was deleted after that
                   });
-    BOOST_TEST(machine.note_grant(0));
-    BOOST_TEST(!machine.note_grant(1));
+}
+
+/// The grant may have come after the release as well as before.
+BOOST_AUTO_TEST_CASE(a_late_grant_that_is_followed_by_a_failure_is_still_remembered) {
+    sized_release machine = giving_back(5, attempt());
+    const duration second = 2ms + pause(1);
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {1ms, late_grant(0), "wait 50"},
+                      {2ms, failed(0), "wait " + in_ms(second)},
+                      {second, timer(), "send 0; wait 50"},
+                      {second + 1ms, nothing(0), "send 0; wait 50"},
+                      {second + 2ms, nothing(0), "wait 50"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_late_vote_that_is_no_grant_asks_nobody) {
+    for (const vote& v :
+         {vote::denied(key_state::foreign), vote::denied(key_state::absent),
+          vote::failed(failure::down), vote::failed(failure::timeout),
+          vote::failed(failure::server_error), vote::failed(failure::connection_lost)}) {
+        sized_release machine = giving_back(4, attempt());
+        play(machine, {
+                          {0ms, start(), "send 0123; wait 50"},
+                          {1ms, nothing(0), "wait 50"},
+                          {2ms, late(0, v), "wait 50"},
+                          {2ms, late(1, v), "wait 50"},
+                          {2ms, late(4, v), "wait 50"},
+                          {3ms, nothing(1), "resolved expired; wait 1012"},
+                          {4ms, late(0, v), "wait 1012"},
+                      });
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
@@ -619,6 +650,101 @@ BOOST_AUTO_TEST_CASE(a_late_grant_with_the_vote_that_resolves_is_not_forgotten) 
                       // At the end of the others' time, by the first event to come after it.
                       {50ms, late_grant(0), "resolved no_quorum; send 0; wait 1012"},
                       {51ms, deleted(0), "wait 1012"},
+                  });
+}
+
+// Open ones: they may be about to execute the acquire.
+
+/// The attempt of one that is concerned, and open.
+sized_release open_one() {
+    release_settings settings = attempt();
+    settings.instances = 1;
+    settings.longest_life = 1012ms;
+    sized_release machine(settings, seed);
+    machine.concern(0);
+    machine.leave_open(0);
+    return machine;
+}
+
+BOOST_AUTO_TEST_CASE(an_open_ones_key_does_not_run_out) {
+    sized_release machine = open_one();
+    play(machine, {
+                      {0ms, start(), "send 0; wait 50"},
+                      {50ms, timer(), "resolved no_quorum; wait never"},
+                      {1012ms, timer(), "wait never"},
+                      {5s, failed(0, failure::down), "wait never"},
+                      {3600s, accepting(0), "send 0; wait " + in_ms(3600s + 1012ms)},
+                      {3601s, nothing(0), "ended"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(an_open_ones_key_runs_out_from_when_its_answer_is_known) {
+    struct row {
+        std::string name;
+        release::event answer;
+        bool closes;
+    };
+    const row rows[] = {
+        {"granted", late_grant(0), true},
+        {"denied", late(0, vote::denied(key_state::foreign)), true},
+        {"not sent", late(0, vote::failed(failure::withdrawn)), true},
+        {"refused", late(0, vote::failed(failure::server_error)), true},
+        {"cut", late(0, vote::failed(failure::connection_lost)), false},
+        {"silent", late(0, vote::failed(failure::timeout)), false},
+        {"accepting", accepting(0), true},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT(r.name) {
+            sized_release machine = open_one();
+            const std::string until = r.closes ? in_ms(300ms + 1012ms) : "never";
+            play(machine, {
+                              {0ms, start(), "send 0; wait 50"},
+                              {50ms, timer(), "resolved no_quorum; wait never"},
+                              {300ms, r.answer, "wait " + until},
+                              {400ms, r.answer, "wait " + until},  // once
+                              {1012ms, timer(), "wait " + until},
+                              {1312ms, timer(), r.closes ? "ended" : "wait never"},
+                          });
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_to_the_release_closes_an_open_one) {
+    for (const failure why : {failure::server_error, failure::unexpected_reply}) {
+        sized_release machine = open_one();
+        const duration second = 60ms + pause(1);
+        play(machine, {
+                          {0ms, start(), "send 0; wait 50"},
+                          {50ms, timer(), "resolved no_quorum; wait never"},
+                          {60ms, failed(0, why), "wait " + in_ms(second)},
+                          {second, timer(), "send 0; wait " + in_ms(60ms + 1012ms)},
+                      });
+    }
+    for (const failure why : {failure::timeout, failure::connection_lost, failure::stalled}) {
+        sized_release machine = open_one();
+        const duration second = 60ms + pause(1);
+        play(machine, {
+                          {0ms, start(), "send 0; wait 50"},
+                          {50ms, timer(), "resolved no_quorum; wait never"},
+                          {60ms, failed(0, why), "wait " + in_ms(second)},
+                          {second, timer(), "send 0; wait never"},
+                      });
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_last_open_one_counts) {
+    release_settings settings = attempt();
+    settings.longest_life = 1012ms;
+    sized_release machine = giving_back(5, settings);
+    machine.leave_open(1);
+    machine.leave_open(3);
+    play(machine, {
+                      {0ms, start(), "send 01234; wait 50"},
+                      {50ms, timer(), "resolved no_quorum; wait never"},
+                      {60ms, deleted(1), "wait never"},
+                      {70ms, late(3, vote::denied(key_state::foreign)), "wait 1082"},
+                      {1081ms, timer(), "wait 1082"},
+                      {1082ms, timer(), "ended"},
                   });
 }
 

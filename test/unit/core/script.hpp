@@ -1,7 +1,8 @@
 #ifndef COLOCK_TEST_UNIT_CORE_SCRIPT_HPP
 #define COLOCK_TEST_UNIT_CORE_SCRIPT_HPP
 
-#include "core/acquire.hpp"
+#include "core/lease_step.hpp"
+#include "core/outcome.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
 #include "support/instance_set_text.hpp"
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,8 +22,7 @@
 ///
 ///     {301ms, granted(2), "wait 350"},
 ///
-/// The player answers with `done` whatever wants to be answered so, as the runtime does, hence one
-/// step may have several words: "attempt; wait 50". Times are milliseconds after the script's zero.
+/// A step may have several words: "attempt; wait 50". Times are milliseconds after the script's zero.
 namespace colock::core::test {
 
 using namespace std::chrono_literals;
@@ -94,40 +95,58 @@ inline std::string name(loss why) {
     return "?";
 }
 
-inline std::string describe(const acquire& machine, const acquire::action& a) {
-    using kind = acquire::action::kind_type;
-    switch (a.kind) {
-        case kind::attempt:
-            return "attempt";
-        case kind::raise:
-            return "raise " + std::to_string(machine.fence());
-        case kind::give_back:
-            return "give_back";
-        case kind::wait:
-            return "wait " + in_ms(a.time);
-        case kind::granted:
-            return "granted " + in_ms(a.time);
-        case kind::failed:
-            return "failed " + name(a.outcome);
-    }
-    return "?";
+/// A vote that lives as long as the test: events only refer to votes.
+inline const vote& kept(const vote& v) {
+    static std::deque<vote> votes;
+    return votes.emplace_back(v);
 }
 
-inline std::string describe(const renew& machine, const renew::action& a) {
-    using kind = renew::action::kind_type;
-    switch (a.kind) {
-        case kind::wait:
-            return "wait " + in_ms(a.time);
-        case kind::send:
-            return "send #" + std::to_string(machine.round_number()) + " " + in_ms(machine.ttl());
-        case kind::heal:
-            return "heal " + std::to_string(a.index) + " " + in_ms(machine.ttl());
-        case kind::extended:
-            return a.success ? "extended" : "not extended";
-        case kind::lost:
-            return "lost " + name(a.why);
+/// What a step says, in words, apart from what it says to send: "not extended; lost expired", or "".
+inline std::vector<std::string> words_of(const lease_step& step) {
+    std::vector<std::string> words;
+    if (step.extended) {
+        words.emplace_back(*step.extended ? "extended" : "not extended");
     }
-    return "?";
+    if (step.lost) {
+        words.push_back("lost " + name(*step.lost));
+    }
+    if (step.handed_off) {
+        words.emplace_back("handed off");
+    }
+    if (step.resolved) {
+        words.push_back("resolved " + name(*step.resolved));
+    }
+    return words;
+}
+
+inline std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& one : words) {
+        text += (text.empty() ? "" : "; ") + one;
+    }
+    return text;
+}
+
+/// What it says last: when it wants to be woken, or that it has ended.
+inline std::string end_of(const lease_step& step) {
+    return step.ended ? "ended" : "wait " + in_ms(step.until);
+}
+
+inline std::string describe(const renew& machine, const lease_step& step) {
+    std::vector<std::string> words = words_of(step);
+    for (std::size_t i = 0; i != instance_set::most; ++i) {
+        if (step.heals.contains(i)) {
+            words.push_back("heal " + std::to_string(i) + " " + in_ms(machine.ttl_in_force()));
+        }
+    }
+    if (step.send) {
+        words.push_back("send #" + std::to_string(machine.round_number()) + " " +
+                        in_ms(machine.ttl()));
+    }
+    if (!step.lost) {
+        words.push_back(end_of(step));
+    }
+    return joined(words);
 }
 
 /// A release that knows for how many instances it is.
@@ -141,50 +160,21 @@ private:
     std::size_t instances_;
 };
 
-/// "send 13", with who is wanted.
-inline std::string describe(const sized_release& machine, const release::action& a) {
-    using kind = release::action::kind_type;
-    switch (a.kind) {
-        case kind::send:
-            return "send " + colock::test::to_text(machine.wanted(), machine.instances());
-        case kind::wait:
-            return "wait " + in_ms(a.time);
-        case kind::resolved:
-            return "resolved " + name(a.outcome);
-        case kind::ended:
-            return "ended";
+/// "send 13", with those that it goes to.
+inline std::string describe(const sized_release& machine, const lease_step& step) {
+    std::vector<std::string> words = words_of(step);
+    if (step.send) {
+        words.push_back("send " + colock::test::to_text(step.targets, machine.instances()));
     }
-    return "?";
+    words.push_back(end_of(step));
+    return joined(words);
 }
 
-inline bool wants_done(const acquire::action& a) {
-    using kind = acquire::action::kind_type;
-    return a.kind == kind::attempt || a.kind == kind::raise || a.kind == kind::give_back;
-}
-
-inline bool wants_done(const renew::action& a) {
-    using kind = renew::action::kind_type;
-    return a.kind == kind::send || a.kind == kind::heal || a.kind == kind::extended;
-}
-
-inline bool wants_done(const release::action& a) {
-    using kind = release::action::kind_type;
-    return a.kind == kind::send || a.kind == kind::resolved;
-}
-
-/// Feeds one event, and `done` for as long as that is wanted; returns all actions in words.
+/// Feeds one event; returns in words what it says to it.
 template <class Machine>
 std::string said(Machine& machine, const typename Machine::event& event, time_point now) {
-    std::string words;
-    auto action = machine.resume(event, now);
-    for (int n = 0;; ++n) {
-        BOOST_TEST_REQUIRE(n < 100, "the machine never comes to rest");
-        words += (words.empty() ? "" : "; ") + describe(machine, action);
-        if (!wants_done(action)) {
-            return words;
-        }
-        action = machine.resume(Machine::event::done(), now);
-    }
+    const auto step = machine.resume(event, now);
+    return describe(machine, step);
 }
 
 template <class Machine>

@@ -1,5 +1,7 @@
 #include "core/acquire.hpp"
 #include "core/command.hpp"
+#include "core/lease.hpp"
+#include "core/lease_step.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
 #include "core/stable_hash.hpp"
@@ -9,6 +11,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -23,19 +26,23 @@ constexpr bool moves_freely = std::is_nothrow_move_constructible_v<T>&&
     std::is_nothrow_move_assignable_v<T>&& std::is_nothrow_destructible_v<T>;
 
 static_assert(moves_freely<vote>);
-static_assert(moves_freely<acquire::event>);
-static_assert(moves_freely<renew::event>);
-static_assert(moves_freely<release::event>);
 
-// The machines stay where they were made; a copy is a replay's. (A renew keeps its votes elsewhere.)
-static_assert(!std::is_move_assignable_v<acquire> && std::is_copy_constructible_v<acquire>);
+// Events are plain values: they refer to the votes.
+static_assert(std::is_trivially_copyable_v<acquire::event> && sizeof(acquire::event) <= 40);
+static_assert(std::is_trivially_copyable_v<lease::event> && sizeof(lease::event) <= 48);
+static_assert(std::is_trivially_copyable_v<renew::event> && sizeof(renew::event) <= 40);
+static_assert(std::is_trivially_copyable_v<release::event> && sizeof(release::event) <= 24);
+
+// The machines stay where they were made; a copy is a replay's. (A renew keeps its votes elsewhere, and an acquire has
+// none.)
+static_assert(moves_freely<acquire> && std::is_copy_constructible_v<acquire>);
 static_assert(moves_freely<renew> && !std::is_copy_constructible_v<renew>);
 static_assert(!std::is_move_assignable_v<release> && std::is_copy_constructible_v<release>);
 
-// Actions are plain values, in registers or nearly.
-static_assert(std::is_trivially_copyable_v<acquire::action> && sizeof(acquire::action) <= 32);
-static_assert(std::is_trivially_copyable_v<renew::action> && sizeof(renew::action) <= 40);
-static_assert(std::is_trivially_copyable_v<release::action> && sizeof(release::action) <= 32);
+// Steps are plain values, and small.
+static_assert(std::is_trivially_copyable_v<acquire::step> && sizeof(acquire::step) <= 16);
+static_assert(std::is_trivially_copyable_v<lease_step> && sizeof(lease_step) <= 64);
+static_assert(sizeof(lease_tag) == 4);
 static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 72);
 
 // Processes agree on it: the published values.
@@ -82,10 +89,26 @@ BOOST_AUTO_TEST_CASE(a_command_is_sent_whenever_it_can_be_unless_it_says_otherwi
     BOOST_TEST((command{}.deadline == never));
 }
 
-BOOST_AUTO_TEST_CASE(what_an_action_does_not_use_waits_for_nothing) {
-    BOOST_TEST((acquire::action::attempt().time == never));
-    BOOST_TEST((renew::action::send().time == never));
-    BOOST_TEST((release::action::send().time == never));
+BOOST_AUTO_TEST_CASE(a_step_that_says_nothing_does_nothing_and_waits_for_nothing) {
+    BOOST_TEST((!acquire::step().attempt && !acquire::step().failed));
+    BOOST_TEST((acquire::step().until == never));
+    const lease_step step;
+    BOOST_TEST((!step.attempt && !step.extended && !step.lost && !step.resolved));
+    BOOST_TEST((!step.send && step.heals.empty() && !step.handed_off && !step.ended));
+    BOOST_TEST((step.until == never));
+}
+
+BOOST_AUTO_TEST_CASE(a_tag_comes_back_as_it_was_told) {
+    using purpose = lease_tag::purpose_type;
+    for (const purpose what : {purpose::acquire, purpose::extend, purpose::release,
+                               purpose::remaining, purpose::heal, purpose::raise, purpose::count}) {
+        for (const std::uint32_t round : {0U, 1U, lease_tag::round_numbers - 1}) {
+            const lease_tag tag = lease_tag::from(lease_tag(what, round).value());
+            BOOST_TEST((tag.purpose() == what));
+            BOOST_TEST(tag.round() == round);
+            BOOST_TEST((tag == lease_tag(what, round)));
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

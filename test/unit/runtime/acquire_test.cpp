@@ -74,11 +74,11 @@ BOOST_AUTO_TEST_CASE(attempts_end_where_the_options_say_so) {
     runtime::lock_policy policy = first->usual_policy();
     policy.attempts = 3;
     const auto holder = first->lock("a", policy);
-    const std::uint64_t before = second->engine().counts().attempts;
+    const std::uint64_t before = second->engine().parts().counts.attempts;
     const auto waiter = second->acquire("a", policy);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST((waiter->outcome == acquire_outcome::contended));
-    BOOST_TEST(second->engine().counts().attempts - before == 3U);
+    BOOST_TEST(second->engine().parts().counts.attempts - before == 3U);
 }
 
 // Two clients take a lock at the same moment, again and again, on servers that they reach in different orders.
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     three.server(0).is_up = false;
-    client->engine().on_state_change(0);
+    client->engine().observer().on_state_change(0);
     three.server(1).is_silent = true;
     const auto failed = client->acquire("a");
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
     const auto client = three.make_client();
     for (std::size_t i = 0; i != 2; ++i) {
         three.server(i).is_up = false;
-        client->engine().on_state_change(i);
+        client->engine().observer().on_state_change(i);
     }
     runtime::lock_policy policy = client->usual_policy();
     policy.retry = {10s, 10s};
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
     three.world().run_for(100ms);
     three.server(0).is_up = true;
     const core::time_point back = three.world().now();
-    client->engine().on_state_change(0);
+    client->engine().observer().on_state_change(0);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST(waiter->granted());
     BOOST_TEST((waiter->finished_at - back < 1ms));

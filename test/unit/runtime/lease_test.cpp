@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_renews_until_the_release) {
     const auto lease = client->lock("a");
     five.world().run_for(1h);
     BOOST_TEST((lease->valid_until() > five.world().now() + 6s));
-    const std::uint64_t renewed = client->engine().counts().renewed;
+    const std::uint64_t renewed = client->engine().parts().counts.renewed;
     BOOST_TEST(renewed > 1000U);
     BOOST_TEST(renewed < 1100U);
 
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_renews_until_the_release) {
     const std::size_t executed = five.executed();
     five.world().run_for(1h);
     BOOST_TEST(five.executed() == executed);
-    BOOST_TEST(client->engine().counts().renewed == renewed);
+    BOOST_TEST(client->engine().parts().counts.renewed == renewed);
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends) {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_instance_that_has_lost_its_key_gets_it_back) {
     three.server(0).keys.clear();
     three.world().run_for(5s);
     BOOST_TEST(three.server(0).keys.size() == 1U);
-    BOOST_TEST(client->engine().counts().healed == 1U);
+    BOOST_TEST(client->engine().parts().counts.healed == 1U);
     BOOST_TEST((lease->valid_until() > three.world().now()));
 }
 
@@ -140,9 +140,9 @@ BOOST_AUTO_TEST_CASE(a_release_goes_on_where_it_was_not_answered) {
     const auto released = release::begin(*lease);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return released->is_finished; }, 1ms));
     BOOST_TEST((released->ended_with == lease_result::done));
-    BOOST_TEST(client->engine().counts().releasing == 1U);
+    BOOST_TEST(client->engine().parts().counts.releasing == 1U);
     three.world().run_for(11s);  // the ttl
-    BOOST_TEST(client->engine().counts().releasing == 0U);
+    BOOST_TEST(client->engine().parts().counts.releasing == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(closing_announces_the_loss_and_waits_for_the_release) {

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
     }
     five.world().run_for(40ms);
     BOOST_TEST(order.empty());
-    BOOST_TEST(client->engine().counts().queued == 5U);
+    BOOST_TEST(client->engine().parts().counts.queued == 5U);
 
     for (const auto& waiter : waiters) {
         const core::time_point released = five.world().now();
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
     }
     BOOST_TEST(order == std::vector<int>({0, 1, 2, 3, 4}), boost::test_tools::per_element());
     BOOST_TEST(five.executed() == 5U);
-    BOOST_TEST(client->engine().counts().handed_off == 5U);
+    BOOST_TEST(client->engine().parts().counts.handed_off == 5U);
 
     holder->let_go();
     five.world().run_for(1ms);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST(waiter->granted());
     BOOST_TEST(waiter->holder_number == 0U);
-    BOOST_TEST(client->engine().counts().handed_off == 0U);
+    BOOST_TEST(client->engine().parts().counts.handed_off == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_waiter_with_other_options_takes_the_lock_anew) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
     five.world().run_for(10ms);
     BOOST_TEST((waiter->outcome == acquire_outcome::cancelled));
     BOOST_TEST(five.server(0).keys.size() == 0U);
-    BOOST_TEST(client->engine().counts().held == 0U);
+    BOOST_TEST(client->engine().parts().counts.held == 0U);
     BOOST_TEST(client->lock("a", policy)->granted());
 }
 
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
     const auto client = three.make_client();
     for (std::size_t i = 0; i != 2; ++i) {
         three.server(i).is_up = false;
-        client->engine().on_state_change(i);
+        client->engine().observer().on_state_change(i);
     }
     const core::time_point began = three.world().now();
     const auto first = client->acquire("a");

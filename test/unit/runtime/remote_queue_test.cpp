@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(waiters_outlive_the_keeper) {
     BOOST_TEST_REQUIRE(keeper != 3U);
     all.deployment.server(keeper).is_up = false;
     for (const auto& client : all.clients) {
-        client->engine().on_state_change(keeper);
+        client->engine().observer().on_state_change(keeper);
     }
     holder->let_go();
     BOOST_TEST_REQUIRE(all.world().run_until(

@@ -44,6 +44,72 @@ void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
     }
 }
 
+/// How many clients wait in the remote queue.
+std::size_t places_at(virtual_deployment& in) {
+    return in.server(0).keys.queue_of("a", in.world().now()).tickets.size();
+}
+
+/// Ann reads, Bob waits as a writer, and another reader of Ann, which does not share a lease, waits for Bob.
+struct queue_of_readers {
+    queue_of_readers() {
+        one.server(0).tells_changes = true;
+        holding = patient_reader();
+        expect_granted(one, {holding});
+        writer = write(*bob);
+        one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // until it has left its mark
+        runtime::lock_policy policy = policy_of(*ann, kinds::shared);
+        policy.handoff.limit = 0;  // does not share
+        waiting = ann->acquire("a", policy);
+        one.world().run_for(20ms);
+        BOOST_TEST(places_at(one) == 2U);
+    }
+
+    acquire patient_reader() {
+        runtime::lock_policy policy = policy_of(*ann, kinds::shared);
+        policy.handoff.time = 1h;
+        return ann->acquire("a", policy);
+    }
+
+    std::size_t places() { return places_at(one); }
+
+    /// Once all have let go, nobody sends anything.
+    void expect_nothing_left() {
+        holding->let_go();
+        expect_granted(one, {writer});
+        writer->let_go();
+        one.world().run_for(5ms);
+        BOOST_TEST(places() == 0U);
+        const std::size_t executed = one.executed();
+        one.world().run_for(5s);
+        BOOST_TEST(one.executed() == executed);
+    }
+
+    virtual_deployment one{1};
+    std::unique_ptr<client> ann = one.make_client();
+    std::unique_ptr<client> bob = one.make_client();
+    acquire holding;  // Ann's
+    acquire waiting;  // Ann's
+    acquire writer;   // Bob's
+};
+
+class virtual_downgrade final : public runtime::downgrade_operation {
+public:
+    using downgrade_operation::downgrade_operation;
+    void deliver() override { is_done = result() == runtime::lease_result::done; }
+    bool is_done = false;
+};
+
+/// Of the lock that a writer holds.
+std::shared_ptr<const runtime::lock_spec> readers_side(const client& by,
+                                                       const virtual_acquire& writer) {
+    auto spec = std::make_shared<runtime::lock_spec>();
+    spec->owner = writer.lease->owner();
+    spec->policy = std::make_shared<const runtime::lock_policy>(policy_of(by, kinds::shared));
+    spec->key = "a";
+    spec->key_hash = runtime::hash_of_key(spec->key);
+    return spec;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
@@ -59,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_cost_one_lease) {
     }
     expect_granted(five, readers);
     BOOST_TEST(five.executed() == 5U);
-    BOOST_TEST(client->engine().counts().held == 1000U);
+    BOOST_TEST(client->engine().parts().counts.held == 1000U);
     for (const acquire& one : readers) {
         BOOST_TEST((one->valid_until() > five.world().now()));
         one->let_go();
@@ -68,9 +134,9 @@ BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_cost_one_lease) {
     }
     five.world().run_for(10ms);
     BOOST_TEST(five.executed() == 10U);
-    BOOST_TEST(client->engine().counts().held == 0U);
-    BOOST_TEST(client->engine().counts().acquired == 1000U);
-    BOOST_TEST(client->engine().counts().released == 1000U);
+    BOOST_TEST(client->engine().parts().counts.held == 0U);
+    BOOST_TEST(client->engine().parts().counts.acquired == 1000U);
+    BOOST_TEST(client->engine().parts().counts.released == 1000U);
 }
 
 BOOST_AUTO_TEST_CASE(the_last_reader_releases_whoever_it_is) {
@@ -286,14 +352,14 @@ BOOST_AUTO_TEST_CASE(each_of_the_readers_hears_that_the_lease_is_lost) {
         BOOST_TEST((reader->valid_until() == core::time_point::min()));
     }
     BOOST_TEST((third->lease->loss(third->holder_number) == core::loss::none));
-    BOOST_TEST(client->engine().counts().held == 0U);
+    BOOST_TEST(client->engine().parts().counts.held == 0U);
     first->let_go();
     const acquire mutex = client->acquire("a");
     one.world().run_for(50ms);
     BOOST_TEST(!mutex->is_finished);  // one of them has not let go
     second->let_go();
     expect_granted(one, {mutex});
-    BOOST_TEST(client->engine().counts().held == 1U);
+    BOOST_TEST(client->engine().parts().counts.held == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {
@@ -331,6 +397,55 @@ BOOST_AUTO_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer) {
         BOOST_TEST(reader->fence_number == last);
         reader->let_go();
     }
+}
+
+/// The reader that waits for Bob gives up. The writer behind it is kept out by a reader of its own client, and needs no
+/// place in the remote queue.
+BOOST_FIXTURE_TEST_CASE(a_place_that_nobody_needs_is_left, queue_of_readers) {
+    const acquire local_writer = write(*ann);
+    waiting->cancel();
+    one.world().run_for(5ms);
+    BOOST_TEST(places() == 1U);  // that of the other client
+    local_writer->cancel();
+    expect_nothing_left();
+}
+
+BOOST_FIXTURE_TEST_CASE(a_place_is_left_when_those_behind_share_a_lease, queue_of_readers) {
+    const acquire behind = patient_reader();
+    waiting->cancel();
+    expect_granted(one, {behind});
+    BOOST_TEST((behind->lease == holding->lease));
+    one.world().run_for(5ms);
+    BOOST_TEST(places() == 1U);
+    behind->let_go();
+    expect_nothing_left();
+}
+
+/// A downgraded lease is a reader's: it keeps no place.
+BOOST_AUTO_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue) {
+    virtual_deployment one(1);
+    one.server(0).tells_changes = true;
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const acquire first = write(*bob);
+    expect_granted(one, {first});
+    const acquire writer = write(*ann);
+    one.world().run_for(50ms);
+    BOOST_TEST(places_at(one) == 1U);
+    first->let_go();
+    expect_granted(one, {writer});
+    BOOST_TEST(places_at(one) == 1U);
+    const auto downgrade = std::make_shared<virtual_downgrade>(writer->lease, writer->holder_number,
+                                                               readers_side(*ann, *writer));
+    downgrade->start(downgrade);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return downgrade->is_done; }));
+    one.world().run_for(5ms);
+    BOOST_TEST(places_at(one) == 0U);
+    writer->let_go();
+    one.world().run_for(5ms);
+    const std::size_t executed = one.executed();
+    one.world().run_for(5s);
+    BOOST_TEST(one.executed() == executed);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -322,14 +322,14 @@ public:
             settings.close_timeout = std::chrono::seconds(2);
             engine_ = std::make_shared<runtime::engine>(environment_, settings);
             environment_.engine = engine_.get();
-            runtime::engine::instance_list instances;
+            runtime::instance_group::list instances;
             for (std::size_t i = 0; i != in.servers_.size(); ++i) {
-                instances.push_back(
-                    std::make_unique<virtual_instance>(in.world_, in.servers_[i], i, *engine_));
+                instances.push_back(std::make_unique<virtual_instance>(in.world_, in.servers_[i], i,
+                                                                       engine_->observer()));
             }
             engine_->start(std::move(instances));
             for (std::size_t i = 0; i != in.servers_.size(); ++i) {
-                engine_->on_state_change(i);
+                engine_->observer().on_state_change(i);
             }
         }
         client(const client&) = delete;
@@ -354,7 +354,7 @@ public:
                                                  const runtime::lock_policy& policy,
                                                  core::time_point deadline = core::never) {
             auto spec = std::make_shared<runtime::lock_spec>();
-            spec->owner = engine_;
+            spec->owner = {engine_, &engine_->parts()};
             spec->policy = std::make_shared<const runtime::lock_policy>(policy);
             spec->key = key;
             spec->key_hash = runtime::hash_of_key(key);

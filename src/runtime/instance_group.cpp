@@ -1,0 +1,76 @@
+#include "runtime/instance_group.hpp"
+
+#include "core/backoff.hpp"
+#include "core/quorum.hpp"
+#include "core/stable_hash.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace colock::runtime {
+
+void instance_group::start(list instances) {
+    instances_ = std::move(instances);
+    for (const auto& one : instances_) {
+        one->start();
+    }
+}
+
+void instance_group::stop() {
+    for (const auto& one : instances_) {
+        one->stop();
+    }
+}
+
+std::vector<instance::status> instance_group::states() const {
+    std::vector<instance::status> result;
+    result.reserve(instances_.size());
+    for (const auto& one : instances_) {
+        result.push_back(one->snapshot());
+    }
+    return result;
+}
+
+bool instance_group::update() noexcept {
+    const auto ready = std::count_if(instances_.begin(), instances_.end(),
+                                     [](const auto& one) { return one->ready(); });
+    const bool had_quorum = std::exchange(
+        has_quorum_, static_cast<std::size_t>(ready) >= core::quorum_of(instances_.size()));
+    return has_quorum_ && !had_quorum;
+}
+
+bool instance_group::starting() const {
+    return !has_quorum_ && std::any_of(instances_.begin(), instances_.end(),
+                                       [](const auto& one) { return one->starting(); });
+}
+
+/// By rendezvous: clients agree, and each server has its share of the keys. (D. G. Thaler, C. V. Ravishankar,
+/// "A Name-Based Mapping Scheme for Rendezvous", 1996.)
+std::optional<std::size_t> instance_group::keeper_of(std::string_view key) const noexcept {
+    const std::uint64_t key_hash = core::stable_hash(key);
+    std::optional<std::size_t> result;
+    std::uint64_t highest = 0;
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
+        std::uint64_t state = key_hash ^ instances_[i]->keeper_id();
+        const std::uint64_t weight = core::next_random(state);
+        if (can_keep_queue(i) && (!result || weight > highest)) {
+            result = i;
+            highest = weight;
+        }
+    }
+    return result;
+}
+
+bool instance_group::can_keep_queue(std::size_t index) const noexcept {
+    return has_quorum_ && instances_[index]->keeper_id() != 0;
+}
+
+void instance_group::send(const std::shared_ptr<const instance::batch>& commands, std::size_t first,
+                          core::time_point now) {
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
+        instances_[(first + i) % instances_.size()]->send(commands, now);
+    }
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,77 @@
+#ifndef COLOCK_RUNTIME_SHARED_PARTS_HPP
+#define COLOCK_RUNTIME_SHARED_PARTS_HPP
+
+#include "core/backoff.hpp"
+#include "core/time.hpp"
+#include "core/validity.hpp"
+#include "kinds/kind.hpp"
+#include "runtime/contention_history.hpp"
+#include "runtime/deliveries.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/instance_group.hpp"
+#include "runtime/local_queue.hpp"
+#include "runtime/members.hpp"
+#include "runtime/outbox.hpp"
+#include "runtime/statistics.hpp"
+#include "runtime/timers.hpp"
+#include "runtime/token.hpp"
+#include "runtime/turns.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace colock::runtime {
+
+struct engine_settings {
+    std::string key_prefix;
+    core::drift_bound drift;
+    core::duration instance_timeout{};
+    core::duration close_timeout{};
+    /// That a lock may have; 0: any. An instance that forgets in a restart is trusted again after so long.
+    core::milliseconds longest_ttl{0};
+};
+
+/// What the operations, leases and queues of a client work with. They know these parts, and not the engine, which has
+/// them, and tells its members of the world. None of the parts knows another but `turns`.
+struct shared_parts {
+    shared_parts(environment& world_of_client, engine_settings checked)
+        : world(world_of_client), settings(std::move(checked)) {}
+
+    environment& world;
+    const engine_settings settings;
+    statistics counts;
+    turns turn{world};
+    timers alarms{world};
+    instance_group instances;
+    outbox out{turn};
+    deliveries finished{turn};
+    local_queues queues{turn, counts};
+    contention_history contention;
+    runtime::members members;
+    bool closing = false;
+
+    [[nodiscard]] token next_token(const kinds::lock_kind& kind) {
+        return token::draw(world, kind.traits().token_prefix);
+    }
+
+    /// A random number, enough for jitter.
+    [[nodiscard]] std::uint64_t next_seed() noexcept {
+        std::uint64_t state = seeds_++;
+        return core::next_random(state);
+    }
+
+    void release_started() noexcept { ++counts.releasing; }
+    void release_ended() {
+        --counts.releasing;
+        if (closing) {
+            turn.schedule();  // it may be what the engine waits for
+        }
+    }
+
+private:
+    std::uint64_t seeds_ = world.random();
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,41 @@
+#ifndef COLOCK_RUNTIME_STATISTICS_HPP
+#define COLOCK_RUNTIME_STATISTICS_HPP
+
+#include <atomic>
+#include <cstdint>
+
+namespace colock::runtime {
+
+/// A number with one writer, readable from any thread.
+class counter {
+public:
+    void add(std::uint64_t n) noexcept {
+        value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    counter& operator++() noexcept {
+        add(1);
+        return *this;
+    }
+    counter& operator--() noexcept {
+        add(~std::uint64_t{0});
+        return *this;
+    }
+    operator std::uint64_t() const noexcept {  // NOLINT(*-explicit-*)
+        return value_.load(std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+/// What happened, for `colock::counters`. Written on the engine's executor.
+struct statistics {
+    counter attempts, acquired, contended, unavailable, undone, cancelled;
+    counter renewed, renewals_failed, healed, released, handed_off, lost;
+    counter keys_without_ttl;
+    counter held, acquiring, queued, releasing;
+};
+
+}  // namespace colock::runtime
+
+#endif

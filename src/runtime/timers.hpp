@@ -1,0 +1,62 @@
+#ifndef COLOCK_RUNTIME_TIMERS_HPP
+#define COLOCK_RUNTIME_TIMERS_HPP
+
+#include "core/time.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/timer_queue.hpp"
+
+namespace colock::runtime {
+
+/// The times that the parts of a client wait for, behind the one that its environment wakes it at.
+class timers {
+public:
+    explicit timers(environment& world) : world_(world) {
+        queue_.run(world.now());  // so that the wheels stand at the present
+    }
+
+    /// Has `t` called at that time, or before it: what it waits for already stays if that is earlier.
+    /// So what is put off time and again, and mostly over before, is not moved each time.
+    void wait(timed& t, core::time_point until) {
+        if (until < t.time()) {
+            queue_.set(t, until);
+            if (until < armed_for_) {
+                arm();
+            }
+        }
+    }
+
+    void stop_waiting(timed& t) noexcept { queue_.clear(t); }
+
+    /// Calls what is due.
+    void run(core::time_point now) {
+        armed_for_ = core::time_point::min();  // until all that is due has had its turn
+        queue_.run(now);
+        armed_for_ = core::never;
+        arm();
+    }
+
+    /// Nothing is waited for any more, until somebody does again.
+    void disarm() {
+        armed_for_ = core::never;
+        world_.wake_at(core::never);
+    }
+
+    /// The environment is not to be asked for anything any more.
+    void stop() noexcept { armed_for_ = core::time_point::min(); }
+
+private:
+    void arm() {
+        if (queue_.earliest() < armed_for_) {
+            armed_for_ = queue_.earliest();
+            world_.wake_at(armed_for_);
+        }
+    }
+
+    environment& world_;
+    timer_queue queue_;
+    core::time_point armed_for_ = core::never;
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,74 @@
+#ifndef COLOCK_RUNTIME_TURNS_HPP
+#define COLOCK_RUNTIME_TURNS_HPP
+
+#include "core/time.hpp"
+#include "runtime/environment.hpp"
+
+#include <utility>
+
+namespace colock::runtime {
+
+/// Has the engine's turns come, and knows what time it is in them.
+class turns {
+public:
+    explicit turns(environment& world) noexcept : world_(world), recent_time_(world.now()) {}
+
+    [[nodiscard]] core::time_point now() const noexcept { return world_.now(); }
+
+    /// The time as of the latest turn, timer or read, for what need not be exact.
+    [[nodiscard]] core::time_point recent_time() const noexcept { return recent_time_; }
+
+    /// The time at which a vote has come: all those of one read of a socket have come together.
+    [[nodiscard]] core::time_point time_of_vote() const noexcept {
+        return reading_ ? recent_time_ : now();
+    }
+
+    /// Has the next turn come soon.
+    void schedule() {
+        if (!scheduled_ && !stopped_) {
+            owed_ = reading_;
+            if (!reading_) {
+                world_.defer();
+            }
+            scheduled_ = true;  // not if that has thrown, or no turn would ever come
+        }
+    }
+
+    /// A turn begins. A handler in it may run the context, and wait there for another turn.
+    void begin() noexcept {
+        note_time();
+        scheduled_ = false;
+    }
+
+    void note_time() noexcept { recent_time_ = now(); }
+
+    /// Replies are about to be read. What they schedule is owed when all are.
+    void begin_reading() noexcept {
+        reading_ = true;
+        note_time();
+    }
+
+    /// True if a turn is owed: the caller has it come, at once or by `schedule`.
+    [[nodiscard]] bool end_reading() noexcept {
+        reading_ = false;
+        const bool owed = std::exchange(owed_, false) && !stopped_;
+        scheduled_ = scheduled_ && !owed;
+        return owed;
+    }
+
+    /// There will be no other turn.
+    void stop() noexcept { stopped_ = true; }
+    [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+
+private:
+    environment& world_;
+    core::time_point recent_time_;
+    bool scheduled_ = false;
+    bool reading_ = false;
+    bool owed_ = false;  // scheduled, and not deferred
+    bool stopped_ = false;
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -263,7 +263,8 @@ void renewals_fail(stage& s, int) {
     s.cut_off(0, 2, 1s);
     s.run_to(279ms);
     s.expect(a.held() && !a.lost, "it is not given up while there is hope");
-    s.expect(a.held() && s.user(0).engine().parts().counts.renewals_failed >= 4, "and that is tried");
+    s.expect(a.held() && s.user(0).engine().parts().counts.renewals_failed >= 4,
+             "and that is tried");
     s.run_to(294ms);
     s.expect(about(a.lost, 280ms), "the loss is told before the validity ends");
     s.expect(s.has_key(0), "until then the holder may be at work");

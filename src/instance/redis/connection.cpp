@@ -225,7 +225,8 @@ void connection::fail_unanswered() {
         sent_batch& sent = expected_.front().sent;
         while (const submission* const unanswered = sent.next()) {
             sent.advance();
-            owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason));
+            owner_->on_vote(*unanswered,
+                            core::vote::failed(core::failure::connection_lost, reason));
         }
         expected_.pop_front();
     }

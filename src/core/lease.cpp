@@ -46,11 +46,29 @@ void lease::learn(const event& e) noexcept {
     }
 }
 
+step lease::step_of(lease_tag tag) noexcept {
+    switch (tag.purpose()) {
+        case purpose::acquire:
+        case purpose::heal:
+            return step::acquire;
+        case purpose::extend:
+            return step::extend;
+        case purpose::release:
+            return step::release;
+        case purpose::remaining:
+            break;
+        case purpose::raise:
+        case purpose::count:
+            return step::confirm;
+    }
+    return step::remaining;
+}
+
 void lease::fill(command& c, lease_tag tag) const noexcept {
+    c.step = step_of(tag);
     duration ttl{};
     switch (tag.purpose()) {
         case purpose::acquire:
-            c.step = step::acquire;
             c.contended = contended_;
             ttl = settings_->ttl;
             break;
@@ -59,27 +77,20 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             // counter too, and must not grant less than our fence to those after us, as one
             // of the majority that knows it. What the counter is then matters to nobody now: a fence
             // never changes while the lease is held.
-            c.step = step::acquire;
             c.heals = true;
             c.fence = fence_;
             ttl = watchdog().ttl_in_force();
             break;
         case purpose::extend:
-            c.step = step::extend;
             ttl = watchdog().ttl();
             break;
         case purpose::release:
-            c.step = step::release;
-            break;
         case purpose::remaining:
-            c.step = step::remaining;
             break;
         case purpose::raise:
-            c.step = step::confirm;
             c.fence = fence_;
             break;
         case purpose::count:
-            c.step = step::confirm;
             c.fence = status_ == status::recounting ? fences_.largest() : 0;
             break;
     }
@@ -221,7 +232,7 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     settings.instance_timeout = settings_->instance_timeout;
     settings.max_hold = settings_->max_hold;
     part_.emplace<renew>(settings, now, valid_until);
-    lease_step step = kept(renewing().resume(renew::event::timer(), now), now);
+    lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
     return step;
 }
@@ -229,24 +240,18 @@ lease_step lease::hold(time_point valid_until, time_point now) {
 lease_step lease::on_held(const event& e, time_point now) {
     switch (e.kind) {
         case kind::vote:
-            if (e.tag.purpose() != purpose::extend) {
-                return {};
-            }
-            awaited_by_writer_ = awaited_by_writer_ || e.vote->key == key_state::awaited;
-            return kept(
-                renewing().resume(renew::event::voted(e.index, e.tag.round(), *e.vote), now), now);
+            return e.tag.purpose() == purpose::extend ? on_extend_vote(e, now) : lease_step();
         case kind::timer:
-            return kept(renewing().resume(renew::event::timer(), now), now);
+            return keep(renew::event::timer(), now);
         case kind::extend:
-            return kept(renewing().resume(renew::event::extend(e.ttl), now), now);
+            return keep(renew::event::extend(e.ttl), now);
         case kind::next_holder:
             if (!settings_->fencing) {
                 return hand_off(now);
             }
             status_ = status::counting;
             fences_ = {};
-            count_number_ = (count_number_ + 1) % lease_tag::round_numbers;
-            return begin_round(lease_tag(purpose::count, count_number_), now);
+            return begin_count(now);
         case kind::release:
             return begin_release(promised_until(), now);
         case kind::close:
@@ -256,8 +261,14 @@ lease_step lease::on_held(const event& e, time_point now) {
     }
 }
 
-/// What the watchdog says is done.
-lease_step lease::kept(lease_step step, time_point now) {
+lease_step lease::on_extend_vote(const event& e, time_point now) {
+    awaited_by_writer_ = awaited_by_writer_ || e.vote->key == key_state::awaited;
+    return keep(renew::event::voted(e.index, e.tag.round(), *e.vote), now);
+}
+
+/// Tells the watchdog, and takes note of what it says.
+lease_step lease::keep(const renew::event& e, time_point now) {
+    lease_step step = renewing().resume(e, now);
     for (std::size_t i = 0; !step.heals.empty() && i != keys_.size(); ++i) {
         if (step.heals.contains(i)) {
             keys_[i] = belief::maybe;
@@ -296,9 +307,7 @@ lease_step lease::on_handing_off(const event& e, time_point now) {
     switch (e.kind) {
         case kind::vote:
             if (e.tag.purpose() == purpose::extend) {
-                return kept(
-                    renewing().resume(renew::event::voted(e.index, e.tag.round(), *e.vote), now),
-                    now);
+                return on_extend_vote(e, now);
             }
             if (e.tag != lease_tag(purpose::count, count_number_) ||
                 !votes_.record(e.index, *e.vote)) {
@@ -320,18 +329,22 @@ lease_step lease::on_handing_off(const event& e, time_point now) {
     }
 }
 
+lease_step lease::begin_count(time_point now) {
+    count_number_ = lease_tag::round_after(count_number_);
+    return begin_round(lease_tag(purpose::count, count_number_), now);
+}
+
 /// Hands it off, or releases it, as soon as the votes that are still out cannot change which.
 lease_step lease::decide_handoff(time_point now) {
     if (votes_.impossible() || now >= watchdog().loss_time()) {
         return begin_release(promised_until(), now);
     }
     if (!votes_.won()) {
-        return kept(renewing().resume(renew::event::timer(), now), now);
+        return keep(renew::event::timer(), now);
     }
     if (status_ == status::counting && !fences_.agreed()) {
         status_ = status::recounting;
-        count_number_ = (count_number_ + 1) % lease_tag::round_numbers;
-        return begin_round(lease_tag(purpose::count, count_number_), now);
+        return begin_count(now);
     }
     fence_ = fences_.largest();
     return hand_off(now);
@@ -382,7 +395,7 @@ lease_step lease::begin_release(time_point valid_until, time_point now) {
             }
         }
     }
-    return given_back(part.resume(core::release::event::start(), now));
+    return give_back(core::release::event::start(), now);
 }
 
 lease_step lease::on_releasing(const event& e, time_point now) {
@@ -395,26 +408,26 @@ lease_step lease::on_releasing(const event& e, time_point now) {
                     const bool needless =
                         e.vote->kind == vote_kind::failed && keys_[e.index] == belief::no;
                     const vote none = vote::denied(key_state::absent);
-                    return given_back(giving_back().resume(
-                        giving::voted(e.index, needless ? none : *e.vote), now));
+                    return give_back(giving::voted(e.index, needless ? none : *e.vote), now);
                 }
                 case purpose::acquire:
                 case purpose::heal:
-                    return given_back(giving_back().resume(giving::late(e.index, *e.vote), now));
+                    return give_back(giving::late(e.index, *e.vote), now);
                 default:
                     return {};
             }
         case kind::accepting:
-            return given_back(giving_back().resume(giving::accepting(e.index), now));
+            return give_back(giving::accepting(e.index), now);
         case kind::timer:
-            return given_back(giving_back().resume(giving::timer(), now));
+            return give_back(giving::timer(), now);
         default:
             return {};
     }
 }
 
-/// What the release says is done.
-lease_step lease::given_back(lease_step step) {
+/// Tells the release, and takes note of what it says.
+lease_step lease::give_back(const core::release::event& e, time_point now) {
+    lease_step step = giving_back().resume(e, now);
     if (step.resolved) {
         outcome_ = step.resolved = outcome_to_tell(*step.resolved);
     }

@@ -128,7 +128,10 @@ public:
 
     lease_step resume(const event& e, time_point now);
 
-    /// Writes what a command is to have that a step has said to send.
+    /// What the command is that a step has said to send with that tag.
+    [[nodiscard]] static core::step step_of(lease_tag tag) noexcept;
+
+    /// Writes what it is to have.
     void fill(command& c, lease_tag tag) const noexcept;
 
     /// There are no connections any more: it has ended, without a step.
@@ -232,12 +235,14 @@ private:
     lease_step decide_attempt(time_point now);
     lease_step hold(time_point valid_until, time_point now);
     lease_step fail(acquire_outcome why, time_point now);
+    lease_step begin_count(time_point now);
     lease_step decide_handoff(time_point now);
     lease_step hand_off(time_point now);
-    lease_step kept(lease_step step, time_point now);
+    lease_step on_extend_vote(const event& e, time_point now);
+    lease_step keep(const renew::event& e, time_point now);
     lease_step lose(loss why);
     lease_step begin_release(time_point valid_until, time_point now);
-    lease_step given_back(lease_step step);
+    lease_step give_back(const core::release::event& e, time_point now);
     [[nodiscard]] time_point round_end() const noexcept;
     [[nodiscard]] time_point useful_until() const noexcept;
     [[nodiscard]] time_point promised_until() const noexcept;

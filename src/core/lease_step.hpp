@@ -44,6 +44,9 @@ public:
 
     /// Rounds are numbered from 1 to this, and then from 0: a vote is not as late as that.
     static constexpr std::uint32_t round_numbers = std::uint32_t{1} << 29;
+    static constexpr std::uint32_t round_after(std::uint32_t round) noexcept {
+        return (round + 1) % round_numbers;
+    }
 
 private:
     static constexpr unsigned purpose_bits = 3;
@@ -60,8 +63,8 @@ struct lease_step {
     std::optional<lease_tag> send;  ///< send this to `targets`
     instance_set targets = instance_set::all();
     bool handed_off = false;  ///< it has another holder: `lease::holder`
-    std::optional<release_outcome>
-        resolved;              ///< the release went so; told once, and before `ended`
+    /// The release went so; told once, and before `ended`.
+    std::optional<release_outcome> resolved;
     bool ended = false;        ///< nothing is left to do; told once
     time_point until = never;  ///< to be woken then, if nothing comes before
 };

@@ -158,12 +158,8 @@ queue_ticket::step queue_ticket::on_denied(bool by_keeper, time_point now) {
     watches_lock_ = watches_lock_ && by_keeper;
     if (must_poll(now)) {
         step result;
-        if (unanswered_ == 0 && !watches_lock_) {
-            result.ask_lock = true;
-            result = ask(result, now);
-        } else {
-            result = wait(advice::none);
-        }
+        result.ask_lock = unanswered_ == 0 && !watches_lock_;
+        result = result.ask_lock ? ask(result, now) : wait(advice::none);
         result.advice = advice::poll;
         return result;
     }

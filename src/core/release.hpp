@@ -45,8 +45,8 @@ public:
     struct event {
         enum class kind_type : std::uint8_t {
             start,
-            vote,  ///< an instance voted on its release
-            late_vote,  ///< an instance voted on the acquire that is being given back, and has the key or may get it
+            vote,       ///< an instance voted on its release
+            late_vote,  ///< an instance voted on the acquire, or heal, that is being given back
             accepting,  ///< an instance that was down takes commands again
             timer,      ///< the time to wait for has come
         };

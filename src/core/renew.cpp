@@ -94,7 +94,7 @@ lease_step renew::act(time_point now) {
 lease_step renew::begin_round(duration ttl, bool asked_for, time_point now) {
     status_ = status::voting;
     round_ = std::make_unique<renewal_round>(settings_.instances);
-    round_number_ = (round_number_ + 1) % lease_tag::round_numbers;
+    round_number_ = lease_tag::round_after(round_number_);
     round_ttl_ = ttl;
     sent_ = now;
     asked_for_ = asked_for;

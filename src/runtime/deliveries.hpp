@@ -49,7 +49,7 @@ private:
     turns& turns_;
     std::vector<std::shared_ptr<operation>> finished_;
     std::vector<std::shared_ptr<operation>> delivering_;
-    std::size_t next_ = 0;  // of these
+    std::size_t next_ = 0;  // the first of `delivering_` that is still to be delivered
 };
 
 }  // namespace colock::runtime

@@ -60,8 +60,7 @@ void engine::turn() {
     parts_.turn.begin();
     try {
         parts_.finished.deliver();
-    } catch (
-        ...) {  // from a caller's handler: it goes to the one that runs the context, then we go on
+    } catch (...) {  // a caller's handler has: that goes to the loop, and the rest follows
         parts_.turn.schedule();
         throw;
     }

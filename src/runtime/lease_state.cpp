@@ -140,10 +140,9 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
 
 void lease_state::submit(core::lease_tag tag, core::instance_set targets, core::time_point now) {
     // A release is never too late.
-    const bool has_deadline =
-        tag.purpose() != purpose::release && tag.purpose() != purpose::remaining;
-    const core::time_point deadline =
-        has_deadline ? now + parts_.settings.instance_timeout : core::never;
+    const core::time_point deadline = core::has_deadline(core::lease::step_of(tag))
+                                          ? now + parts_.settings.instance_timeout
+                                          : core::never;
     core::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
     command.kind = &spec().policy->kind();
     command.key = spec_->key;
@@ -196,13 +195,13 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
     }
     if (sent.purpose() != purpose::remaining) {
         resume(event::voted(index, sent, vote), parts_.turn.time_of_vote());
-    } else if (attempt_ != nullptr) {
-        const auto owned = self_;  // another attempt may follow
-        attempt_->on_remaining(index, vote);
-        forget_if_over();
-    } else {
-        forget_if_over();
+        return;
     }
+    const auto owned = self_;  // another attempt may follow
+    if (attempt_ != nullptr) {
+        attempt_->on_remaining(index, vote);
+    }
+    forget_if_over();
 }
 
 /// What may make it false calls `outbox::reconsider`.

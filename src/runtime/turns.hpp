@@ -40,6 +40,7 @@ public:
         scheduled_ = false;
     }
 
+    /// For `recent_time`: it is now.
     void note_time() noexcept { recent_time_ = now(); }
 
     /// Replies are about to be read. What they schedule is owed when all are.

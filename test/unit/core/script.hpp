@@ -42,7 +42,10 @@ inline std::string in_ms(duration d) {
 }
 
 inline std::string in_ms(time_point t) {
-    return t == never ? "never" : in_ms(t - zero);
+    if (t == never) {
+        return "never";
+    }
+    return t == time_point::min() ? "before all time" : in_ms(t - zero);
 }
 
 inline std::string name(acquire_outcome outcome) {

@@ -49,6 +49,13 @@ std::size_t places_at(virtual_deployment& in) {
     return in.server(0).keys.queue_of("a", in.world().now()).tickets.size();
 }
 
+/// No client sends anything any more.
+void expect_silence(virtual_deployment& in) {
+    const std::size_t executed = in.executed();
+    in.world().run_for(5s);
+    BOOST_TEST(in.executed() == executed);
+}
+
 /// Ann reads, Bob waits as a writer, and another reader of Ann, which does not share a lease, waits for Bob.
 struct queue_of_readers {
     queue_of_readers() {
@@ -79,9 +86,7 @@ struct queue_of_readers {
         writer->let_go();
         one.world().run_for(5ms);
         BOOST_TEST(places() == 0U);
-        const std::size_t executed = one.executed();
-        one.world().run_for(5s);
-        BOOST_TEST(one.executed() == executed);
+        expect_silence(one);
     }
 
     virtual_deployment one{1};
@@ -98,17 +103,6 @@ public:
     void deliver() override { is_done = result() == runtime::lease_result::done; }
     bool is_done = false;
 };
-
-/// Of the lock that a writer holds.
-std::shared_ptr<const runtime::lock_spec> readers_side(const client& by,
-                                                       const virtual_acquire& writer) {
-    auto spec = std::make_shared<runtime::lock_spec>();
-    spec->owner = writer.lease->owner();
-    spec->policy = std::make_shared<const runtime::lock_policy>(policy_of(by, kinds::shared));
-    spec->key = "a";
-    spec->key_hash = runtime::hash_of_key(spec->key);
-    return spec;
-}
 
 }  // namespace
 
@@ -435,17 +429,15 @@ BOOST_AUTO_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue) {
     first->let_go();
     expect_granted(one, {writer});
     BOOST_TEST(places_at(one) == 1U);
-    const auto downgrade = std::make_shared<virtual_downgrade>(writer->lease, writer->holder_number,
-                                                               readers_side(*ann, *writer));
+    const auto downgrade = std::make_shared<virtual_downgrade>(
+        writer->lease, writer->holder_number, ann->spec_of("a", policy_of(*ann, kinds::shared)));
     downgrade->start(downgrade);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return downgrade->is_done; }));
     one.world().run_for(5ms);
     BOOST_TEST(places_at(one) == 0U);
     writer->let_go();
     one.world().run_for(5ms);
-    const std::size_t executed = one.executed();
-    one.world().run_for(5s);
-    BOOST_TEST(one.executed() == executed);
+    expect_silence(one);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

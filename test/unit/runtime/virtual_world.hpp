@@ -350,16 +350,21 @@ public:
             return policy;
         }
 
-        std::shared_ptr<virtual_acquire> acquire(const std::string& key,
-                                                 const runtime::lock_policy& policy,
-                                                 core::time_point deadline = core::never) {
+        [[nodiscard]] std::shared_ptr<const runtime::lock_spec> spec_of(
+            const std::string& key, const runtime::lock_policy& policy) const {
             auto spec = std::make_shared<runtime::lock_spec>();
             spec->owner = {engine_, &engine_->parts()};
             spec->policy = std::make_shared<const runtime::lock_policy>(policy);
             spec->key = key;
             spec->key_hash = runtime::hash_of_key(key);
+            return spec;
+        }
+
+        std::shared_ptr<virtual_acquire> acquire(const std::string& key,
+                                                 const runtime::lock_policy& policy,
+                                                 core::time_point deadline = core::never) {
             const auto result =
-                std::make_shared<virtual_acquire>(in_.world_, std::move(spec), deadline);
+                std::make_shared<virtual_acquire>(in_.world_, spec_of(key, policy), deadline);
             result->start(result);
             return result;
         }

@@ -390,6 +390,10 @@ void acquire_operation::leave_queue(core::acquire_outcome outcome) {
     if (at_key::is_linked()) {
         queue->remove(*this);
         --parts_.counts.queued;
+        if (outcome == core::acquire_outcome::contended ||
+            outcome == core::acquire_outcome::cancelled) {
+            parts_.queues.advance(*queue);  // readers behind a writer may enter now
+        }
     } else if (outcome == core::acquire_outcome::granted) {
         if (spec_->is_shared()) {
             parts_.queues.advance(*queue);  // the readers behind it may enter, too

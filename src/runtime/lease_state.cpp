@@ -282,8 +282,9 @@ void lease_state::downgrade(downgrade_operation& asker) {
     }
 }
 
+/// Not once more: the readers that the first downgrade has admitted may wait in the remote queue.
 void lease_state::admit_readers() {
-    if (queue_ != nullptr) {
+    if (queue_ != nullptr && !queue_->is_shared()) {
         queue_->become_shared(parts_.turn.now());
         parts_.queues.advance(*queue_);
     }
@@ -328,11 +329,12 @@ void lease_state::let_go(std::uint32_t holder) {
 // --- Sharing ----------------------------------------------------------------------------------------
 
 /// As a hand-off may be, but that it need not be let go before. A lease with a limit of its own to how long it is held is
-/// for one holder; and where a writer waits, nobody else is let in.
+/// for one holder; and where a writer waits, nobody else is let in. Its options are those that it was taken with, also after
+/// a downgrade.
 bool lease_state::may_be_shared(const lock_spec& wanted, core::time_point now) const {
-    const lock_policy& policy = *spec().policy;
-    return &wanted.policy->kind() == &policy.kind() && wanted.policy->lease == policy.lease &&
-           policy.lease.max_hold == core::duration::zero() && !machine_.awaited_by_writer() &&
+    const core::lease_settings& options = spec_->policy->lease;
+    return &wanted.policy->kind() == &spec().policy->kind() && wanted.policy->lease == options &&
+           options.max_hold == core::duration::zero() && !machine_.awaited_by_writer() &&
            machine_.may_hand_off(now);
 }
 

@@ -78,7 +78,7 @@ public:
         for (const visit& each : visits_) {
             list.push_back({each.asked, each.granted, each.let_go});
         }
-        return {{"tenures", std::move(list)}, {"cpu_us", cpu_.count()}};
+        return {{"holds", std::move(list)}, {"cpu_us", cpu_.count()}};
     }
 
 private:
@@ -118,7 +118,7 @@ private:
     std::exception_ptr failure_;
 };
 
-/// Of all tenures of all processes.
+/// Of all holds of all processes.
 nlohmann::json figures_of(std::vector<visit>& all, double cpu_us, const contest& rules) {
     std::ranges::sort(all, {}, &visit::granted);
     std::vector<double> gaps;
@@ -148,7 +148,7 @@ nlohmann::json figures_of(std::vector<visit>& all, double cpu_us, const contest&
             {"fair_share_us", fair},
             {"wait_p99_of_fair_share", p99 / fair},
             {"longest_wait_of_fair_share", longest / fair},
-            {"tenures", all.size()},
+            {"holds", all.size()},
             {"client_cpu_s_per_10000", cpu_us / 1e6 / static_cast<double>(all.size()) * 10'000}};
 }
 
@@ -158,7 +158,7 @@ nlohmann::json judge(const std::vector<nlohmann::json>& answers, const contest& 
     double cpu_us = 0;
     for (const nlohmann::json& each : answers) {
         cpu_us += each.at("cpu_us").get<double>();
-        for (const nlohmann::json& times : each.at("tenures")) {
+        for (const nlohmann::json& times : each.at("holds")) {
             all.push_back({times.at(0), times.at(1), times.at(2)});
         }
     }

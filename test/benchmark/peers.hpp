@@ -23,7 +23,7 @@ struct peer {
 /// Workload `uncontended`: the same figures as of our own.
 nlohmann::json run_peer(const peer& who, const orders& work);
 
-/// Workload `hot_key_hold`, with all tasks in one process: `{tenures: [[asked, granted, let go]...], cpu_us}`, times
+/// Workload `hot_key_hold`, with all tasks in one process: `{holds: [[asked, granted, let go]...], cpu_us}`, times
 /// in microseconds.
 nlohmann::json run_peer_on_hot_key(const peer& who, const orders& work,
                                    std::chrono::milliseconds hold);

@@ -94,9 +94,9 @@ BOOST_AUTO_TEST_CASE(passed_on_so_many_times) {
             crowd all;
             all.enter(mutex(locks, "x", patient(limit)), 40);
             co_await all.done();
-            const std::size_t tenures = (40 + limit) / (limit + 1);
-            BOOST_TEST(locks.counters().attempts - before.attempts == tenures);
-            BOOST_TEST(locks.counters().handed_off - before.handed_off == 40 - tenures);
+            const std::size_t holds = (40 + limit) / (limit + 1);
+            BOOST_TEST(locks.counters().attempts - before.attempts == holds);
+            BOOST_TEST(locks.counters().handed_off - before.handed_off == 40 - holds);
         }
         co_await settled(locks);
         const std::size_t sets = executed(instances, "set") - sets_before;

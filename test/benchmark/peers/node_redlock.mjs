@@ -65,19 +65,19 @@ async function uncontended() {
 // All want one lock, and hold it for a while.
 async function hold() {
   const end = now_us() + orders.duration_ms * 1000;
-  const tenures = [];
+  const holds = [];
   const before = cpu_us();
   const work = async () => {
     for (let asked = now_us(); asked < end; asked = now_us()) {
       const lock = await acquire("benchmark:000000");
       const granted = now_us();
       await sleep(orders.hold_ms);
-      tenures.push([asked, granted, now_us()]);
+      holds.push([asked, granted, now_us()]);
       await lock.release();
     }
   };
   await Promise.all(Array.from({ length: orders.tasks }, work));
-  return { tenures, cpu_us: cpu_us() - before };
+  return { holds, cpu_us: cpu_us() - before };
 }
 
 await Promise.all(clients.map((client) => client.ping()));

@@ -104,6 +104,17 @@ public:
     bool is_done = false;
 };
 
+std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
+                                             const runtime::lock_policy& readers) {
+    const auto result = std::make_shared<virtual_downgrade>(writer.lease, writer.holder_number,
+                                                            of.spec_of("a", readers));
+    result->start(result);
+    return result;
+}
+std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer) {
+    return downgrade(of, writer, policy_of(of, kinds::shared));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
@@ -288,6 +299,30 @@ BOOST_AUTO_TEST_CASE(a_lease_is_shared_only_for_so_long) {
     expect_granted(one, {write(*client)});
 }
 
+BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_gives_up_go_on) {
+    for (const bool by_itself : {false, true}) {
+        BOOST_TEST_CONTEXT((by_itself ? "its time is up" : "it is cancelled")) {
+            virtual_deployment one(1);
+            const auto client = one.make_client();
+            const acquire first = read(*client);
+            expect_granted(one, {first});
+            const acquire writer =
+                write(*client, by_itself ? one.world().now() + 20ms : core::never);
+            const acquire behind = read(*client);
+            const acquire with_it = read(*client);
+            one.world().run_for(10ms);
+            BOOST_TEST(!behind->is_finished);
+            if (!by_itself) {
+                writer->cancel();
+            }
+            expect_granted(one, {behind, with_it});
+            BOOST_TEST(writer->is_finished);
+            BOOST_TEST((behind->lease == first->lease));
+            BOOST_TEST((first->valid_until() > one.world().now()));
+        }
+    }
+}
+
 /// The client learns of a waiting writer by its renewals, however long a lease may be shared.
 BOOST_AUTO_TEST_CASE(a_lease_that_a_writer_waits_for_is_shared_no_more) {
     virtual_deployment one(1);
@@ -429,15 +464,64 @@ BOOST_AUTO_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue) {
     first->let_go();
     expect_granted(one, {writer});
     BOOST_TEST(places_at(one) == 1U);
-    const auto downgrade = std::make_shared<virtual_downgrade>(
-        writer->lease, writer->holder_number, ann->spec_of("a", policy_of(*ann, kinds::shared)));
-    downgrade->start(downgrade);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return downgrade->is_done; }));
+    const auto done = downgrade(*ann, *writer);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return done->is_done; }));
     one.world().run_for(5ms);
     BOOST_TEST(places_at(one) == 0U);
     writer->let_go();
     one.world().run_for(5ms);
     expect_silence(one);
+}
+
+/// Bob waits as a writer before Ann's reader, which has a lease of its own, and which the first of two downgrades has
+/// admitted.
+BOOST_AUTO_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_first_has_admitted) {
+    virtual_deployment one(1);
+    one.server(0).tells_changes = true;
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const acquire before = write(*bob);
+    expect_granted(one, {before});
+    const acquire writer = write(*ann);
+    one.world().run_for(50ms);  // until Ann knows that others want it
+    before->let_go();
+    expect_granted(one, {writer});
+    const acquire awaiting = write(*bob);
+    one.world().run_for(50ms);
+    runtime::lock_policy alone = policy_of(*ann, kinds::shared);
+    alone.handoff.limit = 0;  // does not share
+    const acquire reader = ann->acquire("a", alone);
+    const auto downgrades = {downgrade(*ann, *writer), downgrade(*ann, *writer)};
+    for (const auto& each : downgrades) {
+        BOOST_TEST_REQUIRE(one.world().run_until([&] { return each->is_done; }));
+    }
+    one.world().run_for(20ms);
+    BOOST_TEST(places_at(one) == 2U);
+    writer->let_go();
+    expect_granted(one, {awaiting});
+    awaiting->let_go();
+    expect_granted(one, {reader});
+    reader->let_go();
+    one.world().run_for(5ms);
+    BOOST_TEST(places_at(one) == 0U);
+    expect_silence(one);
+}
+
+/// The options of a lease are those that it was taken with.
+BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_by_readers_with_the_options_of_the_writer) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire writer = write(*client);
+    expect_granted(one, {writer});
+    runtime::lock_policy longer = policy_of(*client, kinds::shared);
+    longer.lease.ttl *= 2;
+    const auto done = downgrade(*client, *writer, longer);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return done->is_done; }));
+    const acquire same = read(*client);
+    const acquire other = client->acquire("a", longer);
+    expect_granted(one, {same, other});
+    BOOST_TEST((same->lease == writer->lease));
+    BOOST_TEST((other->lease != writer->lease));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

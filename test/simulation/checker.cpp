@@ -18,6 +18,11 @@ constexpr std::uint64_t bit(std::size_t server) {
     return std::uint64_t{1} << server;
 }
 
+std::string without_prefix(const std::string& token) {
+    return token.starts_with(kinds::reader_prefix) ? token.substr(kinds::reader_prefix.size())
+                                                   : token;
+}
+
 /// Whether an instance gave `a` its key when `b` had had it there: then they were on their way at the
 /// same time, and keys were lost, so that neither came first.
 bool crossed(const token_life& a, const token_life& b) {
@@ -44,7 +49,7 @@ void checker::watch(std::size_t server) {
 }
 
 void checker::add(client& owner, const std::string& key, const std::string& token) {
-    const auto [added, is_fresh] = lives_.try_emplace(token, owner, key, token);
+    const auto [added, is_fresh] = lives_.try_emplace(without_prefix(token), owner, key, token);
     if (!is_fresh) {
         world_.violation("fresh token", token + " was used before");
         return;
@@ -53,7 +58,7 @@ void checker::add(client& owner, const std::string& key, const std::string& toke
 }
 
 token_life* checker::find(const std::string& token) {
-    const auto found = lives_.find(token);
+    const auto found = lives_.find(without_prefix(token));
     return found == lives_.end() ? nullptr : &found->second;
 }
 
@@ -64,6 +69,7 @@ void checker::on_submitted(token_life& life, const core::command& what, core::le
         life.fences_before = fences_[life.key].size();
     } else if (tag.purpose() == purpose::extend) {
         life.latest_round = tag.round();
+        life.reads_by_latest_round = what.token.starts_with(kinds::reader_prefix);
         life.extended_by = 0;
         life.denied_by = 0;
     } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
@@ -131,6 +137,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
         case purpose::extend:
             if (granted && tag.round() == life.latest_round) {
                 life.extended_by |= bit(server);
+                life.downgraded =
+                    life.downgraded ||
+                    (life.was_writers && life.reads_by_latest_round && is_quorum(life.extended_by));
             } else if (v.kind == core::vote_kind::denied && tag.round() == life.latest_round) {
                 life.denied_by |= bit(server);
             }
@@ -146,9 +155,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
 }
 
 void checker::on_granted(std::size_t server, const std::string& token) {
-    const auto found = lives_.find(token);
-    if (found != lives_.end() && !found->second.counts) {
-        found->second.granted_at.try_emplace(server, ++grants_);
+    token_life* const life = find(token);
+    if (life != nullptr && !life->counts) {
+        life->granted_at.try_emplace(server, ++grants_);
     }
 }
 
@@ -159,7 +168,7 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     }
     auto& all = fences_[life.key];
     for (std::size_t i = 0; i != all.size(); ++i) {
-        const auto& [other, others] = all[i];
+        const auto& [other, others, to_reader] = all[i];
         // A reader sees the fence of the last writer, as long as no instance forgets it; a writer's is larger than what
         // anybody has seen.
         const bool follows =
@@ -168,14 +177,14 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
         // the one with the larger fence has not waited for the other.
         const bool together = i >= life.fences_before;
         const bool unordered =
-            together && ((life.is_shared() && other->is_shared()) || crossed(*other, life));
+            together && ((life.is_shared() && to_reader) || crossed(*other, life));
         if (!follows && (fence == 0 || !unordered)) {
             world_.violation("fence order", describe(life) + " has " + std::to_string(fence) +
                                                 " after " + std::to_string(others) + " of " +
                                                 describe(*other));
         }
     }
-    all.push_back({&life, fence});
+    all.push_back({&life, fence, life.is_shared()});
 }
 
 bool checker::counters_may_be_lost() const {
@@ -207,6 +216,23 @@ bool checker::was_awake(const token_life& life) const {
 
 bool checker::counts_now(const token_life& life) const {
     return life.counts && !life.owner.dead() && life.owner.now() < life.valid_until;
+}
+
+/// Whether a reader may be inside with it. One that is being downgraded admits those of other clients where an instance
+/// has made it a reader's, or does not have it.
+bool checker::admits(const token_life& life, const token_life& reader) const {
+    if (!life.was_writers || life.downgraded) {
+        return life.is_shared();
+    }
+    std::uint64_t open = 0;
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        open |= voters_[i]->holds(life.key, without_prefix(life.token)) ? 0 : bit(i);
+    }
+    return &life.owner != &reader.owner && is_quorum(open);
+}
+
+bool checker::may_be_together(const token_life& a, const token_life& b) const {
+    return admits(a, b) && admits(b, a);
 }
 
 std::uint64_t checker::held_at(const token_life& life) const {
@@ -291,7 +317,7 @@ void checker::on_validity(token_life& life, core::time_point until) {
         return;
     }
     for (token_life* other : rivals) {
-        if (other == &life || !counts_now(*other) || (life.is_shared() && other->is_shared())) {
+        if (other == &life || !counts_now(*other) || may_be_together(life, *other)) {
             continue;
         }
         if (!world_.profile().claims.mutual_exclusion || excused(*other) || excused(life)) {
@@ -358,11 +384,37 @@ void checker::on_shared(token_life& life, core::time_point until) {
         world_.violation("sharing bounds", describe(life) + " was shared " +
                                                in_ms(now - life.granted) + " after its grant");
     }
+    if (life.was_writers && !life.admits_readers) {
+        world_.violation("downgrade", describe(life) + " was shared before it was a reader's");
+    }
     if (until == core::time_point::min() || until - now < life.policy->lease.ttl / 2) {
         world_.violation("sharing bounds", describe(life) + " was over, or nearly");
     }
     if (counts_now(life)) {
         expect_backed(life, life.valid_until);
+    }
+}
+
+void checker::on_share_asked_for(token_life& life, core::time_point until) {
+    if (until == core::time_point::min() || !life.counts || life.lost) {
+        world_.violation("sharing bounds", describe(life) + " is over, and was shared");
+    }
+    if (counts_now(life)) {
+        expect_backed(life, life.valid_until);
+    }
+}
+
+void checker::on_downgrading(token_life& life) {
+    life.token.insert(0, kinds::reader_prefix);
+    life.was_writers = true;
+}
+
+void checker::on_downgraded(token_life& life) {
+    if (!life.downgraded) {
+        world_.violation("downgrade", describe(life) + " is a reader's without a quorum");
+    }
+    if (!std::exchange(life.admits_readers, true)) {
+        life.granted = life.owner.now();
     }
 }
 
@@ -514,32 +566,30 @@ void checker::expect_nothing_left(const token_life& life) const {
 }
 
 void checker::on_destroyed(std::size_t server, const std::string& token) {
-    const auto found = lives_.find(token);
-    if (found != lives_.end()) {
-        found->second.destroyed_at |= bit(server);
+    if (token_life* const life = find(token)) {
+        life->destroyed_at |= bit(server);
     }
 }
 
 void checker::on_forgotten(std::size_t server, const std::string& token) {
-    const auto found = lives_.find(token);
-    if (found != lives_.end()) {
-        found->second.forgotten_at |= bit(server);
+    if (token_life* const life = find(token)) {
+        life->forgotten_at |= bit(server);
     }
 }
 
 void checker::on_restored(std::size_t server, const std::string& token) {
-    const auto found = lives_.find(token);
-    if (found == lives_.end()) {
+    token_life* const found = find(token);
+    if (found == nullptr) {
         return;
     }
-    token_life& life = found->second;
+    token_life& life = *found;
     if (life.let_go && (life.open_at & bit(server)) == 0) {
         life.late_at |= bit(server);
     }
     // Somebody else may have come to it meanwhile, for which it is still the excuse.
     const auto& rivals = valid_[life.key];
     const bool contested = std::any_of(rivals.begin(), rivals.end(), [&](const token_life* other) {
-        return other != &life && counts_now(*other) && !(life.is_shared() && other->is_shared());
+        return other != &life && counts_now(*other) && !may_be_together(life, *other);
     });
     const true_time promised = life.owner.clock().when(life.valid_until);
     if (!contested && (!counts_now(life) || lasts(life, server, promised + rounding))) {

@@ -29,8 +29,12 @@ class client;
 /// - *no reader before a waiting writer*: an instance lets no reader in while a writer's mark lives, nor a client one that
 ///   came after a writer of its own (*order in a client*); and a writer that waits for an instance tries every half
 ///   second.
-/// - *sharing bounds*: a lease is shared with another reader only while it is held, recent and valid for long enough, and
-///   released with the last of them.
+/// - *sharing bounds*: a lease is shared with a reader that comes only while it is held, recent and valid for long enough,
+///   and by a holder that asks for it only while that holds it; no share outlives the lease, and the lease is released
+///   with the last of them.
+/// - *downgrade*: a writer's lease becomes a reader's when a quorum has answered a round with the reader's token. No
+///   reader of its client is inside before that; nor one of another client while so many instances have the writer's
+///   token that a reader can have no quorum of others. From then on it excludes writers, as ever, and readers no more.
 /// - *kept until let go*: a lease is not given back before its holder lets go, or it is lost; and a lost one excludes all
 ///   others until its holder has let go, or until the validity has ended that the holder was promised last.
 /// - *backed validity*: a lease has its key on a quorum of the instances, those where it was destroyed
@@ -59,9 +63,10 @@ class client;
 /// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
 ///   acquire began, or before the lease was passed on to it; and than those handed out while both were on
 ///   their way, unless their grants crossed (see `claims`). A reader's is no smaller than those, but for
-///   readers that were on their way with it.
+///   readers that were on their way with it. A fence stays what it was while its holder has the lease, downgraded or not.
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
-///   and takes its time; with a healthy majority every acquire and every release ends.
+///   and takes its time; with a healthy majority every acquire and every release ends. A downgrade ends with its rounds,
+///   or with its lease.
 /// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
 /// - *handed over*, *hand-off bounds*: a lease is passed on only while it is held, valid for long enough, to a waiter that
 ///   wants the same, no more often than was allowed, and for no longer.
@@ -78,7 +83,7 @@ public:
 
     /// A client begins an attempt with that token.
     void add(client& owner, const std::string& key, const std::string& token);
-    /// Null if no attempt has had it.
+    /// Null if no attempt has had it. A token is the same with the prefix of readers and without.
     [[nodiscard]] token_life* find(const std::string& token);
     /// The client has a new connection there.
     void on_accepting(client& c, std::size_t server);
@@ -94,6 +99,12 @@ public:
                        core::time_point until);
     /// A reader of the same client has a share in it from now on, and is told that it is valid until then.
     void on_shared(token_life& life, core::time_point until);
+    /// So has one that a holder has asked for, whenever that was.
+    void on_share_asked_for(token_life& life, core::time_point until);
+    /// Its holder asks for it to become a reader's.
+    void on_downgrading(token_life& life);
+    /// Its client says that it has.
+    void on_downgraded(token_life& life);
     /// Its holder releases it: it is not valid any more.
     void on_released(token_life& life);
     /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.
@@ -127,6 +138,8 @@ private:
     [[nodiscard]] bool ended_by_time(const token_life& life) const;
     void expect_nothing_left(const token_life& life) const;
     [[nodiscard]] bool counts_now(const token_life& life) const;
+    [[nodiscard]] bool admits(const token_life& life, const token_life& reader) const;
+    [[nodiscard]] bool may_be_together(const token_life& a, const token_life& b) const;
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] std::uint64_t given_again() const;
@@ -138,7 +151,7 @@ private:
 
     world& world_;
     std::vector<std::unique_ptr<voter>>& voters_;
-    std::map<std::string, token_life> lives_;               // by token
+    std::map<std::string, token_life> lives_;               // by token, without prefix
     std::map<const client*, std::vector<token_life*>> of_;  // that may not be done with
     std::map<const client*, std::uint64_t> let_go_;         // or lost: how many
     std::map<const client*, std::uint64_t> ended_;  // and how many tokens are known to be done with
@@ -146,6 +159,7 @@ private:
     struct handed_out {
         const token_life* life;
         std::uint64_t fence;
+        bool to_reader;
     };
     std::map<std::string, std::vector<handed_out>> fences_;  // by key, as they were handed out
     std::uint64_t grants_ = 0;

@@ -38,6 +38,18 @@ std::string words(const request& r) {
 
 }  // namespace
 
+/// Of a lock with the same options.
+const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
+    return policy.lease.fencing ? kinds::fenced_shared : kinds::shared;
+}
+
+spec readers_side_of(const spec& lock) {
+    spec result = lock;
+    result.policy.set_kind(readers_kind(lock.policy));
+    result.policy.attempt_interval = {};
+    return result;
+}
+
 // --- An acquire -------------------------------------------------------------------------------------
 
 acquiring::acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec, true_time now,
@@ -157,6 +169,7 @@ void client::crash() {
     checker_.on_dead(*this);
     engine_->abandon();
     operations_.clear();
+    downgrades_.clear();
     leases_.clear();
     users_.clear();
 }
@@ -188,6 +201,9 @@ void client::expect_nothing_pending() const {
     }
     for (const auto& one : operations_) {
         world_.violation("liveness", name_ + " still waits for " + one->spec().key);
+    }
+    if (!downgrades_.empty()) {
+        world_.violation("liveness", name_ + " has been told nothing of a downgrade");
     }
     if (engine_->parts().counts.releasing != 0 && !engine_->closed()) {
         world_.violation("liveness", name_ + " has not done with a token");
@@ -278,6 +294,9 @@ void client::start(const std::vector<std::string>& keys, true_time end) {
         const bool shares = same != users_.end() && &*same != &u && world_.random.chance(0.7);
         u.lock = shares ? same->lock
                         : some_spec(key);  // a lease is passed on to one that wants the same
+        if (shares && u.lock.policy.kind().traits().clears_the_way && world_.random.chance(0.5)) {
+            u.lock = readers_side_of(u.lock);
+        }
         think(u, world_.random.up_to(30ms));
     }
 }
@@ -309,16 +328,20 @@ void client::take(user& u) {
 
 std::shared_ptr<acquiring> client::acquire(const spec& s, core::time_point deadline,
                                            acquiring::handler on_finished) {
+    const auto made = std::make_shared<acquiring>(*this, lock_of(s), world_.now(), deadline,
+                                                  std::move(on_finished));
+    operations_.push_back(made);
+    enter([&made] { made->start(made); });
+    return made;
+}
+
+std::shared_ptr<const runtime::lock_spec> client::lock_of(const spec& s) {
     auto lock = std::make_shared<runtime::lock_spec>();
     lock->owner = {engine_, &engine_->parts()};
     lock->policy = std::make_shared<const runtime::lock_policy>(s.policy);
     lock->key = s.key;
     lock->key_hash = runtime::hash_of_key(s.key);
-    const auto made = std::make_shared<acquiring>(*this, std::move(lock), world_.now(), deadline,
-                                                  std::move(on_finished));
-    operations_.push_back(made);
-    enter([&made] { made->start(made); });
-    return made;
+    return lock;
 }
 
 void client::cancel(acquiring& o) {
@@ -337,6 +360,7 @@ void client::on_delivered(acquiring& o, const acquiring::handler& tell, const ho
         std::ranges::find(operations_, &o, [](const auto& one) { return one.get(); });
     const auto last = *found;
     if (!o.ended) {
+        look_at_downgrades();  // which may have let it in
         look_at(o);
     }
     operations_.erase(found);
@@ -365,9 +389,61 @@ void client::hold(user& u, const holding& granted) {
             }
         });
     }
+    const kinds::kind_traits& kind = u.lock.policy.kind().traits();
+    const bool may_read = kind.clears_the_way || kind.admission == kinds::admission::shared;
+    for (std::size_t i = random.below(may_read ? 4 : 2); i != 0; --i) {
+        post(world_.now() + random.up_to(how_long), [this, &u, granted] { read_on(u, granted); });
+    }
     post(world_.now() + how_long, [this, &u, granted] {
         if (u.lease.state == granted.state && u.lease.holder == granted.holder) {
             finish(u);
+        }
+    });
+}
+
+/// What the holder of a read-write lock may want, and others may try: to go on as a reader, a share for somebody else, or
+/// to become a writer.
+void client::read_on(user& u, const holding& h) {
+    dice& random = world_.random;
+    spec readers = readers_side_of(u.lock);
+    const duration ttl = readers.policy.lease.ttl;
+    if (random.chance(0.05)) {
+        readers.key += " of something else";
+    } else if (random.chance(0.2)) {
+        readers.policy.lease.ttl *= 2;
+    }
+    if (random.chance(0.1)) {
+        upgrade(h, readers);
+    } else if (random.chance(life_of(h).is_shared() ? 0.7 : 0.1)) {
+        const holding another = share(h, readers);
+        if (another.held()) {
+            hold_share(another, random.up_to(ttl));
+        }
+    } else {
+        downgrade(h, readers);
+        if (random.chance(0.2)) {
+            downgrade(h, readers_side_of(u.lock));
+        }
+        if (random.chance(0.2)) {  // it is let go meanwhile, or soon after that
+            post(world_.now() + random.up_to(4ms), [this, &u, h] {
+                if (u.lease.state == h.state && u.lease.holder == h.holder) {
+                    finish(u);
+                }
+            });
+        }
+    }
+}
+
+/// It is let go by itself, whatever becomes of the others.
+void client::hold_share(const holding& h, duration how_long) {
+    on_loss(h, [this, h] {
+        if (world_.random.chance(0.8)) {
+            let_go(h);
+        }
+    });
+    post(world_.now() + how_long, [this, h] {
+        if (h.held()) {
+            let_go(h);
         }
     });
 }
@@ -427,8 +503,102 @@ void client::on_loss(const holding& h, std::function<void()> tell) {
     enter([&] { called<runtime::loss_operation>::start(h, std::move(tell)); });
 }
 
+token_life& client::life_of(const holding& h) const {
+    return *checker_.find(std::string(h.state->token()));
+}
+
+client::tracked* client::find_tracked(const holding& h) {
+    const auto found = std::ranges::find(leases_, h.state, &tracked::state);
+    return found == leases_.end() ? nullptr : &*found;
+}
+
+/// `h` is as it was before the operation, `fits` tells whether it may be done with such a lease.
+void client::expect_result(const std::string& what, runtime::lease_result result, const holding& h,
+                           bool fits) {
+    using runtime::lease_result;
+    const lease_result expected = h.lost()    ? lease_result::ended
+                                  : !h.held() ? lease_result::not_held
+                                  : fits      ? lease_result::done
+                                              : lease_result::wrong;
+    if (result != expected) {
+        world_.violation("operation", name_ + " was told of a wrong end of its " + what + " of " +
+                                          life_of(h).key + ": " +
+                                          std::to_string(static_cast<int>(result)));
+    }
+}
+
+std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& readers) {
+    using runtime::lease_result;
+    token_life& life = life_of(h);
+    const kinds::kind_traits& ours = life.policy->kind().traits();
+    const bool fits = readers.key == life.key && (ours.clears_the_way || life.is_shared());
+    if (world_.tracing()) {
+        world_.tell(name_, "asks to go on as a reader of " + life.key + ", token " + life.token);
+    }
+    const auto made = std::make_shared<downgrading>(h, lock_of(readers), world_.now());
+    downgrades_.push_back(made);
+    enter([&] {
+        made->start(made);
+        const bool begun = made->running();
+        if (!begun || !h.held() || !fits) {
+            expect_result("downgrade", begun ? lease_result::done : made->result(), h, fits);
+        } else if (!life.is_shared()) {
+            checker_.on_downgrading(life);
+            find_tracked(h)->readers = {h.holder};
+        }
+    });
+    return made;
+}
+
+/// An operation that ends at once, and how it ended.
+template <typename Operation>
+class asked final : public Operation {
+public:
+    using Operation::Operation;
+    using Operation::result;
+    void deliver() override {}
+    [[nodiscard]] std::uint32_t another() const { return this->new_holder(); }
+    [[nodiscard]] bool reads() const { return this->is_shared(); }
+};
+
+holding client::share(const holding& h, const spec& readers) {
+    token_life& life = life_of(h);
+    const auto made =
+        std::make_shared<asked<runtime::share_operation>>(h.state, h.holder, lock_of(readers));
+    holding another;
+    enter([&] {
+        const bool fits = readers.key == life.key && life.is_shared();
+        made->start(made);
+        expect_result("share", made->result(), h, fits);
+        if (made->result() == runtime::lease_result::done) {
+            another = {h.state, made->another()};
+            checker_.on_share_asked_for(life, h.state->valid_until(another.holder));
+            find_tracked(h)->readers.insert(another.holder);
+            ++world_.tally.shares;
+        }
+    });
+    if (world_.tracing() && another.state != nullptr) {
+        world_.tell(name_, "shares " + life.key + ", token " + life.token);
+    }
+    return another;
+}
+
+void client::upgrade(const holding& h, const spec& readers) {
+    const token_life& life = life_of(h);
+    const auto made =
+        std::make_shared<asked<runtime::upgrade_operation>>(h.state, h.holder, lock_of(readers));
+    enter([&] {
+        made->start(made);
+        expect_result("upgrade", made->result(), h, readers.key == life.key);
+        if (made->result() == runtime::lease_result::done && made->reads() != life.is_shared()) {
+            world_.violation("operation",
+                             name_ + " was told that it could become a writer of " + life.key);
+        }
+    });
+}
+
 void client::let_go(const holding& h) {
-    token_life& life = *checker_.find(std::string(h.state->token()));
+    token_life& life = life_of(h);
     if (life.is_shared() && leaves_others(h)) {
         if (world_.tracing()) {
             world_.tell(name_, "lets go of its share of " + life.key + ", token " + life.token);
@@ -506,6 +676,7 @@ void client::enter(const Function& what) {
 
 /// What the users could see by now.
 void client::look() {
+    look_at_downgrades();
     for (const auto& one : operations_) {
         static_cast<void>(one->token());  // while there is one
         expect_attempts(*one);
@@ -517,6 +688,7 @@ void client::look() {
         look_at(one);
     }
     std::erase_if(leases_, [](const tracked& one) { return one.life->let_go; });
+    expect_counted();
     count_renewals();
     if (!engine_->closed()) {
         checker_.expect_undone(*this, engine_->parts().counts.releasing);
@@ -560,7 +732,8 @@ void client::look_at(acquiring& o) {
             std::ranges::find(leases_, &life, &tracked::life)->readers.insert(o.holder_number());
         }
         if (life.policy->lease != o.spec().policy->lease ||
-            &life.policy->kind() != &o.spec().policy->kind()) {
+            &o.spec().policy->kind() !=
+                &(life.was_writers ? readers_kind(*life.policy) : life.policy->kind())) {
             world_.violation("handed over", name_ + " has passed " + o.spec().key +
                                                 " on to one that wants it otherwise");
         }
@@ -576,6 +749,41 @@ void client::look_at(acquiring& o) {
         checker_.on_fence(life, o.fence_number());
     }
     leases_.push_back({o.current(), &life, 0, {o.holder_number()}});
+}
+
+void client::look_at_downgrades() {
+    for (const auto& one : downgrades_) {
+        look_at(*one);
+    }
+    std::erase_if(downgrades_, [](const auto& one) { return one->told; });
+}
+
+/// It ends with its rounds, or with its lease.
+void client::look_at(downgrading& one) {
+    constexpr duration longest = 400ms;  // of several rounds
+    using runtime::lease_result;
+    token_life& life = life_of(one.lease);
+    if (one.running()) {
+        const bool is_late = std::max(one.started, paused_until_) + longest < world_.now();
+        if (life.let_go || life.lost || is_late) {
+            world_.violation("liveness", name_ + " has not ended a downgrade of " + life.key);
+        }
+        return;
+    }
+    if (std::exchange(one.ended, true)) {
+        return;
+    }
+    if (one.done() && life.was_writers) {
+        checker_.on_downgraded(life);
+        ++world_.tally.downgrades;
+    } else if (one.result() == lease_result::no_quorum) {
+        ++world_.tally.downgrades_without_quorum;
+    }
+    if (world_.tracing()) {
+        world_.tell(name_,
+                    (one.done() ? "goes on as a reader of " : "cannot go on as a reader of ") +
+                        life.key + ", token " + life.token);
+    }
 }
 
 void client::look_at(tracked& lease) {
@@ -601,6 +809,13 @@ void client::look_at(tracked& lease) {
     if (life.let_go || life.handing_off) {
         return;
     }
+    if (life.is_shared()) {
+        expect_holders(lease);
+    }
+    if (life.policy->lease.fencing && lease.state->fence() != life.fence) {
+        world_.violation("fence order",
+                         name_ + " has another fence for " + life.key + " than it was granted");
+    }
     const core::loss why = lease.state->loss(holder);
     const core::time_point until = lease.state->valid_until(holder);
     if (why != core::loss::none) {
@@ -612,6 +827,35 @@ void client::look_at(tracked& lease) {
         }
     } else if (until != core::time_point::min() && (!life.counts || life.valid_until != until)) {
         checker_.on_validity(life, until);
+    }
+}
+
+/// It is held by those that have not let go, and nobody else.
+void client::expect_holders(const tracked& lease) {
+    const bool is_valid = lease.state->valid_until(lease.holder) != core::time_point::min();
+    for (std::uint32_t i = 0; i <= lease.state->holder(); ++i) {
+        const bool holds = lease.state->valid_until(i) != core::time_point::min();
+        if (holds != (is_valid && lease.readers.contains(i))) {
+            world_.violation("sharing bounds", name_ + (holds ? " still has" : " has no") +
+                                                   " share number " + std::to_string(i) + " of " +
+                                                   lease.life->key);
+        }
+    }
+}
+
+/// The client counts a lease once for each of its holders.
+void client::expect_counted() {
+    std::uint64_t held = 0;
+    for (const tracked& one : leases_) {
+        if (one.life->handing_off) {
+            return;  // it may have been released instead
+        }
+        held += one.life->lost ? 0 : one.life->is_shared() ? one.readers.size() : 1;
+    }
+    const std::uint64_t counted = engine_->parts().counts.held;
+    if (held != counted) {
+        world_.violation("counted", name_ + " counts " + std::to_string(counted) +
+                                        " holders, and has " + std::to_string(held));
     }
 }
 

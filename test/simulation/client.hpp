@@ -34,6 +34,9 @@ struct spec {
     runtime::lock_policy policy;
 };
 
+/// The readers' side of a lock, if that is a writer's side.
+spec readers_side_of(const spec& lock);
+
 /// A lease, as its holder has it.
 struct holding {
     std::shared_ptr<runtime::lease_state> state;
@@ -80,6 +83,24 @@ private:
     std::string token_;
 };
 
+/// A downgrade, and its caller.
+class downgrading final : public runtime::downgrade_operation {
+public:
+    downgrading(const holding& h, std::shared_ptr<const runtime::lock_spec> readers, true_time now)
+        : downgrade_operation(h.state, h.holder, std::move(readers)), lease(h), started(now) {}
+
+    void deliver() override { told = true; }
+    using downgrade_operation::result;
+    [[nodiscard]] bool done() const {
+        return !running() && result() == runtime::lease_result::done;
+    }
+
+    const holding lease;
+    const true_time started;
+    bool ended = false;  ///< and that was seen
+    bool told = false;   ///< its caller was
+};
+
 /// A process that uses the library: the engine, as it is in a program, in a world of virtual time, and its users.
 ///
 /// Between two things that happen in the process anything may happen elsewhere.
@@ -104,6 +125,12 @@ public:
     /// Of a lease that is held, or was lost: to release it, or to pass it on to the next waiter of this process.
     void let_go(const holding& h);
     void on_loss(const holding& h, std::function<void()> tell);
+    /// A writer's lease is to become a reader's.
+    std::shared_ptr<downgrading> downgrade(const holding& h, const spec& readers);
+    /// Another holder for a reader's lease; an empty one, if that cannot be.
+    holding share(const holding& h, const spec& readers);
+    /// May a reader become a writer? It may not.
+    void upgrade(const holding& h, const spec& readers);
 
     // What goes wrong.
 
@@ -169,10 +196,13 @@ private:
     void take(user& u);
     void hold(user& u, const holding& granted);
     void extend(const holding& h, duration ttl);
+    void read_on(user& u, const holding& h);
+    void hold_share(const holding& h, duration how_long);
     void clean_up(user& u, const holding& h);
     void finish(user& u);
     [[nodiscard]] spec some_spec(const std::string& key);
     [[nodiscard]] core::time_point some_deadline();
+    [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
 
     // What the engine does, and what comes of it.
     template <typename Function>
@@ -181,9 +211,17 @@ private:
     void look_at(acquiring& o);
     void expect_in_time(acquiring& o);
     void look_at(tracked& lease);
+    void look_at_downgrades();
+    void look_at(downgrading& one);
+    void expect_result(const std::string& what, runtime::lease_result result, const holding& h,
+                       bool fits);
+    void expect_holders(const tracked& lease);
+    void expect_counted();
     void expect_order(const acquiring& granted) const;
     void expect_attempts(acquiring& waiting);
     bool leaves_others(const holding& h);
+    [[nodiscard]] token_life& life_of(const holding& h) const;
+    [[nodiscard]] tracked* find_tracked(const holding& h);
     void count_renewals();
     void send(std::size_t instance, const instance::batch& commands);
     void note(const instance::submission& one);
@@ -198,6 +236,8 @@ private:
     std::vector<std::unique_ptr<route>> routes_;  // to each instance
     std::deque<user> users_;
     std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
+    std::vector<std::shared_ptr<downgrading>>
+        downgrades_;  // whose callers have not heard of the end
     std::vector<tracked> leases_;
     std::vector<request> requests_;  // of the batch that is being sent
     bool batch_is_new_ = true;

@@ -23,11 +23,12 @@ struct token_life {
     token_life(client& o, std::string k, std::string t)
         : owner(o), key(std::move(k)), token(std::move(t)) {}
 
+    /// A reader's, or a writer's whose holder has asked for it to become one.
     [[nodiscard]] bool is_shared() const { return token.starts_with(kinds::reader_prefix); }
 
     client& owner;
     std::string key;
-    std::string token;
+    std::string token;  // with the prefix of readers once that was asked
     /// Of the lock, once the lease was handed out.
     std::shared_ptr<const runtime::lock_policy> policy{};
 
@@ -38,6 +39,7 @@ struct token_life {
     std::uint64_t extended_by = 0;  // those that granted the latest round
     std::uint64_t denied_by = 0;    // those that denied it
     std::uint32_t latest_round = 0;
+    bool reads_by_latest_round = false;  // it has a reader's token
     std::uint64_t destroyed_at = 0;
     /// Those that may yet execute an acquire or a heal, which no connection since has shown to be over.
     std::uint64_t open_at = 0;
@@ -50,8 +52,11 @@ struct token_life {
     core::time_point asked{};  // when its acquire was sent
     bool counts = false;       // as a lease that may be valid
     core::time_point valid_since{};
-    core::time_point valid_until{};  // while it counts
-    core::time_point granted{};
+    core::time_point valid_until{};    // while it counts
+    bool was_writers = false;          // and is to become a reader's, or is one now
+    bool downgraded = false;           // a quorum has answered a round by which it is a reader's
+    bool admits_readers = false;       // and so says its client
+    core::time_point granted{};        // or has begun to admit readers
     core::time_point handoff_since{};  // when its latest holder but one let go
     bool handing_off = false;          // by a round of its own
     bool lost = false;                 // and perhaps not let go yet

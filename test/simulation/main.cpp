@@ -94,6 +94,8 @@ void print(std::ostream& out, const campaign_result& r) {
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed over "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
+        << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
+        << " found no quorum; shared by a holder " << r.sum.shares << '\n'
         << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
@@ -143,6 +145,9 @@ nlohmann::json to_json(const campaign_result& r) {
             {"raises", r.sum.raises},
             {"handoffs", r.sum.handoffs},
             {"losses", r.sum.losses},
+            {"downgrades", r.sum.downgrades},
+            {"downgrades_without_quorum", r.sum.downgrades_without_quorum},
+            {"shares", r.sum.shares},
             {"excused", r.sum.excused},
             {"faults", faults},
             {"not_injected", r.missing},

@@ -26,6 +26,11 @@ bool is_reader(std::string_view token) {
     return token.starts_with(kinds::reader_prefix);
 }
 
+/// That a reader's lease had as a writer's, if it was one.
+std::string as_writers(const std::string& token) {
+    return is_reader(token) ? token.substr(kinds::reader_prefix.size()) : token;
+}
+
 double some_rate(world& w) {
     const double wrong = w.faults().clock_rates;
     // The extremes are where the bounds are.
@@ -99,11 +104,16 @@ core::vote server::execute(const core::command& command, const void* by) {
             }
             tokens.insert(token);
         } else if (!is_of_queue) {
-            if (!before.contains(token)) {
+            if (!before.contains(token) && !before.contains(as_writers(token))) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
+            auto& tokens = in.tokens[key];
             if (command.step == core::step::release) {
-                in.tokens[key].erase(token);
+                tokens.erase(token);
+                tokens.erase(as_writers(token));
+            } else if (command.step == core::step::extend && !before.contains(token)) {
+                tokens.erase(as_writers(token));
+                tokens.insert(token);
             }
         }
         if (command.step == core::step::acquire || command.step == core::step::extend) {
@@ -352,7 +362,8 @@ true_time server::lasts_until(const std::string& key, const std::string& token) 
 bool server::was_last_held_by(const std::string& key, const std::string& token) const {
     const auto& tokens = state_[slot_of(key)].tokens;
     const auto found = tokens.find(key);
-    return found != tokens.end() && found->second.contains(token);
+    return found != tokens.end() &&
+           (found->second.contains(token) || found->second.contains(as_writers(token)));
 }
 
 std::set<std::string> server::holders_of(const std::string& key) {

@@ -15,6 +15,9 @@ void tally::add(const tally& other) {
     raises += other.raises;
     handoffs += other.handoffs;
     losses += other.losses;
+    downgrades += other.downgrades;
+    downgrades_without_quorum += other.downgrades_without_quorum;
+    shares += other.shares;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {
         faults[i] += other.faults[i];

@@ -25,6 +25,9 @@ struct tally {
     std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence
     std::uint64_t handoffs = 0;  ///< leases passed on inside a process
     std::uint64_t losses = 0;
+    std::uint64_t downgrades = 0;
+    std::uint64_t downgrades_without_quorum = 0;
+    std::uint64_t shares = 0;   ///< that a holder has asked for
     std::uint64_t excused = 0;  ///< two leases valid at once, which nobody had promised not to be
     std::array<std::uint64_t, fault_count> faults{};
 

@@ -71,7 +71,10 @@ class client;
 /// - *handed over*, *hand-off bounds*: a lease is passed on only while it is held, valid for long enough, to a waiter that
 ///   wants the same, no more often than was allowed, and for no longer.
 /// - *lost wake-up*: once nothing goes wrong any more, nobody waits for half a second for a lock that a quorum could
-///   grant; not behind a waiter that has died either.
+///   grant; not behind a waiter that has died either. And no reader waits behind readers of its client alone.
+/// - *operation*: an operation on a lease is refused if the lease is not held, or not of the kind that it needs, and only
+///   then.
+/// - *counted*: a client counts as many holders as there are.
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
 /// - *token check*: no command changes the key of another token.
 class checker {

@@ -409,8 +409,8 @@ void client::read_on(user& u, const holding& h) {
     const duration ttl = readers.policy.lease.ttl;
     if (random.chance(0.05)) {
         readers.key += " of something else";
-    } else if (random.chance(0.2)) {
-        readers.policy.lease.ttl *= 2;
+    } else if (random.chance(0.3)) {  // with other options, that somebody else may have, too
+        readers.policy = readers_side_of(users_[random.below(users_.size())].lock).policy;
     }
     if (random.chance(0.1)) {
         upgrade(h, readers);
@@ -531,7 +531,8 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
     using runtime::lease_result;
     token_life& life = life_of(h);
     const kinds::kind_traits& ours = life.policy->kind().traits();
-    const bool fits = readers.key == life.key && (ours.clears_the_way || life.is_shared());
+    const bool fits = readers.key == life.key && readers.policy.lease.fencing == ours.fenced &&
+                      (ours.clears_the_way || life.is_shared());
     if (world_.tracing()) {
         world_.tell(name_, "asks to go on as a reader of " + life.key + ", token " + life.token);
     }
@@ -689,6 +690,7 @@ void client::look() {
     }
     std::erase_if(leases_, [](const tracked& one) { return one.life->let_go; });
     expect_counted();
+    expect_readers_begin();
     count_renewals();
     if (!engine_->closed()) {
         checker_.expect_undone(*this, engine_->parts().counts.releasing);
@@ -840,6 +842,33 @@ void client::expect_holders(const tracked& lease) {
                                                    " share number " + std::to_string(i) + " of " +
                                                    lease.life->key);
         }
+    }
+}
+
+/// Whether readers have the lock, and others of the client may join them.
+bool client::is_read(const std::string& key) const {
+    const auto is_on = [&key](const tracked& one) { return one.life->key == key; };
+    const auto is_writers = [](const tracked& one) {
+        return !one.life->is_shared() || (one.life->was_writers && !one.life->admits_readers);
+    };
+    return std::ranges::any_of(leases_, is_on) &&
+           std::ranges::none_of(leases_,
+                                [&](const tracked& one) { return is_on(one) && is_writers(one); });
+}
+
+/// A reader that is the first to wait does not wait for readers of its client.
+void client::expect_readers_begin() {
+    std::uint64_t may_wait = 0;
+    for (auto one = operations_.begin(); one != operations_.end(); ++one) {
+        const runtime::lock_spec& wanted = (*one)->spec();
+        const bool is_first = std::none_of(operations_.begin(), one, [&](const auto& earlier) {
+            return earlier->running() && earlier->spec().key == wanted.key;
+        });
+        const bool begins = is_first && wanted.is_shared() && is_read(wanted.key);
+        may_wait += (*one)->running() && !begins ? 1U : 0U;
+    }
+    if (engine_->parts().counts.queued > may_wait) {
+        world_.violation("lost wake-up", name_ + " has a reader wait for its own readers");
     }
 }
 

@@ -217,6 +217,8 @@ private:
                        bool fits);
     void expect_holders(const tracked& lease);
     void expect_counted();
+    [[nodiscard]] bool is_read(const std::string& key) const;
+    void expect_readers_begin();
     void expect_order(const acquiring& granted) const;
     void expect_attempts(acquiring& waiting);
     bool leaves_others(const holding& h);

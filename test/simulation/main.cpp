@@ -39,6 +39,7 @@ struct arguments {
     bool trace = false;
     bool mutants = false;
     std::size_t half = 0;  // of the mutants; 0: all
+    std::string mutant;    // only those with that in their names
     bool list_profiles = false;
 };
 
@@ -256,7 +257,8 @@ int run_mutants(const arguments& a, const profile* named) {
     std::size_t tried = 0;
     std::size_t survivors = 0;
     for (std::size_t i = 0; i != mutant_count; ++i) {
-        if (a.half != 0 && i % 2 + 1 != a.half) {
+        const bool is_named = std::string_view(mutants[i].name).find(a.mutant) != std::string::npos;
+        if (!is_named || (a.half != 0 && i % 2 + 1 != a.half)) {
             continue;
         }
         ++tried;
@@ -312,6 +314,7 @@ int run(int argc, char** argv) {
     app.add_flag("--trace", a.trace);
     app.add_flag("--mutants", a.mutants);
     app.add_option("--half", a.half)->check(CLI::Range(1, 2));
+    app.add_option("--mutant", a.mutant, "with --mutants: those with that in their names");
     app.add_flag("--profiles", a.list_profiles);
     try {
         app.parse(argc, argv);

@@ -650,3 +650,131 @@ colock_mutant(
     FIND [[settings_.attempt_interval == duration::zero()]]
     WITH [[(settings_.attempt_interval == duration::zero() || @MUTANT@)]]
 )
+colock_mutant(
+    NAME downgrade_admits_at_once
+    WHAT "readers of the client are let in before a quorum has answered the downgrade"
+    FILE src/runtime/lease_state.cpp
+    FIND [[        extend(asker);
+    }
+}]]
+    WITH [[        extend(asker);
+        if (@MUTANT@) {
+            admit_readers();
+        }
+    }
+}]]
+)
+colock_mutant(
+    NAME downgrade_without_quorum
+    WHAT "readers of the client are let in though the downgrade has found no quorum"
+    FILE src/runtime/lease_state.cpp
+    FIND [[    if (success) {
+        asker->on_extended();]]
+    WITH [[    if (success || @MUTANT@) {
+        asker->on_extended();]]
+)
+colock_mutant(
+    NAME downgrade_is_an_extend
+    WHAT "an instance takes a downgrade for a renewal of the writer's lease"
+    FILE src/kinds/key_commands.cpp
+    FIND [[if (!command.token.starts_with(reader_prefix)) {]]
+    WITH [[if (!command.token.starts_with(reader_prefix) || (held.is_exclusive() && @MUTANT@)) {]]
+)
+colock_mutant(
+    NAME downgrade_as_a_writer
+    WHAT "the instances are not told that the lease is to be a reader's"
+    FILE src/runtime/lease_state.cpp
+    FIND [[held_as_ = token_.with_prefix(readers.token_prefix);]]
+    WITH [[held_as_ = @MUTANT@ ? held_as_ : token_.with_prefix(readers.token_prefix);]]
+)
+colock_mutant(
+    NAME downgraded_is_exclusive
+    WHAT "the readers of the client wait behind a downgraded lease"
+    FILE src/runtime/local_queue.cpp
+    FIND [[    shared_ = true;]]
+    WITH [[    shared_ = !@MUTANT@;]]
+)
+colock_mutant(
+    NAME left_without_a_word
+    WHAT "a client that leaves the remote queue, as its writer is a reader now, does not say so"
+    FILE src/runtime/remote_queue.cpp
+    FIND [[const core::time_point now = parts_.turn.now();
+    parts_.contention.step_aside]]
+    WITH [[if (@MUTANT@) {
+        forget_if_over();
+        return;
+    }
+    const core::time_point now = parts_.turn.now();
+    parts_.contention.step_aside]]
+)
+colock_mutant(
+    NAME downgrade_without_end
+    WHAT "a downgrade of a lease that is lost goes on waiting"
+    FILE src/runtime/lease_state.cpp
+    FIND [[    end_loss_waiters(lease_result::ended);
+    end_extends();]]
+    WITH [[    end_loss_waiters(lease_result::ended);
+    if (!@MUTANT@) {
+        end_extends();
+    }]]
+)
+colock_mutant(
+    NAME second_downgrade_forgotten
+    WHAT "a downgrade that is asked for during another never begins"
+    FILE src/runtime/lease_state.cpp
+    FIND [[if (step.extended && !rare_->extends.empty()) {]]
+    WITH [[if (step.extended && !rare_->extends.empty() && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME second_downgrade_admits_again
+    WHAT "the time in which readers of the client get a share begins anew with a second downgrade"
+    FILE src/runtime/lease_state.cpp
+    FIND [[if (queue_ != nullptr && !queue_->is_shared()) {]]
+    WITH [[if (queue_ != nullptr && (!queue_->is_shared() || (@MUTANT@ && queue_->remote() == nullptr))) {]]
+)
+colock_mutant(
+    NAME shared_by_options_of_the_downgrade
+    WHAT "a downgraded lease is shared with readers that want the options of the downgrade"
+    FILE src/runtime/lease_state.cpp
+    FIND [[wanted.policy->lease == options &&]]
+    WITH [[wanted.policy->lease == (@MUTANT@ ? spec().policy->lease : options) &&]]
+)
+colock_mutant(
+    NAME released_as_a_writer
+    WHAT "a downgraded lease is released with the token that it had as a writer's"
+    FILE src/runtime/lease_state.cpp
+    FIND [[command.token = held_as_;]]
+    WITH [[command.token = @MUTANT@ && tag.purpose() == purpose::release ? token_.view() : held_as_;]]
+)
+colock_mutant(
+    NAME writer_shares
+    WHAT "a writer's lease is shared with another holder"
+    FILE src/runtime/lease_state.cpp
+    FIND [[(!lease().spec().is_shared() ||]]
+    WITH [[((!lease().spec().is_shared() && !@MUTANT@) ||]]
+)
+colock_mutant(
+    NAME reader_upgrades
+    WHAT "a reader is told that it may become a writer"
+    FILE src/runtime/lease_state.cpp
+    FIND [[is_shared_ = lease().spec().is_shared();]]
+    WITH [[is_shared_ = lease().spec().is_shared() && !@MUTANT@;]]
+)
+colock_mutant(
+    NAME released_share_is_counted
+    WHAT "a share that was let go counts as held"
+    FILE src/runtime/lease_state.cpp
+    FIND [[    if (!lost) {
+        --parts_.counts.held;]]
+    WITH [[    if (!lost && !@MUTANT@) {
+        --parts_.counts.held;]]
+)
+colock_mutant(
+    NAME given_up_without_successor
+    WHAT "readers go on waiting behind a writer that has given up in the local queue"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[parts_.queues.advance(*queue);  // readers behind a writer may enter now]]
+    WITH [[if (!@MUTANT@) {
+                parts_.queues.advance(*queue);
+            }]]
+)

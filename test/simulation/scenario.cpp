@@ -598,6 +598,175 @@ void lost_lease_with_a_waiter(stage& s, int) {
     s.release(b);
 }
 
+// --- Readers and writers ----------------------------------------------------------------------------
+
+/// It has waited itself, for client 2. There are readers that wait at its own client, and at another: that one polls, or
+/// is told.
+void downgrade_admits_readers(stage& s, int) {
+    const bool is_told = s.servers_of(0).kind().tells_changes;
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& before = s.acquire(2, writers);
+    s.run_to(10ms);
+    taking& a = s.acquire(0, writers);
+    s.run_to(20ms);
+    s.release(before);
+    s.run_to(100ms);
+    taking& b = s.acquire(0, readers);
+    taking& c = s.acquire(1, readers);
+    s.run_to(150ms);
+    s.expect(a.held() && !b.told && !c.told, "a writer holds it");
+    const auto downgrade = s.user(0).downgrade(a.lease, readers);
+    s.run_to(152ms);
+    s.expect(!b.told && !c.told, "until a quorum has answered");
+    s.run_to(153ms);
+    s.expect(downgrade->done() && a.held(), "it is a reader's now");
+    s.expect(b.held() && b.token() == a.token(), "another of the client gets a share");
+    s.run_to(is_told ? 160ms : 220ms);
+    s.expect(c.held() && c.token() != a.token(), "and another client's one of its own");
+    taking& d = s.acquire(2, writers);
+    s.run_to(400ms);
+    s.release(a);
+    s.run_to(500ms);
+    s.release(c);
+    s.run_to(600ms);
+    s.expect(b.held() && !d.told, "no writer is inside before the last has let go");
+    s.release(b);
+    s.run_to(800ms);
+    s.expect(d.held(), "then one is");
+    s.release(d);
+}
+
+/// Two instances do not hear it. A reader may hold what one of them has not.
+void downgrade_without_quorum(stage& s, int) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, writers);
+    s.run_to(10ms);
+    taking& b = s.acquire(0, readers);
+    taking& c = s.acquire(1, readers);
+    s.run_to(50ms);
+    s.mute(0, 1, 150ms);
+    s.mute(0, 2, 150ms);
+    const auto first = s.user(0).downgrade(a.lease, readers);
+    s.run_to(90ms);
+    s.expect(first->result() == runtime::lease_result::no_quorum, "one of three is too few");
+    s.run_to(149ms);
+    s.expect(a.held() && !b.told && !c.told, "it is held, and admits nobody");
+    s.run_to(250ms);
+    s.expect(c.held(), "its renewals are those of a reader");
+    s.expect(!b.told, "which its client has not been told");
+    const auto second = s.user(0).downgrade(a.lease, readers);
+    s.run_to(255ms);
+    s.expect(second->done() && b.held() && b.token() == a.token(), "until it asks again");
+    s.release(a);
+    s.release(b);
+    s.release(c);
+    s.run_to(260ms);
+    s.expect(s.keys() == 0, "nothing is left behind");
+}
+
+/// Each begins when the one before has ended, and the client admits readers once.
+void second_downgrade(stage& s, int) {
+    spec& writers = s.writers_lock();
+    writers.policy.handoff.time = 50ms;
+    const spec readers = readers_side_of(writers);
+    spec others = readers;
+    others.policy.lease.ttl = 200ms;
+    taking& a = s.acquire(0, writers);
+    s.run_to(10ms);
+    taking& b = s.acquire(0, readers);
+    s.run_to(20ms);
+    const auto first = s.user(0).downgrade(a.lease, readers);
+    s.run_to(21ms);
+    const auto second = s.user(0).downgrade(a.lease, others);
+    s.run_to(23ms);
+    s.expect(first->done() && b.held() && !second->done(), "the first is answered");
+    s.run_to(25ms);
+    s.expect(second->done() && s.grants().size() == 9, "then the second");
+    s.run_to(60ms);
+    const auto third = s.user(0).downgrade(a.lease, others);
+    s.expect(third->done(), "then there is nothing left to do");
+    s.run_to(73ms);
+    taking& c = s.acquire(0, readers);
+    s.run_to(80ms);
+    s.expect(c.held() && c.token() != a.token(), "one that comes late shares nothing");
+    taking& d = s.acquire(0, others);
+    s.run_to(90ms);
+    s.expect(d.held() && d.token() != a.token(), "nor one with other options");
+    for (taking* const one : {&a, &b, &c, &d}) {
+        s.release(*one);
+    }
+    s.run_to(95ms);
+    s.expect(s.keys() == 0, "nothing is left behind");
+}
+
+/// By strangers who delete keys (take 0), by closing the client (take 1), or its holder lets go (take 2).
+void lost_during_downgrade(stage& s, int take) {
+    using runtime::lease_result;
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, writers);
+    s.run_to(50ms);
+    taking& b = s.acquire(0, readers);
+    if (take == 0) {
+        s.instance(0).delete_key(stage::key);
+        s.instance(1).delete_key(stage::key);
+    }
+    const auto first = s.user(0).downgrade(a.lease, readers);
+    const auto second = s.user(0).downgrade(a.lease, readers);
+    s.run_to(50500us);
+    if (take == 1) {
+        s.user(0).close();
+    } else if (take == 2) {
+        s.release(a);
+    }
+    s.run_to(53ms);
+    s.expect(first->told && second->told, "both have ended");
+    const lease_result expected = take == 2 ? lease_result::not_held : lease_result::ended;
+    s.expect(first->result() == expected && second->result() == expected, "and say why");
+    if (take != 2) {
+        s.expect(a.lost && !a.held() && !b.granted(), "it admits nobody");
+        s.release(a);
+    }
+    s.run_to(100ms);
+    if (take != 1) {
+        s.expect(b.held() && b.token() != a.token(), "the next reader has a lease of its own");
+        s.release(b);
+    }
+    s.run_to(110ms);
+    s.expect(s.keys() == 0 && s.has_done(0), "nothing is left behind");
+}
+
+/// Though a writer waits. The lease is a reader's (takes 0 and 1), or a writer's that was downgraded; the former holder lets
+/// go first (takes 0 and 2), or the new one does.
+void share_then_release(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, take < 2 ? readers : writers);
+    s.run_to(10ms);
+    if (take >= 2) {
+        s.expect(!s.share(a, readers).granted(), "a writer has nothing to share");
+        s.user(0).downgrade(a.lease, readers);
+    }
+    s.run_to(20ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(50ms);
+    taking& b = s.share(a, readers);
+    s.expect(b.held(), "it takes no round trip");
+    s.user(0).upgrade(a.lease, readers);
+    taking& first = take % 2 == 0 ? a : b;
+    taking& last = take % 2 == 0 ? b : a;
+    s.release(first);
+    s.run_to(450ms);
+    s.expect(!first.held() && last.held() && !w.told, "the other has not let go");
+    s.expect(s.keys() == 3, "its keys are renewed");
+    s.release(last);
+    s.run_to(600ms);
+    s.expect(!last.held() && w.held(), "then the writer is next");
+    s.release(w);
+}
+
 // --- Failovers --------------------------------------------------------------------------------------
 
 constexpr auto for_long = true_time(10s);
@@ -887,6 +1056,42 @@ const std::vector<scenario>& scenarios() {
          1,
          lost_lease_with_a_waiter,
          {"handed_off_when_lost"}},
+        {"fault_40_sim_downgrade_admits_readers",
+         "a writer goes on as a reader, and others wait to read",
+         {3, 3},
+         1,
+         downgrade_admits_readers,
+         {"downgrade_admits_at_once", "downgrade_is_an_extend", "downgraded_is_exclusive"}},
+        {"fault_40_sim_downgrade_with_remote_queue",
+         "the same, and the other clients wait in the remote queue",
+         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         downgrade_admits_readers,
+         {"downgrade_is_an_extend", "left_without_a_word"}},
+        {"fault_40_sim_downgrade_without_quorum",
+         "a downgrade that one of three has heard of, and a second",
+         {3, 2},
+         1,
+         downgrade_without_quorum,
+         {"downgrade_without_quorum"}},
+        {"fault_40_sim_second_downgrade",
+         "a downgrade is asked for while one is under way, with other options",
+         {},
+         1,
+         second_downgrade,
+         {"second_downgrade_forgotten", "second_downgrade_admits_again"}},
+        {"fault_40_sim_lost_during_downgrade",
+         "a lease is lost, or let go, while it is being downgraded",
+         {},
+         3,
+         lost_during_downgrade,
+         {"downgrade_without_end"}},
+        {"fault_41_sim_share_then_release",
+         "a reader's lease is shared while a writer waits, and let go in both orders",
+         {3, 2},
+         4,
+         share_then_release,
+         {"writer_shares", "reader_upgrades", "released_with_the_first"}},
         {"fault_67_sim_promoted_replica_lacks_a_lock",
          "a replica that Sentinels promote has not heard of a lock",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},

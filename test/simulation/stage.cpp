@@ -65,6 +65,14 @@ spec& stage::lock() {
     return s;
 }
 
+spec& stage::writers_lock() {
+    spec& s = lock();
+    s.policy.set_kind(kinds::writer);
+    s.policy.attempt_interval = kinds::writer_mark_ttl / 2;
+    s.policy.attempts = 0;
+    return s;
+}
+
 taking& stage::acquire(std::size_t user, const spec& lock) {
     taking& t = takings_.emplace_back();
     t.by = clients_[user].get();
@@ -83,6 +91,17 @@ void stage::release(taking& t) {
     if (t.owned()) {
         t.by->let_go(t.lease);
     }
+}
+
+taking& stage::share(taking& t, const spec& readers) {
+    taking& another = takings_.emplace_back();
+    another.by = t.by;
+    another.op = t.op;
+    another.lease = t.by->share(t.lease, readers);
+    if (another.held()) {
+        another.by->on_loss(another.lease, [this, &another] { another.lost = now(); });
+    }
+    return another;
 }
 
 taking& stage::hand_off(taking& t, const spec& lock) {

@@ -70,6 +70,8 @@ public:
 
     /// A lock that makes one attempt; to be changed before it is taken.
     spec& lock();
+    /// A writer's, which waits.
+    spec& writers_lock();
     taking& acquire(std::size_t user) { return acquire(user, lock()); }
     taking& acquire(std::size_t user, const spec& lock);
     void cancel(taking& t) { t.by->cancel(*t.op); }
@@ -78,6 +80,8 @@ public:
         return clients_[user]->engine().parts().counts.releasing == 0;
     }
     void release(taking& t);
+    /// Another holder of a reader's lease.
+    taking& share(taking& t, const spec& readers);
     /// Lets go of the lease when another acquire of the same client waits for it, and gives that one.
     taking& hand_off(taking& t, const spec& lock);
     /// The instance and the client do not hear each other before `until`.

@@ -358,14 +358,14 @@ bool lease_state::leaves_others(std::uint32_t holder) {
         return holder != this->holder();
     }
     if (shared_by_->count() == 1 && shared_by_->contains(holder)) {
-        shared_by_->remove(holder, machine_.lost());
+        shared_by_->remove(holder, was_lost());
         holder_.store(holder, std::memory_order_release);
     }
     return shared_by_->count() != 0 || holder != this->holder();
 }
 
 void lease_state::release_share(std::uint32_t holder) {
-    const bool lost = machine_.lost();
+    const bool lost = was_lost();
     if (!shared_by_ || !shared_by_->remove(holder, lost)) {
         return;  // it has let go before
     }
@@ -438,15 +438,14 @@ void lease_state::end_extends() {
 
 /// The machine has begun to release what was attempted, held or lost: the key is for others now.
 void lease_state::on_releasing(core::time_point now) {
-    const bool was_lost = loss_.load(std::memory_order_relaxed) != core::loss::none;
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
     }
-    if (!was_lost) {
+    if (!was_lost()) {
         parts_.release_started();
     }
     if (queue_ != nullptr) {
-        if (!was_lost) {
+        if (!was_lost()) {
             --parts_.counts.held;
             end_extends();
         }

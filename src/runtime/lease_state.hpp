@@ -312,6 +312,10 @@ private:
         const sharers* const all = sharers_.load(std::memory_order_acquire);
         return all != nullptr ? all->contains(holder) : holder == latest;
     }
+    /// And perhaps released since, as its validity was over.
+    [[nodiscard]] bool was_lost() const noexcept {
+        return loss_.load(std::memory_order_relaxed) != core::loss::none;
+    }
     [[nodiscard]] bool leaves_others(std::uint32_t holder);
     void release_share(std::uint32_t holder);
 

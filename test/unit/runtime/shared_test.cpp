@@ -104,6 +104,13 @@ public:
     bool is_done = false;
 };
 
+class virtual_release final : public runtime::release_operation {
+public:
+    using release_operation::release_operation;
+    void deliver() override { was_released = outcome() == core::release_outcome::released; }
+    bool was_released = true;
+};
+
 std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
                                              const runtime::lock_policy& readers) {
     const auto result = std::make_shared<virtual_downgrade>(writer.lease, writer.holder_number,
@@ -389,6 +396,27 @@ BOOST_AUTO_TEST_CASE(each_of_the_readers_hears_that_the_lease_is_lost) {
     second->let_go();
     expect_granted(one, {mutex});
     BOOST_TEST(client->engine().parts().counts.held == 1U);
+}
+
+/// By then the lease has been given back by itself.
+BOOST_AUTO_TEST_CASE(a_lost_share_may_be_released_after_its_validity) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = read(*client);
+    expect_granted(one, {first});
+    const acquire second = read(*client);
+    expect_granted(one, {second});
+    one.server(0).keys.clear();
+    one.world().run_for(1min);
+    for (const acquire& reader : {first, second}) {
+        const auto release =
+            std::make_shared<virtual_release>(reader->lease, reader->holder_number);
+        release->start(release);
+        one.world().run_for(10ms);
+        BOOST_TEST(!release->was_released);
+        BOOST_TEST((reader->lease->loss(reader->holder_number) == core::loss::keys_gone));
+        BOOST_TEST(client->engine().parts().counts.held == 0U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {

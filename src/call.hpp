@@ -22,7 +22,7 @@
 
 namespace colock {
 
-/// A runtime operation with its caller's handler. Who derives from it overrides `deliver`, and there
+/// A runtime operation with its caller's handler. A class that derives from it overrides `deliver`, and there
 /// turns the result into the arguments of `complete`.
 template <typename Operation, typename... Results>
 class call : public Operation {

@@ -22,6 +22,7 @@ set(runtime_parts
     "engine=asio_host|acquire_operation|lease_state|remote_queue"
     "acquire_operation=asio_host|engine"
     "lease_state=asio_host|engine|acquire_operation|remote_queue"
+    "lease_operation=asio_host|engine|acquire_operation|remote_queue"
     "remote_queue=asio_host|engine|acquire_operation|lease_state"
     "=asio_host|engine|acquire_operation|lease_state|remote_queue"
 )

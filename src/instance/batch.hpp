@@ -16,7 +16,7 @@ namespace colock::instance {
 /// Says which command of a receiver a vote answers; the receiver's own to choose.
 using command_tag = std::uint32_t;
 
-/// Who submits commands and gets the votes. It stays alive until all of them have come, or the
+/// Submits commands and gets the votes. It stays alive until all of them have come, or the
 /// instance is destroyed.
 class vote_receiver {
 public:

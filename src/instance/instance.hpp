@@ -14,7 +14,7 @@
 
 namespace colock::instance {
 
-/// Who wants to know how the instances are. Called on the instance's executor.
+/// Is told how the instances are. Called on the instance's executor.
 class instance_observer {
 public:
     /// Instance number `index` has become ready, or has stopped to be.

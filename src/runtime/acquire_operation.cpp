@@ -337,7 +337,7 @@ void acquire_operation::wait_for_others() {
     }
 }
 
-/// Of whom the last attempt has found in the way.
+/// Asks the instances that denied the last attempt, or may deny it yet.
 void acquire_operation::ask_remaining() {
     for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
         if (machine_->asks_remaining(i)) {

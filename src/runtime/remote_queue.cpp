@@ -181,7 +181,7 @@ void remote_queue::leave() {
     const core::time_point now = parts_.turn.now();
     parts_.contention.step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask(question::leave, kinds::remote_queue, core::step::leave, spec_->key, now);
-    // Who is told by it asks all instances, which are to know of the release by then.
+    // The next client in the queue hears of it and asks all instances, which are to know of the release by then.
     parts_.out.send_last(keeper_);
 }
 

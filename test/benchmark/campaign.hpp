@@ -34,7 +34,7 @@ struct campaign_options {
 orders make_orders(const campaign_options& options, const test::servers& servers,
                    std::size_t instances, std::size_t tasks);
 
-/// Who is measured: `run` gives the figures of one run.
+/// A client that is measured: `run` gives the figures of one run.
 struct contestant {
     std::string name;
     std::function<nlohmann::json()> run;

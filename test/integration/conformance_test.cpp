@@ -121,7 +121,7 @@ std::string uri_of(kind k, unsigned number = 0) {
 
 const auto all_kinds = data::make({kind::memory, kind::tcp, kind::unix_socket, kind::user});
 
-/// Who is sent the same batches: three of one kind, or one of each.
+/// The instances that are sent the same batches: three of one kind, or one of each.
 enum class team { memory, tcp, unix_socket, user, mixed };
 
 std::ostream& operator<<(std::ostream& out, team t) {
@@ -648,7 +648,7 @@ BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
 }
 
 // Whether commands are wanted is asked for a batch to reconsider; of any other it may be asked, and
-// need not be. Whoever does not want a command any more says so to the batch.
+// need not be. A receiver that does not want a command any more says so to the batch.
 BOOST_DATA_TEST_CASE(withdrawn_without_a_word_to_the_batch_is_sent_as_it_comes, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;

@@ -23,7 +23,7 @@ struct mark {
     [[nodiscard]] std::weak_ptr<int> watch() const { return life; }
 };
 
-/// Everything of a scene, to be destroyed in any order.
+/// Everything that a case uses, to be destroyed in any order.
 struct parts {
     explicit parts(const config& configuration, lock_options options)
         : context(std::in_place),

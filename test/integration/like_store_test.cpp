@@ -39,7 +39,7 @@ asio::awaitable<bool> is_stale(asio::awaitable<departure> action) {
     co_return false;
 }
 
-/// Both have read that the like is not there. Who came later writes it, and nobody else.
+/// Both have read that the like is not there. The one that came later writes it, and nobody else.
 asio::awaitable<void> who_has_read_is_not_overtaken(like_store& store) {
     const entry first = co_await store.enter(like, first_visit, 1min, 10);
     const entry second = co_await store.enter(like, second_visit, 1min, 11);

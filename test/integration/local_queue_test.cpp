@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
     }());
 }
 
-// Whoever is at it, and those who have just come to be.
+// The operation that is at the key, and those that have just come to it.
 BOOST_AUTO_TEST_CASE(the_first_is_cancelled) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(no_fence_is_given_out_for_a_lease_whose_keys_are_gone) {
     }());
 }
 
-/// Who was to have it next gives up while the servers count.
+/// The waiter that was to have it next gives up while the servers count.
 BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -592,7 +592,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_all_fail_who_have_waited_long_enough) {
             BOOST_TEST((*one.waiting.result == errc::no_quorum));
             BOOST_TEST(one.waiting.result->details() == all.members[0].waiting.result->details());
         }
-        // Who came later waits its own time.
+        // The one that came later waits its own time.
         crowd first;
         first.enter(lock, 1);
         const stopwatch between;

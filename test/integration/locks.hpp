@@ -43,8 +43,8 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// N servers that every test case of this program uses; emptied before each. Who stops or kills
-/// some puts them back.
+/// N servers that every test case of this program uses; emptied before each. A case that stops or kills
+/// some starts them again.
 template <std::size_t N>
 struct shared_servers {
     shared_servers() { instances.flush(); }
@@ -136,12 +136,12 @@ inline std::optional<milliseconds> pttl(const redis_server& server, const std::s
     return left < 0 ? std::nullopt : std::optional(milliseconds(left));
 }
 
-/// Another one's lock, as any Redlock implementation would take it.
+/// Takes a lock for somebody else, as any Redlock implementation would.
 inline void hold_by_hand(const redis_server& server, const std::string& key, milliseconds ttl) {
     server.command({"SET", key, "somebody else", "NX", "PX", std::to_string(ttl.count())});
 }
 
-/// An awaitable's end, started beside the test: `done`, and what it threw.
+/// What became of a coroutine that runs beside the test: whether it has ended, and what it threw.
 struct background {
     bool done = false;
     std::exception_ptr thrown;
@@ -206,7 +206,7 @@ inline std::size_t executed(const redis_server& server, const std::string& comma
     return found == std::string::npos ? 0 : std::stoul(text.substr(found + field.size()));
 }
 
-/// The same of all of them.
+/// How many all of them have executed.
 inline std::size_t executed(servers& instances, const std::string& command) {
     std::size_t calls = 0;
     for (const redis_server& server : instances) {

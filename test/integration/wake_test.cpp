@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-// Who waits for a lock that another client has is woken when it may be free, long before it would ask again.
+// A client that waits for a lock of another is woken when that may be free, long before it would ask again.
 
 namespace {
 

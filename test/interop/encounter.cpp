@@ -63,7 +63,7 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
         from_colock.leftovers();
     }
     nlohmann::json times;
-    // Who waits is who released first.
+    // The one that released first is the one that waits.
     times["hand_over_ms"] = {{colock.kind(), ms(from_colock.hand_off())},
                              {peer.kind(), ms(from_peer.hand_off())}};
     times["take_over_ms"] = {{peer.kind(), ms(from_colock.expired())},

@@ -46,14 +46,14 @@ public:
     scenarios(test::servers& servers, worker& first, worker& second, findings& findings)
         : servers_(servers), first_(first), second_(second), findings_(findings) {}
 
-    /// Who has the lock keeps the other one out, and lets it in by a release: at its next attempt,
+    /// A library that has the lock keeps the other out, and lets it in by a release: at its next attempt,
     /// and while it waits. Gives how long after the release the waiting one had the lock.
     std::chrono::nanoseconds hand_off();
 
     /// An extended lock outlives its first ttl.
     void extended();
 
-    /// Who has lost its lock to the other can neither extend nor release it.
+    /// A library that has lost its lock to the other can neither extend nor release it.
     void stale();
 
     /// The lock of a holder that is paused can be had when its ttl is over, not before; the holder,

@@ -59,7 +59,7 @@ private:
     std::unique_ptr<service> service_;
 };
 
-/// Who a server says it is.
+/// What a server says that it is.
 struct server_identity {
     std::string run_id = std::string(40, 'a');
     std::chrono::seconds uptime = std::chrono::hours(24);

@@ -22,7 +22,7 @@ private:
     std::string field_;
 };
 
-/// Who wrote what is liked: letters, digits, '_' and '-', 1 to 64 of them.
+/// The author of what is liked: letters, digits, '_' and '-', 1 to 64 of them.
 class author_name {
 public:
     explicit author_name(std::string value);
@@ -45,7 +45,7 @@ private:
     author_name author_;
 };
 
-/// Who likes: 1 to 128 bytes, none of them a control character.
+/// The user that likes: 1 to 128 bytes, none of them a control character.
 class user_name {
 public:
     explicit user_name(std::string value);

@@ -16,7 +16,7 @@ namespace like_counter {
 /// nothing any more. (One that wakes before the other has come still may: nobody has seen a larger fence.
 /// That write then comes first, as if it had been in time.)
 ///
-/// Whoever writes something that depends on what it has read, has its fence seen before it reads: else the
+/// A client that writes something which depends on what it has read has its fence seen before it reads: else the
 /// one that wakes could write in between.
 namespace fenced_store {
 

@@ -34,7 +34,7 @@ struct connection_settings {
     redis::deployment deployment = deployment::standalone;
 };
 
-/// Who owns a connection, and hears what becomes of it.
+/// The owner of a connection, which hears what becomes of it.
 class connection_owner {
 public:
     /// It is connected, and has begun to answer the probe.

@@ -124,7 +124,7 @@ private:
 
     asio::awaitable<void> finish() {
         stopping_ = true;
-        // Who waits for a lock still gets it, one after the other.
+        // Those that wait for a lock still get it, one after the other.
         co_await test::async_wait_until([&] { return running_ == 0; }, longest_finish);
         co_await locks_.close(asio::use_awaitable);
         if (!sections_.flush() || !probes_.flush()) {

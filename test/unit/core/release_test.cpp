@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
                   });
 }
 
-// Whom it asks.
+// Which instances it asks.
 
 BOOST_AUTO_TEST_CASE(asks_all_that_are_concerned_once) {
     for (std::size_t n = 1; n <= 7; ++n) {

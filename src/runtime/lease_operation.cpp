@@ -1,0 +1,72 @@
+#include "runtime/lease_operation.hpp"
+
+#include "runtime/lease_state.hpp"
+#include "runtime/shared_parts.hpp"
+
+namespace colock::runtime {
+namespace {
+
+lease_result result_of(core::release_outcome outcome) noexcept {
+    return outcome == core::release_outcome::no_quorum ? lease_result::no_quorum
+                                                       : lease_result::done;
+}
+
+}  // namespace
+
+void lease_operation::finish(lease_result result) {
+    if (running()) {
+        result_ = result;
+        waiting_for_lease::unlink();
+        lease_->owner()->finished.add(take());
+    }
+}
+
+void lease_operation::cancel() {
+    finish(lease_result::cancelled);
+}
+
+void extend_operation::on_start() {
+    lease().extend(*this);
+}
+
+void downgrade_operation::on_start() {
+    lease().downgrade(*this);
+}
+
+void downgrade_operation::on_extended() {
+    lease().admit_readers();
+}
+
+void upgrade_operation::on_start() {
+    is_shared_ = lease().spec().is_shared();
+    finish(!lease().is_held_by(*this) ? lease().result_without(*this)
+           : lease().is_on(*shared_)  ? lease_result::done
+                                      : lease_result::wrong);
+}
+
+void share_operation::on_start() {
+    if (!lease().is_held_by(*this)) {
+        finish(lease().result_without(*this));
+    } else if (!lease().spec().is_shared() || !lease().is_on(*shared_)) {
+        finish(lease_result::wrong);
+    } else {
+        lease().add_holder();
+        new_holder_ = lease().holder();
+        finish(lease_result::done);
+    }
+}
+
+void release_operation::on_start() {
+    lease().release(*this);
+}
+
+void release_operation::resolve(core::release_outcome outcome) {
+    outcome_ = outcome;
+    finish(result_of(outcome));
+}
+
+void loss_operation::on_start() {
+    lease().wait_lost(*this);
+}
+
+}  // namespace colock::runtime

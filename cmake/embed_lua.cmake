@@ -1,5 +1,7 @@
-# colock_embed_lua(target HEADER path NAMESPACE name SCRIPTS file...): Lua scripts as constants in a generated header.
+# colock_embed_lua(target HEADER path NAMESPACE name SCRIPTS file... [PARTS file...]): Lua scripts as constants in a
+# generated header.
 #
+# In a script, a line `--@include FILE` stands for that file, which is one of the parts; its path begins at the script's.
 # For each NAME.lua the header, included as <path>, has `inline constexpr colock::kinds::script NAME` in the namespace;
 # and `all`, which has each of them.
 # Run as a script (cmake -P), this same file writes the header.
@@ -13,6 +15,13 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
         cmake_path(GET script STEM name)
         list(APPEND names "${name}")
         file(READ "${script}" text)
+        cmake_path(GET script PARENT_PATH directory)
+        string(REGEX MATCHALL "--@include [^\n]+" includes "${text}")
+        foreach(line IN LISTS includes)
+            string(REPLACE "--@include " "" part "${line}")
+            file(READ "${directory}/${part}" part_text)
+            string(REPLACE "${line}\n" "${part_text}" text "${text}")
+        endforeach()
         string(FIND "${text}" ")lua\"" end_of_literal)
         if(NOT end_of_literal EQUAL -1)
             message(FATAL_ERROR "${script}: a script must not contain )lua\"")
@@ -31,16 +40,17 @@ include_guard(GLOBAL)
 set(colock_embed_lua_script "${CMAKE_CURRENT_LIST_FILE}")
 
 function(colock_embed_lua target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;NAMESPACE" "SCRIPTS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;NAMESPACE" "SCRIPTS;PARTS")
     set(output "${PROJECT_BINARY_DIR}/generated/${arg_HEADER}")
     list(TRANSFORM arg_SCRIPTS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+    list(TRANSFORM arg_PARTS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
     list(JOIN arg_SCRIPTS "|" scripts)
     add_custom_command(
         OUTPUT "${output}"
         COMMAND
             "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DNAMESPACE=${arg_NAMESPACE}" "-DSCRIPTS=${scripts}" -P
             "${colock_embed_lua_script}"
-        DEPENDS ${arg_SCRIPTS} "${colock_embed_lua_script}"
+        DEPENDS ${arg_SCRIPTS} ${arg_PARTS} "${colock_embed_lua_script}"
         COMMENT "Embedding the Lua scripts in ${arg_HEADER}"
         VERBATIM
     )

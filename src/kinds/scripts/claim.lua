@@ -5,30 +5,24 @@
 -- ARGV[1]  for how many milliseconds the mark lives
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
+--@include parts/readers.lua
+
 local key = KEYS[1]
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_in_ms()
 
 local value = redis.pcall('get', key)
-if type(value) == 'string' then
-    if not string.find(value, '^reader:%x+$') then
-        return 1
-    end
-    local may = redis.pcall('zadd', key, 0, value)  -- as in share.lua
-    if not string.find(may.err, 'WRONGTYPE') then
-        return may
-    end
-    local left = redis.call('pttl', key)
-    redis.call('del', key)
-    redis.call('zadd', key, now + left, value)
-elseif value == false then
+if value == false or type(value) == 'string' and not is_reader(value) then
     return 1
+end
+if type(value) == 'string' then
+    local forbidden = is_forbidden(key)
+    if forbidden then
+        return forbidden
+    end
+    make_set(key, value, now)
 else  -- an error: a key of another type
-    for _, place in ipairs({0, -1}) do
-        local member = redis.pcall('zrange', key, place, place)[1]
-        if not member or not (member == 'writer' or string.find(member, '^reader:%x+$')) then
-            return 1  -- nothing of ours
-        end
+    if not has_readers(key) then
+        return 1  -- nothing of ours
     end
     redis.call('zremrangebyscore', key, '-inf', now)
     local marks = redis.call('zscore', key, 'writer') and 1 or 0
@@ -38,5 +32,5 @@ else  -- an error: a key of another type
     end
 end
 redis.call('zadd', key, now + ARGV[1], 'writer')
-redis.call('pexpireat', key, redis.call('zrange', key, -1, -1, 'withscores')[2])
+live_with_last(key)
 return 0

@@ -16,28 +16,29 @@ end
 if value == false then
     return 0
 end
+
+--@include parts/readers.lua
+
 if type(value) == 'string' then
     if 'reader:' .. value == ARGV[1] then  -- it was a writer's, and is a reader's now
         redis.call('set', KEYS[1], ARGV[1], 'px', math.max(tonumber(ARGV[2]), redis.call('pttl', KEYS[1])))
         return 1
     end
-    local reads = string.find(ARGV[1], '^reader:') and string.find(value, '^reader:%x+$')
-    return reads and 0 or -1  -- another reader is not in a reader's place
+    return is_reader(ARGV[1]) and is_reader(value) and 0 or -1  -- another reader is not in a reader's place
 end
 
 -- An error: a key of another type. It may have readers.
 local expires = redis.pcall('zscore', KEYS[1], ARGV[1])
-if type(expires) == 'table' or not string.find(ARGV[1], '^reader:') then
+if type(expires) == 'table' or not is_reader(ARGV[1]) then
     return -1
 end
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_in_ms()
 if not expires or tonumber(expires) <= now then
     return 0
 end
 if now + ARGV[2] > tonumber(expires) then
     redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
-    redis.call('pexpireat', KEYS[1], redis.call('zrange', KEYS[1], -1, -1, 'withscores')[2])
+    live_with_last(KEYS[1])
 end
 local mark = redis.call('zscore', KEYS[1], 'writer')
 return mark and tonumber(mark) > now and 2 or 1

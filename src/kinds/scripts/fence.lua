@@ -23,24 +23,13 @@ else
     end
 end
 
--- Counters that are there move in step, so that instances agree; one that is not begins behind no other.
-local now = redis.call('time')
-local floor = now[1] * 2 ^ 20
-local least = tonumber(ARGV[3])
-local text = redis.pcall('get', KEYS[2])
-local counter
-if text == false then
-    counter = math.max(floor + now[2], least)
-elseif type(text) == 'string' and string.find(text, '^%d+$') then
-    local value = tonumber(text)
-    counter = least == 0 and math.max(value + 1, floor) or math.max(value, least)
-end
-if counter == nil or counter >= 2 ^ 53 then
-    return redis.error_reply('FENCE the fence counter holds no number below 2^53 to go on with')
-end
+--@include parts/fence_counter.lua
 
--- The counter first: nobody has a key whom it has not counted.
-redis.call('set', KEYS[2], string.format('%.0f', counter), 'px', ARGV[4])
+-- The counter first: no token has a key before it is counted.
+local counter = move_on(KEYS[2], tonumber(ARGV[3]), ARGV[4], redis.call('time'), true)
+if counter == nil then
+    return cannot_go_on()
+end
 if ARGV[2] ~= '0' then
     redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
 end

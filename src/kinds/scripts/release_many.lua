@@ -17,33 +17,10 @@ if ours and redis.call('del', unpack(KEYS)) == #KEYS then
     return 1
 end
 
--- As in release.lua.
-local function release(key, token)
-    local value = redis.pcall('get', key)
-    if value == token or (type(value) == 'string' and 'reader:' .. value == token) then
-        redis.call('del', key)
-        return '1'
-    end
-    if type(value) ~= 'table' then
-        local reads = value and string.find(token, '^reader:') and string.find(value, '^reader:%x+$')
-        return (value == false or reads) and '0' or '-'
-    end
-    local expires = redis.pcall('zscore', key, token)
-    if type(expires) == 'table' or not string.find(token, '^reader:') then
-        return '-'
-    end
-    if not expires then
-        return '0'
-    end
-    redis.call('zrem', key, token)
-    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]
-    if last then
-        redis.call('pexpireat', key, last)
-    end
-    local time = redis.call('time')
-    return tonumber(expires) > time[1] * 1000 + math.floor(time[2] / 1000) and '1' or '0'
-end
+--@include parts/readers.lua
+--@include parts/release_key.lua
 
+local letters = {[1] = '1', [0] = '0', [-1] = '-'}
 local answers = {}
 local deleted = {}
 for i, key in ipairs(KEYS) do
@@ -51,7 +28,7 @@ for i, key in ipairs(KEYS) do
         deleted[key] = true
         answers[i] = '1'
     else
-        answers[i] = release(key, ARGV[i])
+        answers[i] = letters[release_key(key, ARGV[i])]
     end
 end
 return table.concat(answers)

@@ -1,0 +1,44 @@
+-- The readers of a lock's key: one holds it as a string, its token; several as a sorted set of their tokens, by the times in
+-- milliseconds at which they expire. A waiting writer has a mark among them, `writer`.
+
+local function is_reader(token)
+    return string.find(token, '^reader:%x+$')
+end
+
+-- Now, and what TIME has told.
+local function now_in_ms()
+    local time = redis.call('time')
+    return time[1] * 1000 + math.floor(time[2] / 1000), time
+end
+
+-- Whether a key that is no string has readers, or a mark: what the library has written.
+local function has_readers(key)
+    for _, place in ipairs({0, -1}) do
+        local member = redis.pcall('zrange', key, place, place)[1]
+        if not member or not (member == 'writer' or is_reader(member)) then
+            return false
+        end
+    end
+    return true
+end
+
+-- The error, if the server does not allow us to write a sorted set: to be known before anything is written. `key` is a string.
+local function is_forbidden(key)
+    local answer = redis.pcall('zadd', key, 0, '')
+    return not string.find(answer.err, 'WRONGTYPE') and answer
+end
+
+-- The one reader that holds the key as a string becomes the first member of a sorted set.
+local function make_set(key, reader, now)
+    local left = redis.call('pttl', key)
+    redis.call('del', key)
+    redis.call('zadd', key, now + left, reader)
+end
+
+-- The key lives as long as its last member, if there is one.
+local function live_with_last(key)
+    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]
+    if last then
+        redis.call('pexpireat', key, last)
+    end
+end

@@ -749,14 +749,14 @@ colock_mutant(
 colock_mutant(
     NAME writer_shares
     WHAT "a writer's lease is shared with another holder"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/lease_operation.cpp
     FIND [[(!lease().spec().is_shared() ||]]
     WITH [[((!lease().spec().is_shared() && !@MUTANT@) ||]]
 )
 colock_mutant(
     NAME reader_upgrades
     WHAT "a reader is told that it may become a writer"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/lease_operation.cpp
     FIND [[is_shared_ = lease().spec().is_shared();]]
     WITH [[is_shared_ = lease().spec().is_shared() && !@MUTANT@;]]
 )

@@ -36,12 +36,12 @@ std::string words(const request& r) {
            ", token " + r.token();
 }
 
-}  // namespace
-
-/// Of a lock with the same options.
+/// Of a lock with these options.
 const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
     return policy.lease.fencing ? kinds::fenced_shared : kinds::shared;
 }
+
+}  // namespace
 
 spec readers_side_of(const spec& lock) {
     spec result = lock;
@@ -512,7 +512,7 @@ client::tracked* client::find_tracked(const holding& h) {
     return found == leases_.end() ? nullptr : &*found;
 }
 
-/// `h` is as it was before the operation, `fits` tells whether it may be done with such a lease.
+/// `fits`: whether the operation is one for such a lease, if that is held.
 void client::expect_result(const std::string& what, runtime::lease_result result, const holding& h,
                            bool fits) {
     using runtime::lease_result;
@@ -528,7 +528,6 @@ void client::expect_result(const std::string& what, runtime::lease_result result
 }
 
 std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& readers) {
-    using runtime::lease_result;
     token_life& life = life_of(h);
     const kinds::kind_traits& ours = life.policy->kind().traits();
     const bool fits = readers.key == life.key && readers.policy.lease.fencing == ours.fenced &&
@@ -542,7 +541,8 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
         made->start(made);
         const bool begun = made->running();
         if (!begun || !h.held() || !fits) {
-            expect_result("downgrade", begun ? lease_result::done : made->result(), h, fits);
+            expect_result("downgrade", begun ? runtime::lease_result::done : made->result(), h,
+                          fits);
         } else if (!life.is_shared()) {
             checker_.on_downgrading(life);
             find_tracked(h)->readers = {h.holder};
@@ -763,7 +763,6 @@ void client::look_at_downgrades() {
 /// It ends with its rounds, or with its lease.
 void client::look_at(downgrading& one) {
     constexpr duration longest = 400ms;  // of several rounds
-    using runtime::lease_result;
     token_life& life = life_of(one.lease);
     if (one.running()) {
         const bool is_late = std::max(one.started, paused_until_) + longest < world_.now();
@@ -778,7 +777,7 @@ void client::look_at(downgrading& one) {
     if (one.done() && life.was_writers) {
         checker_.on_downgraded(life);
         ++world_.tally.downgrades;
-    } else if (one.result() == lease_result::no_quorum) {
+    } else if (one.result() == runtime::lease_result::no_quorum) {
         ++world_.tally.downgrades_without_quorum;
     }
     if (world_.tracing()) {
@@ -905,9 +904,8 @@ void client::expect_attempts(acquiring& waiting) {
 
 /// A reader lets go: whether others of its process go on with the same lease.
 bool client::leaves_others(const holding& h) {
-    const auto found =
-        std::ranges::find(leases_, h.state, [](const tracked& one) { return one.state; });
-    if (found == leases_.end()) {
+    tracked* const found = find_tracked(h);
+    if (found == nullptr) {
         return false;
     }
     found->readers.erase(h.holder);

@@ -1006,7 +1006,7 @@ const std::vector<scenario>& scenarios() {
          {},
          1,
          acquire_too_slow,
-         {"too_slow_is_believed", "validity_from_the_reply"}},
+         {"too_slow_is_believed"}},
         {"fault_24_sim_restart_without_data",
          "one of the two that granted forgets it",
          {3, 2, ordinary, 1s},

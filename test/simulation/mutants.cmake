@@ -416,7 +416,10 @@ colock_mutant(
     FIND [[if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else]]
-    WITH [[if (now >= asked_ + settings_->instance_timeout && !@MUTANT@) {
+    WITH [[if (@MUTANT@) {
+                return {};
+            }
+            if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else]]
 )

@@ -8,7 +8,7 @@ usage() {
 Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--json FILE]
        test/simulation/run.sh --seed S [--profile NAME] [--trace]
        test/simulation/run.sh --scenario NAME [--trace]
-       test/simulation/run.sh --mutants [--half 1|2] [--seeds A..B] [--profile NAME] [--json FILE]
+       test/simulation/run.sh --mutants [--half 1|2 | --mutant NAME] [--seeds A..B] [--profile NAME] [--json FILE]
        test/simulation/run.sh [--profiles | --scenarios | --help]
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules: each is a world of clients, instances and a
@@ -29,6 +29,7 @@ only if nothing was violated and all faults of the profiles were really injected
   --mutants        run broken variants of the library, and say in how many schedules each is caught; all must be, and
                    also by the scenarios that were made for it
   --half 1|2       with --mutants: only every other one, from the first or the second on
+  --mutant NAME    with --mutants: only those that have this in their names
   --help           this text
 
 Environment: COLOCK_BOOST_VERSION=1.NN picks the Boost (see cmake/bootstrap.sh --help).

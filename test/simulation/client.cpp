@@ -707,7 +707,10 @@ void client::expect_in_time(acquiring& o) {
     }
     const token_life* const last = checker_.find(o.token());
     const bool began_late = last != nullptr ? last->asked >= o.deadline : !o.token().empty();
-    const duration grace = began_late ? 2 * o.spec().policy->lease.instance_timeout + 5ms : 1ms;
+    const runtime::lock_policy& policy = *o.spec().policy;
+    const int rounds =
+        policy.kind().traits().tries_twice ? 4 : 2;  // two for each form of the attempt
+    const duration grace = began_late ? rounds * policy.lease.instance_timeout + 5ms : 1ms;
     if (now() > o.deadline + grace) {
         world_.violation("deadline", name_ + " was told later than it wanted to wait");
     }

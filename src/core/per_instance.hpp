@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -15,7 +16,8 @@ template <typename T>
 class per_instance {
 public:
     explicit per_instance(std::size_t size, const T& value = T())
-        : size_(size), rest_(size > inline_size ? std::make_unique<T[]>(size) : nullptr) {
+        : rest_(size > inline_size ? std::make_unique<T[]>(size) : nullptr),
+          size_(static_cast<std::uint32_t>(size)) {
         assign(value);
     }
 
@@ -39,9 +41,9 @@ public:
 private:
     static constexpr std::size_t inline_size = 5;
 
-    std::size_t size_;
-    std::array<T, inline_size> inline_{};
     std::unique_ptr<T[]> rest_;
+    std::uint32_t size_;
+    std::array<T, inline_size> inline_{};
 };
 
 }  // namespace colock::core

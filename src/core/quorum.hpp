@@ -75,9 +75,9 @@ private:
     };
 
     per_instance<ballot> ballots_;
-    std::uint32_t granted_ = 0;
-    std::uint32_t denied_ = 0;
-    std::uint32_t failed_ = 0;
+    std::uint8_t granted_ = 0;
+    std::uint8_t denied_ = 0;
+    std::uint8_t failed_ = 0;
     std::vector<std::shared_ptr<const std::string>> details_;  // empty until a vote has one
 };
 

@@ -6,12 +6,9 @@
 namespace colock::core {
 
 release::release(const release_settings& settings, std::uint64_t seed)
-    : instances_(settings.instances, progress::unconcerned),
-      settings_(settings),
-      random_(seed),
-      overtaking_(settings.instances, false) {
+    : instances_(settings.instances, progress::unconcerned), settings_(settings), random_(seed) {
     counts_[static_cast<std::size_t>(progress::unconcerned)] =
-        static_cast<std::uint32_t>(settings.instances);
+        static_cast<std::uint8_t>(settings.instances);
 }
 
 void release::concern(std::size_t index) {
@@ -56,7 +53,9 @@ void release::on_late_vote(std::size_t index, const vote& v) {
         close(index);
     }
     if (v.kind == vote_kind::granted) {
-        overtaking_[index] = overtaking_[index] || instances_[index] == progress::sent;
+        if (instances_[index] == progress::sent) {
+            overtaking_.add(index);
+        }
         if (thinks_without(index)) {
             set(index, progress::to_send);
         }
@@ -87,8 +86,8 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             break;
         case vote_kind::denied:
             open_.remove(index);
-            if (overtaking_[index]) {  // it may have had nothing to release yet
-                overtaking_[index] = false;
+            if (overtaking_.contains(index)) {  // it may have had nothing to release yet
+                overtaking_.remove(index);
                 set(index, progress::to_send);
                 break;
             }
@@ -227,9 +226,11 @@ void release::set(std::size_t index, progress p) {
 }
 
 void release::replace(progress from, progress to) {
-    std::replace(instances_.begin(), instances_.end(), from, to);
-    counts_[static_cast<std::size_t>(to)] +=
-        std::exchange(counts_[static_cast<std::size_t>(from)], 0);
+    for (std::size_t i = 0; i != settings_.instances; ++i) {
+        if (instances_[i] == from) {
+            set(i, to);
+        }
+    }
 }
 
 }  // namespace colock::core

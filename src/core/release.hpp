@@ -135,17 +135,17 @@ private:
 
     // What every vote needs comes first.
     per_instance<progress> instances_;
-    std::array<std::uint32_t, progress_values> counts_{};  // of the instances at each progress
+    std::array<std::uint8_t, progress_values> counts_{};  // of the instances at each progress
     bool resolved_ = false;
     release_outcome outcome_ = release_outcome::released;
+    bool answered_late_ = false;  // an open one has answered, and the time has not been taken
+    std::uint32_t tries_ = 0;
     time_point started_at_{};
     time_point retry_at_ = never;
     release_settings settings_;
     std::uint64_t random_;
-    per_instance<bool> overtaking_;  // its release was sent before its grant was heard of
-    instance_set open_;              // they may be about to execute an acquire
-    bool answered_late_ = false;     // one that was has answered, and the time has not been taken
-    std::size_t tries_ = 0;
+    instance_set overtaking_;     // their releases were sent before their grants were heard of
+    instance_set open_;           // they may be about to execute an acquire
     std::vector<vote> failures_;  // the latest of each instance; empty until there is one
 };
 

@@ -43,6 +43,7 @@ lease_step renew::resume(const event& e, time_point now) {
             break;
         case kind::extend:
             wanted_ = e.ttl;
+            extend_waits_ = true;
             break;
         case kind::vote:
             if (!round_ || e.round != round_number_) {
@@ -81,8 +82,8 @@ lease_step renew::act(time_point now) {
     }
     const instance_set heals = take_healable();
     lease_step step;
-    if (wanted_) {
-        step = begin_round(*std::exchange(wanted_, {}), true, now);
+    if (std::exchange(extend_waits_, false)) {
+        step = begin_round(wanted_, true, now);
     } else if (now >= next_renewal_) {
         step = begin_round(settings_.ttl, false, now);
     }

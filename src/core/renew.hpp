@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 namespace colock::core {
 
@@ -76,7 +75,7 @@ public:
 
     /// Nobody has asked for another ttl and waits for the answer.
     [[nodiscard]] bool undisturbed() const noexcept {
-        return !wanted_ && !(status_ == status::voting && asked_for_);
+        return !extend_waits_ && !(status_ == status::voting && asked_for_);
     }
 
     /// The end of the validity as it stands.
@@ -137,14 +136,14 @@ private:
     time_point valid_until_;  // by what the instances granted, whatever max_hold is
     duration notice_;         // how long before that to announce the loss
     time_point next_renewal_ = never;
-    status status_ = status::holding;
-
-    std::unique_ptr<renewal_round> round_;
-    std::uint32_t round_number_ = 0;
     duration round_ttl_;
     time_point sent_{};
-    bool asked_for_ = false;          // the round in flight is the holder's own `extend`
-    std::optional<duration> wanted_;  // an `extend` that waits for the round in flight to end
+    duration wanted_{};  // by an `extend`, if one waits for the round in flight to end
+    std::unique_ptr<renewal_round> round_;
+    status status_ = status::holding;
+    bool extend_waits_ = false;
+    bool asked_for_ = false;  // the round in flight is the holder's own `extend`
+    std::uint32_t round_number_ = 0;
     std::uint32_t won_ = 0;
     std::uint32_t failed_ = 0;
     std::uint32_t failed_in_a_row_ = 0;

@@ -20,8 +20,7 @@ lease_state::lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& o
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       parts_(*spec_->owner),
-      token_(parts_.next_token(spec_->policy->kind())),
-      held_as_(token_.view()) {
+      token_(parts_.next_token(spec_->policy->kind())) {
     parts_.members.leases.push_back(*this);
 }
 
@@ -85,10 +84,16 @@ void lease_state::submit(core::lease_tag tag, core::instance_set targets, core::
     core::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
     command.kind = &spec().policy->kind();
     command.key = spec_->key;
-    command.token = held_as_;
+    command.token = held_as();
     machine_.fill(command, tag);
     pending_votes_ += static_cast<std::uint32_t>(targets.count(parts_.instances.size()));
     last_turn_ = parts_.out.turn_number();
+}
+
+/// The token at the instances.
+std::string_view lease_state::held_as() noexcept {
+    return downgraded() ? token_.with_prefix(spec().policy->kind().traits().token_prefix)
+                        : token_.view();
 }
 
 void lease_state::detach() noexcept {
@@ -213,9 +218,8 @@ void lease_state::downgrade(downgrade_operation& asker) {
     } else if (queue_->is_shared()) {
         asker.finish(lease_result::done);
     } else {
-        if (!reader_spec_) {  // else the last time it found no quorum
-            reader_spec_ = asker.shared();
-            held_as_ = token_.with_prefix(readers.token_prefix);
+        if (!downgraded()) {  // else the last time it found no quorum
+            rare().reader_spec = asker.shared();
         }
         extend(asker);
     }

@@ -113,7 +113,7 @@ public:
     // From the local queue, on the engine's executor:
 
     [[nodiscard]] const lock_spec& spec() const noexcept override {
-        return reader_spec_ ? *reader_spec_ : *spec_;
+        return downgraded() ? *rare_->reader_spec : *spec_;
     }
     [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const override;
     /// The number of the new one is `holder()` then.
@@ -164,6 +164,7 @@ private:
         waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
+        std::shared_ptr<const lock_spec> reader_spec;  // once it was downgraded
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
@@ -180,6 +181,9 @@ private:
     [[nodiscard]] bool was_lost() const noexcept {
         return loss_.load(std::memory_order_relaxed) != core::loss::none;
     }
+    /// Whether its holder has asked for it to become a reader's.
+    [[nodiscard]] bool downgraded() const noexcept { return rare_ && rare_->reader_spec; }
+    [[nodiscard]] std::string_view held_as() noexcept;
     [[nodiscard]] bool leaves_others(std::uint32_t holder);
     void release_share(std::uint32_t holder);
 
@@ -214,24 +218,22 @@ private:
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     attempt_owner* attempt_;       // while it wants to hear of the attempt
     waiters<release_operation> release_waiters_;
-    std::shared_ptr<const lock_spec> spec_;         // of the attempt, and the token's
-    std::shared_ptr<const lock_spec> reader_spec_;  // once it was downgraded
+    std::shared_ptr<const lock_spec> spec_;  // of the attempt, and the token's
+    std::unique_ptr<rarely_used> rare_;      // null until it is
     core::lease machine_;
     shared_parts& parts_;
     std::shared_ptr<lease_state> self_;  // until all is over
 
     runtime::token token_;
-    std::string_view held_as_;  // the token at the instances
-    std::atomic<core::duration::rep> valid_until_{
-        core::time_point::min().time_since_epoch().count()};
     std::atomic<core::loss> loss_{core::loss::none};
     std::atomic<std::uint32_t> holder_{0};  // the machine's, for other threads
-    local_queue* queue_ = nullptr;          // of the key, while held, or lost and not released
+    std::atomic<core::duration::rep> valid_until_{
+        core::time_point::min().time_since_epoch().count()};
+    local_queue* queue_ = nullptr;  // of the key, while held, or lost and not released
 
     std::unique_ptr<sharers> shared_by_;      // null until there is a second holder
     std::atomic<sharers*> sharers_{nullptr};  // the same, for other threads
 
-    std::unique_ptr<rarely_used> rare_;  // null until it is
     std::uint32_t renewals_counted_ = 0;
     std::uint32_t failed_renewals_counted_ = 0;
 };

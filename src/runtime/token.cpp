@@ -23,7 +23,7 @@ std::uint64_t digits_of(std::uint32_t bytes) noexcept {
 
 token token::draw(environment& world, std::string_view prefix) noexcept {
     token result;
-    result.prefix_size_ = result.with_prefix(prefix).size() - digits;
+    result.prefix_size_ = static_cast<std::uint8_t>(result.with_prefix(prefix).size() - digits);
     std::uint64_t bits = 0;
     for (std::size_t at = longest_prefix; at != result.text_.size(); at += sizeof(std::uint64_t)) {
         bits = bits >> 32U != 0 ? bits >> 32U : world.random();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace colock::runtime {
@@ -31,7 +32,7 @@ private:
     token() = default;
 
     std::array<char, longest_prefix + digits> text_{};
-    std::size_t prefix_size_ = 0;
+    std::uint8_t prefix_size_ = 0;
 };
 
 }  // namespace colock::runtime

@@ -141,8 +141,8 @@ colock_mutant(
     NAME overtaken_release_is_believed
     WHAT "an instance that denied a release, and had granted meanwhile, is not asked again"
     FILE src/core/release.cpp
-    FIND [[if (overtaking_[index]) {]]
-    WITH [[if (overtaking_[index] && !@MUTANT@) {]]
+    FIND [[if (overtaking_.contains(index)) {]]
+    WITH [[if (overtaking_.contains(index) && !@MUTANT@) {]]
 )
 
 colock_mutant(
@@ -687,8 +687,8 @@ colock_mutant(
     NAME downgrade_as_a_writer
     WHAT "the instances are not told that the lease is to be a reader's"
     FILE src/runtime/lease_state.cpp
-    FIND [[held_as_ = token_.with_prefix(readers.token_prefix);]]
-    WITH [[held_as_ = @MUTANT@ ? held_as_ : token_.with_prefix(readers.token_prefix);]]
+    FIND [[return downgraded() ? token_]]
+    WITH [[return downgraded() && !@MUTANT@ ? token_]]
 )
 colock_mutant(
     NAME downgraded_is_exclusive
@@ -746,8 +746,8 @@ colock_mutant(
     NAME released_as_a_writer
     WHAT "a downgraded lease is released with the token that it had as a writer's"
     FILE src/runtime/lease_state.cpp
-    FIND [[command.token = held_as_;]]
-    WITH [[command.token = @MUTANT@ && tag.purpose() == purpose::release ? token_.view() : held_as_;]]
+    FIND [[command.token = held_as();]]
+    WITH [[command.token = @MUTANT@ && tag.purpose() == purpose::release ? token_.view() : held_as();]]
 )
 colock_mutant(
     NAME writer_shares

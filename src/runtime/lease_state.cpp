@@ -332,7 +332,8 @@ bool lease_state::next_may_have_it() const {
         return false;
     }
     const lock_policy& wanted = *queue_->front().wanted()->policy;
-    return &wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease;
+    return &wanted == spec_->policy.get() ||  // mostly: see `lock_side`
+           (&wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease);
 }
 
 bool lease_state::may_hand_off(core::time_point now) const {

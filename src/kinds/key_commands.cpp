@@ -35,7 +35,7 @@ void write_release(const core::command& command, const capabilities& server, scr
 vote extend(table::entry& held, const core::command& command, table& keys, const instant& at) {
     const core::time_point until = std::max(held.expires, at.now + command.ttl);
     keys.changed(command.key);
-    if (!command.token.starts_with(reader_prefix)) {
+    if (!is_reader(command.token)) {
         held.expires = until;
         return vote::granted();
     }
@@ -107,8 +107,7 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
                           : vote::denied(key_state::absent, core::milliseconds(0));
     }
     // To a reader that has lost its share, other readers are nobody.
-    const bool is_foreign =
-        exists && (found->is_exclusive() || !command.token.starts_with(reader_prefix));
+    const bool is_foreign = exists && (found->is_exclusive() || !is_reader(command.token));
     return vote::denied(is_foreign ? key_state::foreign : key_state::absent);
 }
 

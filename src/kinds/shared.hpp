@@ -24,6 +24,16 @@ namespace colock::kinds {
 /// What the tokens of readers begin with.
 inline constexpr std::string_view reader_prefix = "reader:";
 
+/// Whether a token is a reader's.
+[[nodiscard]] constexpr bool is_reader(std::string_view token) noexcept {
+    return token.starts_with(reader_prefix);
+}
+
+/// The token without the prefix of readers, as a writer has it.
+[[nodiscard]] constexpr std::string_view as_writers(std::string_view token) noexcept {
+    return token.substr(is_reader(token) ? reader_prefix.size() : 0);
+}
+
 /// For how long a writer's mark keeps readers out.
 inline constexpr core::milliseconds writer_mark_ttl{1000};
 

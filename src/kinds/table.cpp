@@ -29,8 +29,7 @@ vote table::execute(const core::command& command, core::time_point now, wall_tim
 
 bool table::entry::is_held_by(std::string_view holder) const noexcept {
     if (is_exclusive()) {
-        return token == holder ||
-               (holder.starts_with(reader_prefix) && holder.substr(reader_prefix.size()) == token);
+        return token == holder || token == as_writers(holder);
     }
     return std::ranges::find(readers, holder, &reader::token) != readers.end();
 }

@@ -390,6 +390,7 @@ void acquire_operation::leave_queue(core::acquire_outcome outcome) {
     if (at_key::is_linked()) {
         queue->remove(*this);
         --parts_.counts.queued;
+        // After any other end all of them end, or the queue advances anyway.
         if (outcome == core::acquire_outcome::contended ||
             outcome == core::acquire_outcome::cancelled) {
             parts_.queues.advance(*queue);  // readers behind a writer may enter now

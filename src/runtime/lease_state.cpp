@@ -332,7 +332,9 @@ bool lease_state::next_may_have_it() const {
         return false;
     }
     const lock_policy& wanted = *queue_->front().wanted()->policy;
-    return &wanted == spec_->policy.get() ||  // mostly: see `lock_side`
+    return &wanted ==
+               spec_->policy
+                   .get() ||  // mostly: `lock_side` lets locks with the same options share them
            (&wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease);
 }
 

@@ -18,9 +18,9 @@ constexpr std::uint64_t bit(std::size_t server) {
     return std::uint64_t{1} << server;
 }
 
-std::string without_prefix(const std::string& token) {
-    return token.starts_with(kinds::reader_prefix) ? token.substr(kinds::reader_prefix.size())
-                                                   : token;
+/// By which `lives_` finds it: a token is the same with the prefix of readers and without.
+std::string name_of(const std::string& token) {
+    return std::string(kinds::as_writers(token));
 }
 
 /// Whether an instance gave `a` its key when `b` had had it there: then they were on their way at the
@@ -49,7 +49,7 @@ void checker::watch(std::size_t server) {
 }
 
 void checker::add(client& owner, const std::string& key, const std::string& token) {
-    const auto [added, is_fresh] = lives_.try_emplace(without_prefix(token), owner, key, token);
+    const auto [added, is_fresh] = lives_.try_emplace(name_of(token), owner, key, token);
     if (!is_fresh) {
         world_.violation("fresh token", token + " was used before");
         return;
@@ -58,7 +58,7 @@ void checker::add(client& owner, const std::string& key, const std::string& toke
 }
 
 token_life* checker::find(const std::string& token) {
-    const auto found = lives_.find(without_prefix(token));
+    const auto found = lives_.find(name_of(token));
     return found == lives_.end() ? nullptr : &found->second;
 }
 
@@ -69,7 +69,7 @@ void checker::on_submitted(token_life& life, const core::command& what, core::le
         life.fences_before = fences_[life.key].size();
     } else if (tag.purpose() == purpose::extend) {
         life.latest_round = tag.round();
-        life.reads_by_latest_round = what.token.starts_with(kinds::reader_prefix);
+        life.reads_by_latest_round = kinds::is_reader(what.token);
         life.extended_by = 0;
         life.denied_by = 0;
     } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
@@ -226,7 +226,7 @@ bool checker::admits(const token_life& life, const token_life& reader) const {
     }
     std::uint64_t open = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        open |= voters_[i]->holds(life.key, without_prefix(life.token)) ? 0 : bit(i);
+        open |= voters_[i]->holds(life.key, name_of(life.token)) ? 0 : bit(i);
     }
     return &life.owner != &reader.owner && is_quorum(open);
 }

@@ -24,7 +24,7 @@ struct token_life {
         : owner(o), key(std::move(k)), token(std::move(t)) {}
 
     /// A reader's, or a writer's whose holder has asked for it to become one.
-    [[nodiscard]] bool is_shared() const { return token.starts_with(kinds::reader_prefix); }
+    [[nodiscard]] bool is_shared() const { return kinds::is_reader(token); }
 
     client& owner;
     std::string key;

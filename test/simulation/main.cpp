@@ -292,6 +292,11 @@ int run_mutants(const arguments& a, const profile* named) {
                           {"seen_by_scenarios", sight.seeing},
                           {"not_seen_by", sight.blind}});
     }
+    if (tried == 0) {
+        throw std::runtime_error(
+            "--mutant: \"" + a.mutant +
+            "\" is in no mutant's name; test/simulation/mutants.cmake has them");
+    }
     std::cout << tried - survivors << " of " << tried << " mutants caught\n";
     write(a.json, report.dump(2) + "\n");
     return survivors == 0 ? 0 : 1;

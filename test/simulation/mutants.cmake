@@ -680,8 +680,8 @@ colock_mutant(
     NAME downgrade_is_an_extend
     WHAT "an instance takes a downgrade for a renewal of the writer's lease"
     FILE src/kinds/key_commands.cpp
-    FIND [[if (!command.token.starts_with(reader_prefix)) {]]
-    WITH [[if (!command.token.starts_with(reader_prefix) || (held.is_exclusive() && @MUTANT@)) {]]
+    FIND [[if (!is_reader(command.token)) {]]
+    WITH [[if (!is_reader(command.token) || (held.is_exclusive() && @MUTANT@)) {]]
 )
 colock_mutant(
     NAME downgrade_as_a_writer

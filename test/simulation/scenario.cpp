@@ -701,7 +701,7 @@ void second_downgrade(stage& s, int) {
     s.expect(s.keys() == 0, "nothing is left behind");
 }
 
-/// By strangers who delete keys (take 0), by closing the client (take 1), or its holder lets go (take 2).
+/// The lease is lost, as strangers delete its keys (take 0) or its client closes (take 1); or its holder lets it go (take 2).
 void lost_during_downgrade(stage& s, int take) {
     using runtime::lease_result;
     const spec& writers = s.writers_lock();

@@ -11,6 +11,8 @@
 namespace colock::simulation {
 namespace {
 
+using kinds::is_reader;
+
 core::command about(core::step step, const std::string& key, std::string_view token = {},
                     core::milliseconds ttl = {}) {
     core::command c;
@@ -22,13 +24,9 @@ core::command about(core::step step, const std::string& key, std::string_view to
     return c;
 }
 
-bool is_reader(std::string_view token) {
-    return token.starts_with(kinds::reader_prefix);
-}
-
 /// That a reader's lease had as a writer's, if it was one.
 std::string as_writers(const std::string& token) {
-    return is_reader(token) ? token.substr(kinds::reader_prefix.size()) : token;
+    return std::string(kinds::as_writers(token));
 }
 
 double some_rate(world& w) {

@@ -13,30 +13,22 @@ if value == ARGV[1] then
     end
     return 1
 end
-if value == false then
-    return 0
-end
 
 --@include parts/readers.lua
 
-if type(value) == 'string' then
-    if 'reader:' .. value == ARGV[1] then  -- it was a writer's, and is a reader's now
-        redis.call('set', KEYS[1], ARGV[1], 'px', math.max(tonumber(ARGV[2]), redis.call('pttl', KEYS[1])))
-        return 1
-    end
-    return is_reader(ARGV[1]) and is_reader(value) and 0 or -1  -- another reader is not in a reader's place
+if is_former(value, ARGV[1]) then  -- it was a writer's, and is a reader's now
+    redis.call('set', KEYS[1], ARGV[1], 'px', math.max(tonumber(ARGV[2]), redis.call('pttl', KEYS[1])))
+    return 1
 end
-
--- An error: a key of another type. It may have readers.
-local expires = redis.pcall('zscore', KEYS[1], ARGV[1])
-if type(expires) == 'table' or not is_reader(ARGV[1]) then
-    return -1
+local expires, without = find_share(KEYS[1], ARGV[1], value)
+if not expires then
+    return without
 end
 local now = now_in_ms()
-if not expires or tonumber(expires) <= now then
+if expires <= now then
     return 0
 end
-if now + ARGV[2] > tonumber(expires) then
+if now + ARGV[2] > expires then
     redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
     live_with_last(KEYS[1])
 end

@@ -5,7 +5,8 @@
 -- Returns  1 released; 0 the token holds nothing there; -1 another one does
 
 -- As it nearly always is: the token alone holds it.
-if redis.pcall('get', KEYS[1]) == ARGV[1] then
+local value = redis.pcall('get', KEYS[1])
+if value == ARGV[1] then
     redis.call('del', KEYS[1])
     return 1
 end
@@ -13,4 +14,4 @@ end
 --@include parts/readers.lua
 --@include parts/release_key.lua
 
-return release_key(KEYS[1], ARGV[1])
+return release_key(KEYS[1], ARGV[1], value)

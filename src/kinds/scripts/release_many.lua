@@ -28,7 +28,7 @@ for i, key in ipairs(KEYS) do
         deleted[key] = true
         answers[i] = '1'
     else
-        answers[i] = letters[release_key(key, ARGV[i])]
+        answers[i] = letters[release_key(key, ARGV[i], redis.pcall('get', key))]
     end
 end
 return table.concat(answers)

@@ -36,6 +36,13 @@ acquire write(client& by, core::time_point deadline = core::never) {
     return by.acquire("a", policy_of(by, kinds::writer), deadline);
 }
 
+/// A reader that shares no lease of another.
+acquire read_alone(client& by) {
+    runtime::lock_policy policy = policy_of(by, kinds::shared);
+    policy.handoff.limit = 0;
+    return by.acquire("a", policy);
+}
+
 /// That are granted now, or will be soon.
 void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
     for (const acquire& one : all) {
@@ -64,9 +71,7 @@ struct queue_of_readers {
         expect_granted(one, {holding});
         writer = write(*bob);
         one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // until it has left its mark
-        runtime::lock_policy policy = policy_of(*ann, kinds::shared);
-        policy.handoff.limit = 0;  // does not share
-        waiting = ann->acquire("a", policy);
+        waiting = read_alone(*ann);
         one.world().run_for(20ms);
         BOOST_TEST(places_at(one) == 2U);
     }
@@ -121,6 +126,34 @@ std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acq
 std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer) {
     return downgrade(of, writer, policy_of(of, kinds::shared));
 }
+
+/// That succeed soon.
+void expect_done(virtual_deployment& in,
+                 const std::vector<std::shared_ptr<virtual_downgrade>>& all) {
+    for (const auto& one : all) {
+        BOOST_TEST_REQUIRE(in.world().run_until([&] { return one->is_done; }));
+    }
+}
+
+/// Ann holds it as a writer, and has waited for Bob, so that her client has a place in the remote queue.
+struct writer_after_wait {
+    writer_after_wait() {
+        one.server(0).tells_changes = true;
+        const acquire first = write(*bob);
+        expect_granted(one, {first});
+        writer = write(*ann);
+        one.world().run_for(50ms);
+        BOOST_TEST(places_at(one) == 1U);
+        first->let_go();
+        expect_granted(one, {writer});
+        BOOST_TEST(places_at(one) == 1U);
+    }
+
+    virtual_deployment one{1};
+    std::unique_ptr<client> ann = one.make_client();
+    std::unique_ptr<client> bob = one.make_client();
+    acquire writer;  // Ann's
+};
 
 }  // namespace
 
@@ -479,21 +512,8 @@ BOOST_FIXTURE_TEST_CASE(a_place_is_left_when_those_behind_share_a_lease, queue_o
 }
 
 /// A downgraded lease is a reader's: it keeps no place.
-BOOST_AUTO_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue) {
-    virtual_deployment one(1);
-    one.server(0).tells_changes = true;
-    const auto ann = one.make_client();
-    const auto bob = one.make_client();
-    const acquire first = write(*bob);
-    expect_granted(one, {first});
-    const acquire writer = write(*ann);
-    one.world().run_for(50ms);
-    BOOST_TEST(places_at(one) == 1U);
-    first->let_go();
-    expect_granted(one, {writer});
-    BOOST_TEST(places_at(one) == 1U);
-    const auto done = downgrade(*ann, *writer);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return done->is_done; }));
+BOOST_FIXTURE_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue, writer_after_wait) {
+    expect_done(one, {downgrade(*ann, *writer)});
     one.world().run_for(5ms);
     BOOST_TEST(places_at(one) == 0U);
     writer->let_go();
@@ -503,26 +523,12 @@ BOOST_AUTO_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue) {
 
 /// Bob waits as a writer before Ann's reader, which has a lease of its own, and which the first of two downgrades has
 /// admitted.
-BOOST_AUTO_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_first_has_admitted) {
-    virtual_deployment one(1);
-    one.server(0).tells_changes = true;
-    const auto ann = one.make_client();
-    const auto bob = one.make_client();
-    const acquire before = write(*bob);
-    expect_granted(one, {before});
-    const acquire writer = write(*ann);
-    one.world().run_for(50ms);  // until Ann knows that others want it
-    before->let_go();
-    expect_granted(one, {writer});
+BOOST_FIXTURE_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_first_has_admitted,
+                        writer_after_wait) {
     const acquire awaiting = write(*bob);
     one.world().run_for(50ms);
-    runtime::lock_policy alone = policy_of(*ann, kinds::shared);
-    alone.handoff.limit = 0;  // does not share
-    const acquire reader = ann->acquire("a", alone);
-    const auto downgrades = {downgrade(*ann, *writer), downgrade(*ann, *writer)};
-    for (const auto& each : downgrades) {
-        BOOST_TEST_REQUIRE(one.world().run_until([&] { return each->is_done; }));
-    }
+    const acquire reader = read_alone(*ann);
+    expect_done(one, {downgrade(*ann, *writer), downgrade(*ann, *writer)});
     one.world().run_for(20ms);
     BOOST_TEST(places_at(one) == 2U);
     writer->let_go();
@@ -543,8 +549,7 @@ BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_by_readers_with_the_options_of
     expect_granted(one, {writer});
     runtime::lock_policy longer = policy_of(*client, kinds::shared);
     longer.lease.ttl *= 2;
-    const auto done = downgrade(*client, *writer, longer);
-    BOOST_TEST_REQUIRE(one.world().run_until([&] { return done->is_done; }));
+    expect_done(one, {downgrade(*client, *writer, longer)});
     const acquire same = read(*client);
     const acquire other = client->acquire("a", longer);
     expect_granted(one, {same, other});

@@ -42,3 +42,24 @@ local function live_with_last(key)
         redis.call('pexpireat', key, last)
     end
 end
+
+-- When the share of a reader's token expires, if the key has it; else nil, and 0: the token holds nothing there, or -1:
+-- another one does. `value` is what GET has told of the key, which is not this token.
+local function find_share(key, token, value)
+    if value == false then
+        return nil, 0
+    end
+    if type(value) == 'string' then
+        return nil, is_reader(token) and is_reader(value) and 0 or -1  -- another reader is not in a reader's place
+    end
+    local expires = redis.pcall('zscore', key, token)  -- a key of another type may have readers
+    if type(expires) == 'table' or not is_reader(token) then
+        return nil, -1
+    end
+    return expires and tonumber(expires), 0
+end
+
+-- Whether the key has what was this reader's token when it was a writer's.
+local function is_former(value, token)
+    return type(value) == 'string' and 'reader:' .. value == token
+end

@@ -34,8 +34,7 @@ public:
     /// As `on_key_changed`, of any key.
     virtual void on_all_keys_changed(std::size_t index) = 0;
 
-    /// The replies that have arrived are about to be told of; and all of them have been. In between come
-    /// votes, and nothing can be sent. In `on_read` it can.
+    /// The replies of one read are about to be told; and all of them have been. The votes in between have come together.
     virtual void on_reading() {}
     virtual void on_read() {}
 

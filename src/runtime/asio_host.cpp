@@ -160,17 +160,6 @@ void asio_host::on_timer() {
     let_go_if_closed();
 }
 
-/// The engine's turn may follow at once, in which a handler may let go of the client.
-void asio_host::on_read() {
-    const auto self = weak_from_this().lock();
-    if (!self) {
-        return;  // as in `defer`
-    }
-    const presence::visit inside(presence_);
-    told_.on_read();
-    let_go_if_closed();
-}
-
 void asio_host::close() {
     if (!engine_.closing() && !dead_) {
         self_ = shared_from_this();

@@ -130,7 +130,7 @@ private:
     }
     void on_all_keys_changed(std::size_t index) override { told_.on_all_keys_changed(index); }
     void on_reading() override { told_.on_reading(); }
-    void on_read() override;
+    void on_read() override { told_.on_read(); }
 
     void turn();
     void on_timer();

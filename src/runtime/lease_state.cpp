@@ -13,6 +13,18 @@ namespace {
 using purpose = core::lease_tag::purpose_type;
 using event = core::lease::event;
 
+/// What one of several holders hears when it lets go. The servers are not asked: the others go on, or have lost it as well.
+core::release_outcome outcome_of_share(core::loss loss) noexcept {
+    switch (loss) {
+        case core::loss::none:
+            return core::release_outcome::released;
+        case core::loss::keys_gone:
+            return core::release_outcome::lost;
+        default:
+            return core::release_outcome::expired;
+    }
+}
+
 }  // namespace
 
 lease_state::lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& owner)
@@ -243,9 +255,9 @@ void lease_state::wait_lost(loss_operation& asker) {
 
 void lease_state::release(release_operation& asker) {
     if (leaves_others(asker.holder())) {
-        const bool lost = loss(asker.holder()) != core::loss::none;
+        const core::loss why = loss(asker.holder());
         release_share(asker.holder());
-        asker.resolve(lost ? core::release_outcome::expired : core::release_outcome::released);
+        asker.resolve(outcome_of_share(why));
     } else if (machine_.outcome()) {
         asker.resolve(*machine_.outcome());
     } else {
@@ -276,9 +288,9 @@ void lease_state::let_go(std::uint32_t holder) {
 /// a downgrade.
 bool lease_state::may_be_shared(const lock_spec& wanted, core::time_point now) const {
     const core::lease_settings& options = spec_->policy->lease;
-    return &wanted.policy->kind() == &spec().policy->kind() && wanted.policy->lease == options &&
-           options.max_hold == core::duration::zero() && !machine_.awaited_by_writer() &&
-           machine_.may_hand_off(now);
+    return !parts_.closing && &wanted.policy->kind() == &spec().policy->kind() &&
+           wanted.policy->lease == options && options.max_hold == core::duration::zero() &&
+           !machine_.awaited_by_writer() && machine_.may_hand_off(now);
 }
 
 std::shared_ptr<lease_state> lease_state::add_holder() {

@@ -4,8 +4,6 @@
 #include "core/time.hpp"
 #include "runtime/environment.hpp"
 
-#include <utility>
-
 namespace colock::runtime {
 
 /// Has the engine's turns come, and knows what time it is in them.
@@ -26,10 +24,7 @@ public:
     /// Has the next turn come soon.
     void schedule() {
         if (!scheduled_ && !stopped_) {
-            owed_ = reading_;
-            if (!reading_) {
-                world_.defer();
-            }
+            world_.defer();
             scheduled_ = true;  // not if that has thrown, or no turn would ever come
         }
     }
@@ -43,19 +38,12 @@ public:
     /// For `recent_time`: it is now.
     void note_time() noexcept { recent_time_ = now(); }
 
-    /// Replies are about to be read. What they schedule is owed when all are.
+    /// The replies of one read are told between these two.
     void begin_reading() noexcept {
         reading_ = true;
         note_time();
     }
-
-    /// True if a turn is owed: the caller has it come, at once or by `schedule`.
-    [[nodiscard]] bool end_reading() noexcept {
-        reading_ = false;
-        const bool owed = std::exchange(owed_, false) && !stopped_;
-        scheduled_ = scheduled_ && !owed;
-        return owed;
-    }
+    void end_reading() noexcept { reading_ = false; }
 
     /// There will be no other turn.
     void stop() noexcept { stopped_ = true; }
@@ -66,7 +54,6 @@ private:
     core::time_point recent_time_;
     bool scheduled_ = false;
     bool reading_ = false;
-    bool owed_ = false;  // scheduled, and not deferred
     bool stopped_ = false;
 };
 

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(closing_and_losing) {
         co_await second.wait_lost();
         BOOST_TEST((first.loss() == errc::lease_lost));
         BOOST_TEST((second.loss() == errc::lease_lost));
-        BOOST_TEST((co_await first.release() == release_result::expired));
+        BOOST_TEST((co_await first.release() == release_result::lost));
         BOOST_TEST((co_await second.release() == release_result::lost));
         const lease third = co_await lock.acquire_shared();
         co_await some[0].close();

@@ -1034,10 +1034,9 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
             ++world_.tally.heals;
         }
     }
-    const bool is_read = depth_ == 0 && world_.random.chance(0.5);  // the turn may follow at once
+    const bool is_read = depth_ == 0 && world_.random.chance(0.5);
     enter([&] {
         if (is_read) {
-            submitted_since_ = now();
             engine_->observer().on_reading();
         }
         r.receiver->on_vote(instance, r.tag, v);

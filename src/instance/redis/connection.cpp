@@ -69,7 +69,6 @@ private:
                                         if (self->on_read(failure, size)) {
                                             self->read();
                                         }
-                                        self->on_read_done();
                                     });
         }
     }
@@ -297,6 +296,7 @@ bool connection::on_read(const error_code& failure, std::size_t size) {
         owner_->on_read();
         throw;
     }
+    owner_->on_read();
     return !ended();
 }
 

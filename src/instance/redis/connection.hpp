@@ -115,8 +115,6 @@ protected:
     std::span<char> room() noexcept;
     /// So many bytes are there. Gives whether to go on reading.
     bool on_read(const boost::system::error_code& failure, std::size_t size);
-    /// After that, when the next read is under way.
-    void on_read_done() { owner_->on_read(); }
 
     [[nodiscard]] const address& to() const noexcept { return to_; }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,8 +113,8 @@ public:
 class virtual_release final : public runtime::release_operation {
 public:
     using release_operation::release_operation;
-    void deliver() override { was_released = outcome() == core::release_outcome::released; }
-    bool was_released = true;
+    void deliver() override { told = outcome(); }
+    std::optional<core::release_outcome> told;
 };
 
 std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
@@ -446,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_lost_share_may_be_released_after_its_validity) {
             std::make_shared<virtual_release>(reader->lease, reader->holder_number);
         release->start(release);
         one.world().run_for(10ms);
-        BOOST_TEST(!release->was_released);
+        BOOST_TEST((release->told == core::release_outcome::lost));
         BOOST_TEST((reader->lease->loss(reader->holder_number) == core::loss::keys_gone));
         BOOST_TEST(client->engine().parts().counts.held == 0U);
     }
@@ -469,6 +470,19 @@ BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {
     one.world().run_for(10ms);
     BOOST_TEST(client->engine().closed());
     BOOST_TEST(one.executed() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(closing_lets_no_waiting_reader_share_a_lease) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire holding = read(*client);
+    expect_granted(one, {holding});
+    const acquire attempting = read_alone(*client);
+    const acquire behind = read(*client);
+    client->engine().close();
+    one.world().run_for(10ms);
+    BOOST_TEST((attempting->outcome == acquire_outcome::closed));
+    BOOST_TEST((behind->outcome == acquire_outcome::closed));
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer) {

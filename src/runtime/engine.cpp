@@ -101,7 +101,7 @@ void engine::wake() {
 void engine::on_state_change(std::size_t /*index*/) {
     const bool is_back = parts_.instances.update();
     for_each(parts_.members.waiters, [=](waiter& one) { one.on_instances_changed(is_back); });
-    for_each(parts_.members.places, [](remote_place& one) { one.on_instances_changed(); });
+    for_each(parts_.members.tickets, [](remote_ticket& one) { one.on_instances_changed(); });
 }
 
 void engine::on_accepting(std::size_t index) {
@@ -118,7 +118,7 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
 }
 
 void engine::on_all_keys_changed(std::size_t index) {
-    for_each(parts_.members.places, [=](remote_place& one) { one.on_all_keys_changed(index); });
+    for_each(parts_.members.tickets, [=](remote_ticket& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.waiters, [=](waiter& one) { one.on_key_changed(index); });
 }
 
@@ -205,7 +205,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.waiters);
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);
-    abandon_all(parts_.members.places);
+    abandon_all(parts_.members.tickets);
     parts_.queues.drop_next();
     parts_.finished.drop();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {

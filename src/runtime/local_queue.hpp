@@ -70,8 +70,8 @@ public:
     void leave() noexcept;
 
     /// The client's part in the remote queue, for all of them; null if it has not joined.
-    [[nodiscard]] remote_place* remote() const noexcept { return remote_; }
-    void set_remote(remote_place* remote) noexcept { remote_ = remote; }
+    [[nodiscard]] remote_ticket* remote() const noexcept { return remote_; }
+    void set_remote(remote_ticket* remote) noexcept { remote_ = remote; }
     /// Whether anybody here needs that part: an operation that attempts, or an exclusive lease, until its release. A
     /// waiter behind readers of this client does not: it is told when they have let go.
     [[nodiscard]] bool needs_remote() const noexcept {
@@ -117,7 +117,7 @@ private:
     list<client_lease> leases_;  // the newest last
     bool shared_ = false;        // these are
     list<waiter> waiters_;
-    remote_place* remote_ = nullptr;
+    remote_ticket* remote_ = nullptr;
     core::client_hold hold_;          // the latest
     client_lease* latest_ = nullptr;  // the lease of that, while it is there
     core::time_point next_attempt_ = core::time_point::min();

@@ -95,8 +95,8 @@ protected:
     ~client_lease() = default;
 };
 
-/// The client's place in the remote queue of a key.
-class remote_place : public in_client {
+/// The client's ticket in the remote queue of a key.
+class remote_ticket : public in_client {
 public:
     /// The latest that is known of it.
     [[nodiscard]] virtual core::queue_ticket::advice advice() const noexcept = 0;
@@ -117,7 +117,7 @@ public:
     virtual void on_abandon() noexcept = 0;
 
 protected:
-    ~remote_place() = default;
+    ~remote_ticket() = default;
 };
 
 /// All of a client's, for its engine to tell them.
@@ -130,9 +130,9 @@ struct members {
     list<client_lease> leases;
     /// Of the leases, those that hear, until their end, when an instance takes commands again, and are in no other list.
     list<client_lease> giving_back;
-    list<remote_place> places;
+    list<remote_ticket> tickets;
     /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.
-    std::unordered_map<std::string_view, remote_place*> watched;
+    std::unordered_map<std::string_view, remote_ticket*> watched;
 };
 
 }  // namespace colock::runtime

@@ -35,7 +35,7 @@ void remote_queue::join(local_queue& queue, std::shared_ptr<const lock_spec> wan
     const auto made = std::make_shared<remote_queue>(queue, std::move(wanted), keeper);
     shared_parts& parts = made->parts_;
     made->self_ = made;
-    parts.members.places.push_back(*made);
+    parts.members.tickets.push_back(*made);
     queue.set_remote(made.get());
     made->resume(event::join(parts.contention.join_from(made->spec_->key_hash)));
 }

@@ -25,7 +25,7 @@ class local_queue;
 /// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
 /// key in the client. Belongs to the key's local queue until it `leave`s; kept alive by itself until the last vote has
 /// come.
-class remote_queue final : public instance::vote_receiver, public remote_place, private timed {
+class remote_queue final : public instance::vote_receiver, public remote_ticket, private timed {
 public:
     /// Joins the queue that instance number `keeper` keeps, for the waiters of that local queue.
     static void join(local_queue& queue, std::shared_ptr<const lock_spec> wanted,

@@ -19,7 +19,7 @@ namespace colock::benchmark {
 enum class lock_kind : std::uint8_t { mutex, writer, reader };
 
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
-/// With `hot_key` all want the same, and a lease is passed on `handoff_limit` times.
+/// With `hot_key` all want the same, and a lease is handed off `handoff_limit` times.
 struct orders {
     std::vector<std::string> instances;
     lock_kind kind = lock_kind::mutex;  ///< of colock

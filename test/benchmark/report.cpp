@@ -148,7 +148,7 @@ const std::vector<bound>& bounds() {
          false,
          1.4,
          {}},
-        {"leases a second of a hot key, passed on as long as may be",
+        {"leases a second of a hot key, handed off for as long as may be",
          {"hot_key_local", &always_passed_on, "colock", nullptr, "cycles_per_second"},
          true,
          500'000,

@@ -19,7 +19,7 @@ loopback ports, measures, and prints tables of medians, and the bounds that colo
                   with a request for each command, and `colock`, in alternation: 1 and 5 servers, 1, 64 and 1000 tasks, each
                   with a lock of its own
   paced           the same three, one task that pauses for 5 ms after each command: what waking up costs
-  hot_key_local   all tasks of one client on one lock, as it is passed on 64 times (the default), or as often as there is time
+  hot_key_local   all tasks of one client on one lock, handed off 64 times (the default), or as often as there is time
   hot_key_hold    16 tasks of one process, two processes, 16 processes on one lock, which each holds for a while
   watchdog        one client holds 100,000 leases for a minute, and renews them
   slow_minority   64 tasks with a lock each, and two of five servers stopped, or 200 ms away; and the same of `raw`

@@ -387,7 +387,7 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
     BOOST_TEST((last >> 20U) < (1ULL << 33U));
 }
 
-/// By which a lease is passed on: the key stays as it is.
+/// By which a lease is handed off: the key stays as it is.
 BOOST_DATA_TEST_CASE(a_holder_moves_the_counter_on, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
@@ -817,7 +817,7 @@ BOOST_DATA_TEST_CASE(what_is_not_sent_takes_no_room, all_kinds) {
 }
 
 // The rig checks that no vote comes inside `submit`.
-BOOST_DATA_TEST_CASE(who_gets_a_vote_may_submit, all_kinds) {
+BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
     constexpr colock::instance::command_tag last = 99;
     subject s(sample);
     auto& rig = s.rig;

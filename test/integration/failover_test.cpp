@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
             co_await async_wait_until(
                 [&] { return first.instances()[0].state == instance_state::quarantined; }, 40s);
             const milliseconds failover = since_death.elapsed();
-            // A lease that has reached the new master is passed on meanwhile; new ones are many.
+            // A lease that has reached the new master is handed off meanwhile; new ones are many.
             const std::size_t before = all.visits();
             co_await async_wait_until([&] { return all.visits() > before + 500; }, 20s);
             const milliseconds pause = since_death.elapsed();

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-// Those of one client who want the same name: their order, how they leave, and how a lease is passed on.
+// The waiters of one client for one name: their order, how they leave, and how a lease is handed off.
 
 namespace {
 
@@ -53,7 +53,7 @@ struct crowd {
     std::size_t served = 0;
 };
 
-/// Never passes a lease on because of the time.
+/// Never ends a hand-off because of the time.
 lock_options patient(std::size_t limit) {
     lock_options options;
     options.handoff_limit = limit;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(first_come_first_served) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(passed_on_so_many_times) {
+BOOST_AUTO_TEST_CASE(handed_off_so_many_times) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(passed_on_so_many_times) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(passed_on_for_so_long) {
+BOOST_AUTO_TEST_CASE(handed_off_for_so_long) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(no_round_trip_while_the_servers_are_stopped) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_does_not_wait_is_told_at_once) {
+BOOST_AUTO_TEST_CASE(a_single_attempt_is_told_at_once) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(gives_up_when_it_is_about_to_begin) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(leaves_the_line_when_its_time_is_up) {
+BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
@@ -368,7 +368,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) 
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_passed_on_to_a_lock_with_other_options) {
+BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x").acquire();
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(not_passed_on_to_a_lock_with_other_options) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_passed_on_with_another_ttl) {
+BOOST_AUTO_TEST_CASE(not_handed_off_with_another_ttl) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
@@ -406,7 +406,7 @@ BOOST_AUTO_TEST_CASE(not_passed_on_with_another_ttl) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_passed_on_while_an_extension_is_under_way) {
+BOOST_AUTO_TEST_CASE(not_handed_off_while_an_extension_is_under_way) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
@@ -422,7 +422,7 @@ BOOST_AUTO_TEST_CASE(not_passed_on_while_an_extension_is_under_way) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_passed_on_without_a_watchdog) {
+BOOST_AUTO_TEST_CASE(not_handed_off_without_a_watchdog) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x", without_watchdog(10s));
@@ -436,7 +436,7 @@ BOOST_AUTO_TEST_CASE(not_passed_on_without_a_watchdog) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_has_passed_it_on_has_released_it) {
+BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
@@ -523,7 +523,7 @@ BOOST_AUTO_TEST_CASE(the_time_to_hold_it_begins_anew) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
+BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x", renewed_every(50ms, 2s));
@@ -571,7 +571,7 @@ BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(without_a_quorum_all_fail_who_have_waited_long_enough) {
+BOOST_AUTO_TEST_CASE(without_a_quorum_all_that_have_waited_long_enough_fail) {
     run_test([&]() -> asio::awaitable<void> {
         servers own(3);
         client locks(co_await asio::this_coro::executor, own.config());

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_fails_when_the_instance_stops) {
     BOOST_TEST(to_text(rig.vote_on(list)) == "failed: down");
 }
 
-BOOST_AUTO_TEST_CASE(who_may_not_use_the_command_uses_the_script) {
+BOOST_AUTO_TEST_CASE(a_user_without_the_command_uses_the_script) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-delifeq"});
     instance_rig rig(uri_of_ann(server));

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-// Clients that wait for the same lock stand in line, at one of the servers: see core::queue_ticket.
+// Clients that wait for the same lock queue at one of the servers: see core::queue_ticket.
 
 namespace {
 
 using namespace colock;
 using namespace colock::test;
 
-std::size_t length_of_line(servers& instances) {
+std::size_t queue_length(servers& instances) {
     std::size_t length = 0;
     for (const redis_server& server : instances) {
         length += std::stoul(server.command({"LLEN", "{x}:colock:queue"}).value());
@@ -25,7 +25,7 @@ std::size_t length_of_line(servers& instances) {
     return length;
 }
 
-/// The number of the server that keeps the line.
+/// The number of the server that keeps the queue.
 std::size_t keeper_of(servers& instances) {
     std::size_t i = 0;
     while (!instances[i].has("{x}:colock:queue")) {
@@ -47,9 +47,9 @@ struct scene : shared_servers<5> {
         held = co_await mutex(other, "x", patient()).acquire();
     }
 
-    /// Until so many stand there.
-    asio::awaitable<void> line_is(std::size_t length) {
-        co_await async_wait_until([&] { return length_of_line(instances) == length; });
+    /// Until so many wait there.
+    asio::awaitable<void> length_is(std::size_t length) {
+        co_await async_wait_until([&] { return queue_length(instances) == length; });
     }
 };
 
@@ -64,11 +64,11 @@ struct waiter {
         co_await all_ready(locks);
         waiting.start(mutex(locks, "x", options));
     }
-    /// Until it stands behind `before` others, and nothing is under way.
-    asio::awaitable<void> stand_behind(scene& s, std::size_t before,
-                                       const lock_options& options = patient()) {
+    /// Until it waits behind `before` others, and nothing is under way.
+    asio::awaitable<void> wait_behind(scene& s, std::size_t before,
+                                      const lock_options& options = patient()) {
         co_await start(options);
-        co_await s.line_is(before + 1);
+        co_await s.length_is(before + 1);
         co_await async_wait_until([this] { return idle(locks); });
     }
     [[nodiscard]] bool granted() const { return waiting.granted.valid(); }
@@ -81,18 +81,18 @@ struct waiter {
 };
 
 /// One behind the other, in their order.
-asio::awaitable<void> wait_in_local_queue(scene& s, std::span<waiter> line,
-                                          const lock_options& options = patient()) {
-    for (std::size_t i = 0; i != line.size(); ++i) {
-        co_await line[i].stand_behind(s, i, options);
+asio::awaitable<void> wait_in_remote_queue(scene& s, std::span<waiter> queue,
+                                           const lock_options& options = patient()) {
+    for (std::size_t i = 0; i != queue.size(); ++i) {
+        co_await queue[i].wait_behind(s, i, options);
     }
 }
 
 /// In whichever order.
-asio::awaitable<void> both_get_it(std::array<waiter, 2>& line) {
+asio::awaitable<void> both_get_it(std::array<waiter, 2>& queue) {
     for (int i = 0; i != 2; ++i) {
-        co_await async_wait_until([&] { return line[0].granted() || line[1].granted(); });
-        co_await line[line[0].granted() ? 0 : 1].release();
+        co_await async_wait_until([&] { return queue[0].granted() || queue[1].granted(); });
+        co_await queue[queue[0].granted() ? 0 : 1].release();
     }
 }
 
@@ -102,35 +102,36 @@ BOOST_AUTO_TEST_CASE(one_by_one_in_the_order_in_which_they_came) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 4> line{waiter(s), waiter(s), waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line);
+        std::array<waiter, 4> queue{waiter(s), waiter(s), waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue);
         const stopwatch all;
         co_await s.held.release();
-        for (std::size_t i = 0; i != line.size(); ++i) {
-            co_await async_wait_until([&] { return line[i].granted(); });
-            BOOST_TEST(line[i].attempts() <= 3U);  // the first tries after a second without news
-            for (std::size_t later = i + 1; later != line.size(); ++later) {
-                BOOST_TEST(!line[later].granted());
-                BOOST_TEST(line[later].attempts() == 1U);  // the one before it joined
+        for (std::size_t i = 0; i != queue.size(); ++i) {
+            co_await async_wait_until([&] { return queue[i].granted(); });
+            BOOST_TEST(queue[i].attempts() <=
+                       3U);  // the first tries after a second without a message
+            for (std::size_t later = i + 1; later != queue.size(); ++later) {
+                BOOST_TEST(!queue[later].granted());
+                BOOST_TEST(queue[later].attempts() == 1U);  // the one before it joined
             }
-            co_await line[i].release();
+            co_await queue[i].release();
         }
         BOOST_TEST((all.elapsed() < soon));
-        for (waiter& each : line) {
+        for (waiter& each : queue) {
             co_await each.locks.close();
         }
         BOOST_TEST(s.instances.keys() == 0U);
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_has_met_others_joins_before_it_tries) {
+BOOST_AUTO_TEST_CASE(a_client_that_has_met_others_joins_before_it_tries) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         waiter first(s);
-        co_await first.stand_behind(s, 0);
+        co_await first.wait_behind(s, 0);
         waiter second(s);
-        co_await second.stand_behind(s, 1);
+        co_await second.wait_behind(s, 1);
         co_await s.held.release();
         co_await async_wait_until([&] { return first.granted(); });
         const std::uint64_t attempts = first.attempts();
@@ -139,49 +140,49 @@ BOOST_AUTO_TEST_CASE(who_has_met_others_joins_before_it_tries) {
         first.waiting.start(mutex(first.locks, "x", patient()));
         co_await async_wait_until([&] { return second.granted(); });
         co_await async_wait_until(
-            [&] { return length_of_line(s.instances) == 2 || released.elapsed() >= 1s; });
+            [&] { return queue_length(s.instances) == 2 || released.elapsed() >= 1s; });
         BOOST_TEST((first.attempts() == attempts || released.elapsed() >= 1s));
         co_await second.release();
         co_await async_wait_until([&] { return first.granted(); });
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_has_it_stays_in_line_until_the_release) {
+BOOST_AUTO_TEST_CASE(a_holder_stays_in_the_remote_queue_until_its_release) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line);
+        std::array<waiter, 2> queue{waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue);
         const stopwatch waited;
         co_await s.held.release();
-        co_await async_wait_until([&] { return line[0].granted(); });
-        const std::size_t length = length_of_line(s.instances);
+        co_await async_wait_until([&] { return queue[0].granted(); });
+        const std::size_t length = queue_length(s.instances);
         BOOST_TEST((length == 2 || waited.elapsed() >= 1s));  // when it would leave anyway
-        co_await line[0].release();
-        co_await async_wait_until([&] { return line[1].granted(); });
-        BOOST_TEST((line[1].attempts() == 2 || waited.elapsed() >= 1s));
-        co_await line[1].release();
-        co_await s.line_is(0);
+        co_await queue[0].release();
+        co_await async_wait_until([&] { return queue[1].granted(); });
+        BOOST_TEST((queue[1].attempts() == 2 || waited.elapsed() >= 1s));
+        co_await queue[1].release();
+        co_await s.length_is(0);
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_has_it_for_long_leaves_the_line) {
+BOOST_AUTO_TEST_CASE(a_holder_leaves_the_remote_queue_after_a_while) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line);
+        std::array<waiter, 3> queue{waiter(s), waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue);
         co_await s.held.release();
-        co_await async_wait_until([&] { return line[0].granted(); });
-        co_await s.line_is(2);
-        BOOST_TEST(line[0].granted());
-        co_await async_wait_until([&] { return line[1].attempts() == 2 && idle(line[1].locks); });
-        BOOST_TEST(line[2].attempts() == 1U);
-        co_await line[0].release();
-        co_await async_wait_until([&] { return line[1].granted(); });
-        BOOST_TEST(line[1].attempts() == 3U);  // when it was told that the lock is free
-        co_await line[1].release();
-        co_await async_wait_until([&] { return line[2].granted(); });
+        co_await async_wait_until([&] { return queue[0].granted(); });
+        co_await s.length_is(2);
+        BOOST_TEST(queue[0].granted());
+        co_await async_wait_until([&] { return queue[1].attempts() == 2 && idle(queue[1].locks); });
+        BOOST_TEST(queue[2].attempts() == 1U);
+        co_await queue[0].release();
+        co_await async_wait_until([&] { return queue[1].granted(); });
+        BOOST_TEST(queue[1].attempts() == 3U);  // when it was told that the lock is free
+        co_await queue[1].release();
+        co_await async_wait_until([&] { return queue[2].granted(); });
     }());
 }
 
@@ -189,59 +190,59 @@ BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 3> line{waiter(s), waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line);
+        std::array<waiter, 3> queue{waiter(s), waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue);
         const stopwatch left;
-        co_await line[1].give_up();
-        co_await s.line_is(2);
+        co_await queue[1].give_up();
+        co_await s.length_is(2);
         co_await async_wait_until([&] {  // the last has tried, or it would beside the first
-            return (line[2].attempts() == 2 || left.elapsed() >= 1s) && idle(line[2].locks);
+            return (queue[2].attempts() == 2 || left.elapsed() >= 1s) && idle(queue[2].locks);
         });
         const stopwatch waited;
         co_await s.held.release();
-        co_await async_wait_until([&] { return line[0].granted(); });
-        co_await line[0].release();
-        co_await async_wait_until([&] { return line[2].granted(); });
+        co_await async_wait_until([&] { return queue[0].granted(); });
+        co_await queue[0].release();
+        co_await async_wait_until([&] { return queue[2].granted(); });
         BOOST_TEST((waited.elapsed() < soon));
     }());
 }
 
 // Longer than an answer may take: it is not too late for the next question.
-BOOST_AUTO_TEST_CASE(after_a_long_sleep_it_is_still_in_line) {
+BOOST_AUTO_TEST_CASE(after_a_long_sleep_it_is_still_in_the_remote_queue) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line);
+        std::array<waiter, 2> queue{waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue);
         const stopwatch slept;
         co_await async_wait_until([&] { return slept.elapsed() > 2 * config().instance_timeout; });
         const std::size_t asked = executed(s.instances, "pttl");
         co_await s.held.release();
-        co_await async_wait_until([&] { return line[0].granted(); });
+        co_await async_wait_until([&] { return queue[0].granted(); });
         co_await async_wait_until([&] {  // the second has heard of it
-            return length_of_line(s.instances) < 2 && executed(s.instances, "pttl") > asked &&
-                   idle(line[1].locks);
+            return queue_length(s.instances) < 2 && executed(s.instances, "pttl") > asked &&
+                   idle(queue[1].locks);
         });
-        BOOST_TEST(length_of_line(s.instances) == 1U);
-        co_await line[0].release();
-        co_await async_wait_until([&] { return line[1].granted(); });
+        BOOST_TEST(queue_length(s.instances) == 1U);
+        co_await queue[0].release();
+        co_await async_wait_until([&] { return queue[1].granted(); });
     }());
 }
 
-BOOST_AUTO_TEST_CASE(whose_time_is_up_leaves) {
+BOOST_AUTO_TEST_CASE(a_waiter_whose_time_is_up_leaves) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         waiter first(s);
-        co_await first.stand_behind(s, 0);
+        co_await first.wait_behind(s, 0);
         waiter second(s);
         co_await all_ready(second.locks);
         BOOST_TEST(!(co_await mutex(second.locks, "x", patient()).try_acquire_for(300ms)));
-        co_await s.line_is(1);
+        co_await s.length_is(1);
         // As one who knows of the others, and has not tried when its time is up.
         BOOST_TEST(!(co_await mutex(second.locks, "x", patient()).try_acquire_for(300ms)));
         BOOST_TEST(second.attempts() == 1U);
-        co_await s.line_is(1);
+        co_await s.length_is(1);
         co_await first.give_up();
     }());
 }
@@ -251,11 +252,11 @@ BOOST_AUTO_TEST_CASE(the_next_of_a_client_takes_over_its_place) {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
         waiter first(s);
-        co_await first.stand_behind(s, 0);
+        co_await first.wait_behind(s, 0);
         pending_acquire next;
         next.start(mutex(first.locks, "x", patient()));
         waiter second(s);
-        co_await second.stand_behind(s, 1);
+        co_await second.wait_behind(s, 1);
         co_await first.give_up();
         co_await s.held.release();
         co_await async_wait_until([&] { return next.granted.valid(); });
@@ -273,12 +274,12 @@ BOOST_AUTO_TEST_CASE(a_dead_one_is_gone_past) {
             client dying(context.get_executor(), s.instances.config());
             pending_acquire waiting;
             waiting.start(mutex(dying, "x", with_ttl(10s)));
-            while (length_of_line(s.instances) == 0) {
+            while (queue_length(s.instances) == 0) {
                 context.run_for(10ms);
             }
         }
         waiter second(s);
-        co_await second.stand_behind(s, 1, with_ttl(10s));
+        co_await second.wait_behind(s, 1, with_ttl(10s));
         const stopwatch waited;
         co_await s.held.release();
         co_await async_wait_until([&] { return second.granted(); });
@@ -290,13 +291,13 @@ BOOST_AUTO_TEST_CASE(the_keeper_dies) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line, with_ttl(10s));
+        std::array<waiter, 2> queue{waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
         keeper.kill();
         const stopwatch waited;
         co_await s.held.release();
-        co_await both_get_it(line);
+        co_await both_get_it(queue);
         BOOST_TEST((waited.elapsed() < soon));
         keeper.restart();
     }());
@@ -306,13 +307,13 @@ BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line, with_ttl(10s));
+        std::array<waiter, 2> queue{waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];
         keeper.pause();
         const stopwatch waited;
         co_await s.held.release();
-        co_await both_get_it(line);
+        co_await both_get_it(queue);
         BOOST_TEST((waited.elapsed() < soon));
         keeper.resume();
     }());
@@ -322,14 +323,14 @@ BOOST_AUTO_TEST_CASE(the_keeper_forgets) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        std::array<waiter, 2> line{waiter(s), waiter(s)};
-        co_await wait_in_local_queue(s, line);
+        std::array<waiter, 2> queue{waiter(s), waiter(s)};
+        co_await wait_in_remote_queue(s, queue);
         const std::size_t keeper = keeper_of(s.instances);
         s.instances[keeper].command({"FLUSHALL"});
-        co_await s.line_is(2);  // both have joined again
+        co_await s.length_is(2);  // both have joined again
         const stopwatch waited;
         co_await s.held.release();
-        co_await both_get_it(line);
+        co_await both_get_it(queue);
         BOOST_TEST((waited.elapsed() < soon));
     }());
 }
@@ -456,7 +457,7 @@ asio::awaitable<void> take_again_and_again(client& locks, const bool& enough) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_takes_it_again_and_again_lets_others_in) {
+BOOST_AUTO_TEST_CASE(a_client_that_takes_it_again_and_again_lets_others_in) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.other);
@@ -475,10 +476,10 @@ BOOST_AUTO_TEST_CASE(who_takes_it_again_and_again_lets_others_in) {
     }());
 }
 
-/// How a request to leave the line begins, unlike all others about a mutex.
+/// How a command to leave the remote queue begins, unlike all others about a mutex.
 const std::string leaves_line = "*6\r\n$7\r\nEVALSHA\r\n";
 
-BOOST_FIXTURE_TEST_CASE(who_meets_nobody_looks_for_others_now_and_then_only,
+BOOST_FIXTURE_TEST_CASE(a_client_that_meets_nobody_looks_for_others_now_and_then_only,
                         shared_servers_far_away<5>) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(in_vain_by_a_renewal_and_then_again) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(whoever_is_first_in_line) {
+BOOST_AUTO_TEST_CASE(the_next_waiter_is_woken_when_the_first_has_left) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(whoever_is_first_in_line) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(who_is_not_told_polls) {
+BOOST_AUTO_TEST_CASE(a_waiter_that_is_not_told_polls) {
     run_test([]() -> asio::awaitable<void> {
         servers one(1);
         one[0].command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-client|tracking"});

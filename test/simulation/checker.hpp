@@ -61,14 +61,14 @@ class client;
 ///   after the token was let go, whose key lives for a ttl from then on.
 /// - *gone after the ttl*: some time after everything is quiet, no instance has any key.
 /// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
-///   acquire began, or before the lease was passed on to it; and than those handed out while both were on
+///   acquire began, or before the lease was handed off to it; and than those handed out while both were on
 ///   their way, unless their grants crossed (see `claims`). A reader's is no smaller than those, but for
 ///   readers that were on their way with it. A fence stays what it was while its holder has the lease, downgraded or not.
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
 ///   and takes its time; with a healthy majority every acquire and every release ends. A downgrade ends with its rounds,
 ///   or with its lease.
 /// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
-/// - *handed over*, *hand-off bounds*: a lease is passed on only while it is held, valid for long enough, to a waiter that
+/// - *hand-off*, *hand-off bounds*: a lease is handed off only while it is held, valid for long enough, to a waiter that
 ///   wants the same, no more often than was allowed, and for no longer.
 /// - *lost wake-up*: once nothing goes wrong any more, nobody waits for half a second for a lock that a quorum could
 ///   grant; not behind a waiter that has died either. And no reader waits behind readers of its client alone.

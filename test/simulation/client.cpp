@@ -293,7 +293,7 @@ void client::start(const std::vector<std::string>& keys, true_time end) {
             std::ranges::find(users_, key, [](const user& one) { return one.lock.key; });
         const bool shares = same != users_.end() && &*same != &u && world_.random.chance(0.7);
         u.lock = shares ? same->lock
-                        : some_spec(key);  // a lease is passed on to one that wants the same
+                        : some_spec(key);  // a lease is handed off to one that wants the same
         if (shares && u.lock.policy.kind().traits().clears_the_way && world_.random.chance(0.5)) {
             u.lock = readers_side_of(u.lock);
         }
@@ -639,7 +639,7 @@ void client::let_go(const holding& h) {
             return;
         }
         if (h.state->holder() != h.holder) {
-            return;  // it was passed on already
+            return;  // it was handed off already
         }
         passing = !h.lost() && engine_->parts().counts.held == held;
         if (passing) {
@@ -731,7 +731,7 @@ void client::look_at(acquiring& o) {
     token_life& life = *checker_.find(o.token());
     const bool is_known =
         std::ranges::any_of(leases_, [&](const tracked& one) { return one.state == o.current(); });
-    if (is_known) {  // it was passed on
+    if (is_known) {  // it was handed off
         if (life.is_shared()) {
             checker_.on_shared(life, o.current()->valid_until(o.holder_number()));
             std::ranges::find(leases_, &life, &tracked::life)->readers.insert(o.holder_number());
@@ -739,8 +739,8 @@ void client::look_at(acquiring& o) {
         if (life.policy->lease != o.spec().policy->lease ||
             &o.spec().policy->kind() !=
                 &(life.was_writers ? readers_kind(*life.policy) : life.policy->kind())) {
-            world_.violation("handed over", name_ + " has passed " + o.spec().key +
-                                                " on to one that wants it otherwise");
+            world_.violation("hand-off", name_ + " has handed off " + o.spec().key +
+                                             " to one that wants it otherwise");
         }
         return;
     }
@@ -799,12 +799,12 @@ void client::look_at(tracked& lease) {
     } else if (holder != lease.holder &&
                lease.state->valid_until(holder) == core::time_point::min() &&
                lease.state->loss(holder) == core::loss::none) {
-        checker_.on_released(life);  // there was nobody left to pass it on to
+        checker_.on_released(life);  // there was nobody left to hand it off to
     } else if (holder != lease.holder) {
         lease.holder = holder;
         ++world_.tally.handoffs;
         if (world_.tracing()) {
-            world_.tell(name_, "passes on " + life.key + ", token " + life.token);
+            world_.tell(name_, "hands off " + life.key + ", token " + life.token);
         }
         const bool is_lost = lease.state->loss(holder) != core::loss::none;  // at once
         checker_.on_handed_off(life, lease.state->fence(), holder,

@@ -122,7 +122,7 @@ public:
         return acquire(s, core::never, std::move(on_finished));
     }
     void cancel(acquiring& o);
-    /// Of a lease that is held, or was lost: to release it, or to pass it on to the next waiter of this process.
+    /// Of a lease that is held, or was lost: to release it, or to hand it off to the next waiter of this process.
     void let_go(const holding& h);
     void on_loss(const holding& h, std::function<void()> tell);
     /// A writer's lease is to become a reader's.

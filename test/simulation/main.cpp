@@ -93,7 +93,7 @@ void print(std::ostream& out, const campaign_result& r) {
         << "steps         " << r.sum.steps << '\n'
         << "attempts      " << r.sum.attempts << '\n'
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
-        << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed over "
+        << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed off "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
         << " found no quorum; shared by a holder " << r.sum.shares << '\n'

@@ -566,7 +566,7 @@ void pass_on_after_a_rollback(stage& s, int) {
     for (int i = 0; i != 10; ++i) {
         a = &s.hand_off(*a, fenced);
         s.run_to(s.now() + 4ms);
-        s.expect(a->handed_off(), "it is passed on");
+        s.expect(a->handed_off(), "it is handed off");
     }
     s.instance(0).restart(1ms, server::data::rolled_back);
     s.run_to(95ms);
@@ -576,7 +576,7 @@ void pass_on_after_a_rollback(stage& s, int) {
     s.run_to(99ms);
     s.expect(s.count(fault::quarantined) > 0, "the server is not asked for a fence");
     s.run_to(200ms);
-    s.expect(b.told && !b.granted(), "so it is not passed on");
+    s.expect(b.told && !b.granted(), "so it is not handed off");
 }
 
 /// Strangers delete its keys on two instances. Its client has a waiter that wants the same.
@@ -1045,7 +1045,7 @@ const std::vector<scenario>& scenarios() {
          pass_on_after_a_rollback,
          {"fence_counted_in_quarantine"}},
         {"fault_20_sim_pass_on_after_the_end",
-         "the validity of a lease ends while it is passed on",
+         "the validity of a lease ends while it is handed off",
          {},
          1,
          pass_on_after_the_end,

@@ -105,7 +105,7 @@ taking& stage::share(taking& t, const spec& readers) {
 }
 
 taking& stage::hand_off(taking& t, const spec& lock) {
-    expect(t.held(), "there is something to pass on");
+    expect(t.held(), "there is something to hand off");
     const auto by = std::ranges::find(clients_, t.by, [](const auto& one) { return one.get(); });
     taking& next = acquire(static_cast<std::size_t>(by - clients_.begin()), lock);
     next.former = t.token();

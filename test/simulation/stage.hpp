@@ -32,7 +32,7 @@ struct taking {
     holding lease{};                 ///< once it was granted
     std::optional<duration> told{};  ///< when its caller heard how it ended
     std::optional<duration> lost{};  ///< when its holder heard of the loss
-    std::string former{};            ///< the token that is to be passed on to it
+    std::string former{};            ///< the token that is to be handed off to it
 
     [[nodiscard]] bool ended() const { return !op->running(); }
     [[nodiscard]] bool granted() const { return lease.state != nullptr; }
@@ -41,7 +41,7 @@ struct taking {
     [[nodiscard]] bool owned() const { return lease.held() || lease.lost(); }
     /// Of its latest attempt.
     [[nodiscard]] const std::string& token() const { return op->token(); }
-    /// Whether it got the lease that was to be passed on to it.
+    /// Whether it got the lease that was to be handed off to it.
     [[nodiscard]] bool handed_off() const { return granted() && token() == former; }
 };
 

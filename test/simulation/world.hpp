@@ -23,7 +23,7 @@ struct tally {
     std::uint64_t renewals = 0;
     std::uint64_t heals = 0;
     std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence
-    std::uint64_t handoffs = 0;  ///< leases passed on inside a process
+    std::uint64_t handoffs = 0;  ///< leases handed off inside a process
     std::uint64_t losses = 0;
     std::uint64_t downgrades = 0;
     std::uint64_t downgrades_without_quorum = 0;

@@ -353,7 +353,7 @@ const commands others{make(step::remaining, "key", "token")};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_text_for_all_who_are_sent_the_same_batch) {
+BOOST_AUTO_TEST_CASE(one_text_for_all_instances_that_are_sent_the_same_batch) {
     encoder e;
     const auto turn = batch_of(some);
     const std::string_view first = e.encode_shared(turn, facts);

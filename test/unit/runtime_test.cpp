@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
                "c denied, no such key; d error: READONLY no; e not needed any more)");
 }
 
-BOOST_AUTO_TEST_CASE(who_has_not_answered_while_it_matters) {
+BOOST_AUTO_TEST_CASE(the_instances_that_have_not_answered_are_named) {
     colock::core::round votes(3);
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::foreign));

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_idle_for_long_is_forgotten) {
     BOOST_TEST(s.next() == at_second(5));
 }
 
-BOOST_AUTO_TEST_CASE(who_is_denied_counts_nothing) {
+BOOST_AUTO_TEST_CASE(a_denied_command_counts_nothing) {
     subject s;
     const auto fence = s.run(test::fenced_acquire, "ann").fence;
     for (int i = 0; i != 3; ++i) {

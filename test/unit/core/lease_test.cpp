@@ -716,7 +716,7 @@ BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
 
 // Passing it on.
 
-BOOST_AUTO_TEST_CASE(may_be_handed_over_while_half_of_the_ttl_is_left) {
+BOOST_AUTO_TEST_CASE(may_be_handed_off_while_half_of_the_ttl_is_left) {
     lease machine = held();  // valid until 988 ms
     BOOST_TEST(machine.may_hand_off(at(10ms)));
     BOOST_TEST(machine.may_hand_off(at(488ms)));
@@ -725,7 +725,7 @@ BOOST_AUTO_TEST_CASE(may_be_handed_over_while_half_of_the_ttl_is_left) {
     BOOST_TEST(!machine.may_hand_off(at(5s)));
 }
 
-BOOST_AUTO_TEST_CASE(may_be_handed_over_only_while_it_is_held) {
+BOOST_AUTO_TEST_CASE(may_be_handed_off_only_while_it_is_held) {
     const lease attempt = sent();
     BOOST_TEST(!attempt.may_hand_off(at(10ms)));
     lease released = held();
@@ -736,7 +736,7 @@ BOOST_AUTO_TEST_CASE(may_be_handed_over_only_while_it_is_held) {
     BOOST_TEST(!lost.may_hand_off(at(11ms)));
 }
 
-BOOST_AUTO_TEST_CASE(may_not_be_handed_over_without_a_watchdog) {
+BOOST_AUTO_TEST_CASE(may_not_be_handed_off_without_a_watchdog) {
     lease_settings unrenewed = settings;
     unrenewed.renew_interval = 0ms;
     lease machine(unrenewed, 42);
@@ -748,7 +748,7 @@ BOOST_AUTO_TEST_CASE(may_not_be_handed_over_without_a_watchdog) {
     BOOST_TEST(!machine.may_hand_off(at(10ms)));
 }
 
-BOOST_AUTO_TEST_CASE(may_not_be_handed_over_with_another_ttl_or_on_the_way_to_it) {
+BOOST_AUTO_TEST_CASE(may_not_be_handed_off_with_another_ttl_or_on_the_way_to_it) {
     for (const duration other : {duration(2s), duration(999ms)}) {
         lease machine = held();
         extend(other)(machine, at(20ms));
@@ -759,7 +759,7 @@ BOOST_AUTO_TEST_CASE(may_not_be_handed_over_with_another_ttl_or_on_the_way_to_it
     }
 }
 
-BOOST_AUTO_TEST_CASE(may_be_handed_over_during_a_renewal_and_after_one) {
+BOOST_AUTO_TEST_CASE(may_be_handed_off_during_a_renewal_and_after_one) {
     lease machine = held();
     play(machine, {{300ms, timer(), "extend #1; wait 350"}});
     BOOST_TEST(machine.may_hand_off(at(300ms)));
@@ -910,7 +910,7 @@ BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
     BOOST_TEST(machine.fence() == 12U);
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) {
+BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_handed_off) {
     lease machine = held_with_fence();
     play(machine, {
                       {20ms, next_holder(), "confirm; wait 70"},
@@ -921,7 +921,7 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_passed_on) 
                   });
 }
 
-BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_on) {
+BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_handed_off) {
     lease silent = held_with_fence();
     play(silent, {
                      {20ms, next_holder(), "confirm; wait 70"},
@@ -936,7 +936,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_passed_o
                  });
 }
 
-BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_passed_on) {
+BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_handed_off) {
     lease machine = held_with_fence();
     play(machine, {
                       {290ms, next_holder(), "confirm; wait 300"},
@@ -957,7 +957,7 @@ BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(closing_while_it_is_passed_on_releases_it) {
+BOOST_AUTO_TEST_CASE(closing_while_it_is_handed_off_releases_it) {
     lease machine = held_with_fence();
     play(machine, {
                       {20ms, next_holder(), "confirm; wait 70"},

@@ -103,7 +103,7 @@ struct scene {
 
 BOOST_AUTO_TEST_SUITE(queue_ticket_test)
 
-BOOST_AUTO_TEST_CASE(from_the_end_of_the_line_to_the_turn) {
+BOOST_AUTO_TEST_CASE(from_the_end_of_the_queue_to_the_turn) {
     scene s;
     BOOST_TEST(s.join() == "join@250");
     BOOST_TEST(s.joined(7) == "before@250");
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(from_the_end_of_the_line_to_the_turn) {
     BOOST_TEST(s.timer() == "OVER@341");
 }
 
-BOOST_AUTO_TEST_CASE(who_leaves_is_away_for_a_sixteenth_of_the_time_for_which_it_had_the_lock) {
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_stays_away_for_a_sixteenth_of_its_hold) {
     scene s;
     s.stand_first();
     s.lock_changed();
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_place_is_kept_by_joining_again) {
     BOOST_TEST(s.joined(7) == "WAIT@750");
 }
 
-BOOST_AUTO_TEST_CASE(whoever_finds_the_lock_free_goes_past_the_dead) {
+BOOST_AUTO_TEST_CASE(an_attempt_skips_dead_waiters_when_the_lock_is_free) {
     scene s;
     s.stand_behind();
     s.at(250ms);
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(whoever_finds_the_lock_free_goes_past_the_dead) {
     BOOST_TEST(s.lock_free() == "TURN@500");
 }
 
-BOOST_AUTO_TEST_CASE(not_so_in_the_moment_between_two_of_the_line) {
+BOOST_AUTO_TEST_CASE(no_waiter_is_skipped_in_the_moment_between_two_holders) {
     scene s;
     s.stand_behind_an_old_ticket();
     s.before_changed();
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(renewals_are_too_far_apart_to_poll_for) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(whoever_stands_behind_another_never_polls) {
+BOOST_AUTO_TEST_CASE(a_waiter_behind_another_never_polls) {
     scene s;
     s.stand_behind();
     for (int i = 0; i != 10; ++i) {

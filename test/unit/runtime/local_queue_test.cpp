@@ -1,4 +1,4 @@
-// The waiters of one client for one key, and how a lease is passed on among them; in virtual time.
+// The waiters of one client for one key, and how a lease is handed off among them; in virtual time.
 
 #include <boost/test/unit_test.hpp>
 
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
     BOOST_TEST(five.executed() == 10U);
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_is_passed_on_only_so_often) {
+BOOST_AUTO_TEST_CASE(a_lease_is_handed_off_only_so_often) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     runtime::lock_policy policy = client->usual_policy();
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_passed_on_only_so_often) {
     BOOST_TEST(waiters[2]->lease->token() != holder->lease->token());
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_is_passed_on_only_for_so_long) {
+BOOST_AUTO_TEST_CASE(a_lease_is_handed_off_only_for_so_long) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const auto holder = client->lock("a");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_follows_one_that_is_cancelled_in_its_attemp
 }
 
 // It could be lost at any moment: so it is not for anybody else.
-BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_passed_on) {
+BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto holder = client->lock("a");

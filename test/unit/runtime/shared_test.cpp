@@ -53,7 +53,7 @@ void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
 }
 
 /// How many clients wait in the remote queue.
-std::size_t places_at(virtual_deployment& in) {
+std::size_t tickets_at(virtual_deployment& in) {
     return in.server(0).keys.queue_of("a", in.world().now()).tickets.size();
 }
 
@@ -74,7 +74,7 @@ struct queue_of_readers {
         one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // until it has left its mark
         waiting = read_alone(*ann);
         one.world().run_for(20ms);
-        BOOST_TEST(places_at(one) == 2U);
+        BOOST_TEST(tickets_at(one) == 2U);
     }
 
     acquire patient_reader() {
@@ -83,7 +83,7 @@ struct queue_of_readers {
         return ann->acquire("a", policy);
     }
 
-    std::size_t places() { return places_at(one); }
+    std::size_t tickets() { return tickets_at(one); }
 
     /// Once all have let go, nobody sends anything.
     void expect_nothing_left() {
@@ -91,7 +91,7 @@ struct queue_of_readers {
         expect_granted(one, {writer});
         writer->let_go();
         one.world().run_for(5ms);
-        BOOST_TEST(places() == 0U);
+        BOOST_TEST(tickets() == 0U);
         expect_silence(one);
     }
 
@@ -136,7 +136,7 @@ void expect_done(virtual_deployment& in,
     }
 }
 
-/// Ann holds it as a writer, and has waited for Bob, so that her client has a place in the remote queue.
+/// Ann holds it as a writer, and has waited for Bob, so that her client has a ticket in the remote queue.
 struct writer_after_wait {
     writer_after_wait() {
         one.server(0).tells_changes = true;
@@ -144,10 +144,10 @@ struct writer_after_wait {
         expect_granted(one, {first});
         writer = write(*ann);
         one.world().run_for(50ms);
-        BOOST_TEST(places_at(one) == 1U);
+        BOOST_TEST(tickets_at(one) == 1U);
         first->let_go();
         expect_granted(one, {writer});
-        BOOST_TEST(places_at(one) == 1U);
+        BOOST_TEST(tickets_at(one) == 1U);
     }
 
     virtual_deployment one{1};
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_cost_one_lease) {
     BOOST_TEST(client->engine().parts().counts.released == 1000U);
 }
 
-BOOST_AUTO_TEST_CASE(the_last_reader_releases_whoever_it_is) {
+BOOST_AUTO_TEST_CASE(the_last_reader_releases_whichever_it_is) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const auto other = one.make_client();
@@ -504,32 +504,32 @@ BOOST_AUTO_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer) {
 }
 
 /// The reader that waits for Bob gives up. The writer behind it is kept out by a reader of its own client, and needs no
-/// place in the remote queue.
-BOOST_FIXTURE_TEST_CASE(a_place_that_nobody_needs_is_left, queue_of_readers) {
+/// ticket in the remote queue.
+BOOST_FIXTURE_TEST_CASE(a_ticket_that_nobody_needs_is_given_up, queue_of_readers) {
     const acquire local_writer = write(*ann);
     waiting->cancel();
     one.world().run_for(5ms);
-    BOOST_TEST(places() == 1U);  // that of the other client
+    BOOST_TEST(tickets() == 1U);  // that of the other client
     local_writer->cancel();
     expect_nothing_left();
 }
 
-BOOST_FIXTURE_TEST_CASE(a_place_is_left_when_those_behind_share_a_lease, queue_of_readers) {
+BOOST_FIXTURE_TEST_CASE(a_ticket_is_given_up_when_those_behind_share_a_lease, queue_of_readers) {
     const acquire behind = patient_reader();
     waiting->cancel();
     expect_granted(one, {behind});
     BOOST_TEST((behind->lease == holding->lease));
     one.world().run_for(5ms);
-    BOOST_TEST(places() == 1U);
+    BOOST_TEST(tickets() == 1U);
     behind->let_go();
     expect_nothing_left();
 }
 
-/// A downgraded lease is a reader's: it keeps no place.
+/// A downgraded lease is a reader's: it keeps no ticket.
 BOOST_FIXTURE_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue, writer_after_wait) {
     expect_done(one, {downgrade(*ann, *writer)});
     one.world().run_for(5ms);
-    BOOST_TEST(places_at(one) == 0U);
+    BOOST_TEST(tickets_at(one) == 0U);
     writer->let_go();
     one.world().run_for(5ms);
     expect_silence(one);
@@ -544,14 +544,14 @@ BOOST_FIXTURE_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_f
     const acquire reader = read_alone(*ann);
     expect_done(one, {downgrade(*ann, *writer), downgrade(*ann, *writer)});
     one.world().run_for(20ms);
-    BOOST_TEST(places_at(one) == 2U);
+    BOOST_TEST(tickets_at(one) == 2U);
     writer->let_go();
     expect_granted(one, {awaiting});
     awaiting->let_go();
     expect_granted(one, {reader});
     reader->let_go();
     one.world().run_for(5ms);
-    BOOST_TEST(places_at(one) == 0U);
+    BOOST_TEST(tickets_at(one) == 0U);
     expect_silence(one);
 }
 

@@ -350,7 +350,7 @@ void checker::on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t
     const core::handoff_bounds& bounds = life.policy->handoff;
     const core::time_point let_go = life.handing_off ? life.handoff_since : now;
     if (holder > bounds.limit || let_go - life.granted >= bounds.time) {
-        world_.violation("hand-off bounds", describe(life) + " was passed on " +
+        world_.violation("hand-off bounds", describe(life) + " was handed off " +
                                                 std::to_string(holder) + " times in " +
                                                 in_ms(let_go - life.granted) + ", " +
                                                 std::to_string(bounds.limit) + " times in " +
@@ -358,19 +358,19 @@ void checker::on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t
     }
     life.handing_off = false;
     if (life.lost) {
-        world_.violation("handed over", describe(life) + " was lost");
+        world_.violation("hand-off", describe(life) + " was lost");
     }
     if (life.policy->lease.fencing) {  // it was nobody's meanwhile, and took a round
         if (now >= until) {
-            world_.violation("handed over", describe(life) + " is over");
+            world_.violation("hand-off", describe(life) + " is over");
         }
         on_fence(life, fence);
         return;
     }
     if (!counts_now(life) || life.valid_until - now < life.policy->lease.ttl / 2) {
-        world_.violation("handed over", describe(life) + " is valid for another " +
-                                            in_ms(life.valid_until - now) + " of " +
-                                            in_ms(life.policy->lease.ttl));
+        world_.violation("hand-off", describe(life) + " is valid for another " +
+                                         in_ms(life.valid_until - now) + " of " +
+                                         in_ms(life.policy->lease.ttl));
         return;
     }
     expect_backed(life, life.valid_until);
@@ -440,7 +440,8 @@ void checker::on_given_back(token_life& life, core::time_point since) {
 
 void checker::on_closed(client& c) {
     for (const token_life* const life : of_[&c]) {
-        const bool is_over = life->lost && (life->lost_its_keys || c.now() >= life->valid_until);
+        const bool is_over = life->lost ? life->lost_its_keys || c.now() >= life->valid_until
+                                        : life->let_go && ended_by_time(*life);
         if (!is_over && (life->counts || is_quorum(life->may_have))) {
             world_.violation("closed",
                              c.who() + " has not waited for the release of " + describe(*life));

@@ -226,7 +226,7 @@ bool checker::admits(const token_life& life, const token_life& reader) const {
     }
     std::uint64_t open = 0;
     for (std::size_t i = 0; i != voters_.size(); ++i) {
-        open |= voters_[i]->holds(life.key, name_of(life.token)) ? 0 : bit(i);
+        open |= voters_[i]->is_open_beside(life.key, name_of(life.token), life.token) ? bit(i) : 0;
     }
     return &life.owner != &reader.owner && is_quorum(open);
 }

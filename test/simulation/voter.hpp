@@ -6,6 +6,7 @@
 #include "simulation/time.hpp"
 #include "simulation/world.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -77,6 +78,14 @@ public:
 
     [[nodiscard]] bool holds(const std::string& key, const std::string& token) {
         return server_of(key).holds(key, token);
+    }
+    /// Whether readers may be admitted beside a writer that becomes a reader: its node has made it one, or does not have
+    /// it; or a former master that lives on has made it one.
+    [[nodiscard]] bool is_open_beside(const std::string& key, const std::string& writer,
+                                      const std::string& reader) {
+        return !holds(key, writer) || std::ranges::any_of(nodes_, [&](const auto& one) {
+            return one->is_master() && one->holds(key, reader);
+        });
     }
     [[nodiscard]] bool holds_anything(const std::string& key) {
         return server_of(key).holds_anything(key);

@@ -45,7 +45,7 @@ time_point queue_ticket::rejoin_from(time_point now) const noexcept {
 // --- Asking -----------------------------------------------------------------------------------------
 
 /// Joins, anew or to keep the ticket alive.
-queue_ticket::step queue_ticket::ask_place(bool and_the_lock, time_point now) {
+queue_ticket::step queue_ticket::ask_position(bool and_the_lock, time_point now) {
     joined_ = now;
     changed_ = false;
     step what;
@@ -67,7 +67,7 @@ queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
     const bool is_gone = v.kind == vote_kind::denied && v.key == key_state::absent;
     switch (e.kind) {
         case event::kind_type::joined:
-            note_place(v, now);
+            note_position(v, now);
             break;
         case event::kind_type::lock:
             lock_is_free_ = is_gone;
@@ -88,7 +88,7 @@ queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
     return is_asking() && unanswered_ == 0 ? find_turn(now) : wait(advice::none);
 }
 
-void queue_ticket::note_place(const vote& v, time_point now) {
+void queue_ticket::note_position(const vote& v, time_point now) {
     if (v.kind == vote_kind::granted) {
         watches_before_ = watches_before_ && v.ticket == before_;
         before_ = v.ticket;
@@ -99,14 +99,14 @@ void queue_ticket::note_place(const vote& v, time_point now) {
 /// All that was asked is answered.
 queue_ticket::step queue_ticket::find_turn(time_point now) {
     if (changed_) {
-        return ask_place(true, now);
+        return ask_position(true, now);
     }
     const status asked_as = std::exchange(status_, status::asking);
     if (is_first() && asked_as == status::asking_after_denial) {
         return give_turn(advice::on_its_own);
     }
     if (!is_first() && before_is_gone_) {
-        return ask_place(true, now);
+        return ask_position(true, now);
     }
     if (lock_is_free_ && (is_first() || asked_as == status::looking)) {
         return give_turn(advice::turn);
@@ -148,7 +148,7 @@ queue_ticket::step queue_ticket::on_before_changed(time_point now) {
 queue_ticket::step queue_ticket::look_again(time_point now) {
     if (status_ == status::waiting) {
         status_ = status::asking;
-        return ask_place(true, now);
+        return ask_position(true, now);
     }
     changed_ = is_asking();
     return wait(advice::none);
@@ -168,7 +168,7 @@ queue_ticket::step queue_ticket::on_denied(bool by_keeper, time_point now) {
         changed_ = true;
         return wait(advice::none);
     }
-    return ask_place(false, now);
+    return ask_position(false, now);
 }
 
 void queue_ticket::count_change(time_point now) {
@@ -220,7 +220,7 @@ queue_ticket::step queue_ticket::on_time(time_point now) {
     }
     if (status_ == status::outside) {
         status_ = status::asking;
-        return ask_place(false, now);
+        return ask_position(false, now);
     }
     if (unanswered_ != 0) {
         return wait(advice::broken);
@@ -229,10 +229,10 @@ queue_ticket::step queue_ticket::on_time(time_point now) {
         return give_turn(advice::turn);
     }
     if (is_attempting()) {
-        return ask_place(false, now);
+        return ask_position(false, now);
     }
     status_ = status::looking;
-    return ask_place(true, now);
+    return ask_position(true, now);
 }
 
 }  // namespace colock::core

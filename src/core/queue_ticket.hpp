@@ -123,7 +123,7 @@ private:
         holding,     // the lock; the ticket lives for a while
     };
 
-    step ask_place(bool and_the_lock, time_point now);
+    step ask_position(bool and_the_lock, time_point now);
     step ask(step what, time_point now);
     step on_answer(const event& e, time_point now);
     step on_lock_changed(time_point now);
@@ -134,7 +134,7 @@ private:
     step look_again(time_point now);
     step give_turn(advice what);
     step wait(advice what) const;
-    void note_place(const vote& v, time_point now);
+    void note_position(const vote& v, time_point now);
     void count_change(time_point now);
     [[nodiscard]] bool is_asking() const noexcept {
         return status_ == status::asking || status_ == status::asking_after_denial ||

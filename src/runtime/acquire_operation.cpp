@@ -326,13 +326,13 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
 void acquire_operation::wait_for_others() {
     const core::round& votes = lease_->votes();
     last_votes_ = std::make_unique<const core::round>(votes);
-    const bool had_place = queue_->remote() != nullptr;
+    const bool had_ticket = queue_->remote() != nullptr;
     if (votes.unreachable() || votes.won() || !join_remote_queue()) {
         ask_remaining();
         return;
     }
     parts_.contention.note(spec_->key_hash, true, parts_.turn.recent_time());
-    if (had_place) {
+    if (had_ticket) {
         queue_->remote()->on_denied(votes);
     }
 }

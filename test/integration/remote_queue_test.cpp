@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_time_is_up_leaves) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_next_of_a_client_takes_over_its_place) {
+BOOST_AUTO_TEST_CASE(the_next_waiter_of_a_client_takes_over_its_ticket) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -434,10 +434,10 @@ BOOST_AUTO_TEST_CASE(names_that_differ_in_their_braces_have_queues_of_their_own)
             pending_acquire second;
             second.start(mutex(braced, "{z}", patient()));
             co_await queued(2, braced);
-            const stopwatch handover;
+            const stopwatch released;
             co_await held_too.release();
             co_await async_wait_until([&] { return second.granted.valid(); });
-            waited += handover.elapsed();
+            waited += released.elapsed();
             BOOST_TEST(!first.granted.valid());
             co_await second.granted.release();
             co_await held.release();
@@ -477,7 +477,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_takes_it_again_and_again_lets_others_in) {
 }
 
 /// How a command to leave the remote queue begins, unlike all others about a mutex.
-const std::string leaves_line = "*6\r\n$7\r\nEVALSHA\r\n";
+const std::string leave_command = "*6\r\n$7\r\nEVALSHA\r\n";
 
 BOOST_FIXTURE_TEST_CASE(a_client_that_meets_nobody_looks_for_others_now_and_then_only,
                         shared_servers_far_away<5>) {
@@ -496,7 +496,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_meets_nobody_looks_for_others_now_and_then
             co_await held.release();
         };
         for (auto& link : network) {
-            link.hold_from_request(leaves_line);
+            link.hold_from_request(leave_command);
         }
         const stopwatch all;
         while (!leaving() && all.elapsed() < soon) {

@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(sentinels_are_asked_again_and_again, *label("fault-65")) {
     run_until_ready_on(rig, new_master);
 }
 
-BOOST_AUTO_TEST_CASE(news_of_another_master_change_nothing, *label("fault-65")) {
+BOOST_AUTO_TEST_CASE(a_message_about_another_master_changes_nothing, *label("fault-65")) {
     const redis_server master;
     const redis_server other;
     sentinels three(master.port());

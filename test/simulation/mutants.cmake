@@ -576,13 +576,13 @@ colock_mutant(
     WHAT "a waiter in the remote queue trusts in being told"
     FILE src/core/queue_ticket.cpp
     FIND [[    status_ = status::looking;
-    return ask_place(true, now);]]
+    return ask_position(true, now);]]
     WITH [[    if (@MUTANT@) {
         joined_ = now;
         return wait(advice::none);
     }
     status_ = status::looking;
-    return ask_place(true, now);]]
+    return ask_position(true, now);]]
 )
 
 # --- Readers and writers ----------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ public:
         cut_until_[sentinel] = std::max(cut_until_[sentinel], until);
     }
 
-    void on_news(std::size_t sentinel) override {
+    void on_failover_message(std::size_t sentinel) override {
         if (cut_until_[sentinel] <= world_.now()) {
             world_.after(world_.delay(), [this] { ask_all(); });
         }

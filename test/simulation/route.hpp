@@ -36,7 +36,7 @@ public:
     /// The client does not hear that Sentinel before `until`.
     virtual void cut_sentinel(std::size_t /*sentinel*/, true_time /*until*/) {}
     /// A Sentinel tells of a failover.
-    virtual void on_news(std::size_t /*sentinel*/) {}
+    virtual void on_failover_message(std::size_t /*sentinel*/) {}
     void abandon();
     /// No connection is made any more, and those that there are end.
     void close();

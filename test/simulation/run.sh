@@ -5,14 +5,14 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--json FILE]
+Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--rule NAME] [--json FILE]
        test/simulation/run.sh --seed S [--profile NAME] [--trace]
        test/simulation/run.sh --scenario NAME [--trace]
        test/simulation/run.sh --mutants [--half 1|2 | --mutant NAME] [--seeds A..B] [--profile NAME] [--json FILE]
        test/simulation/run.sh [--profiles | --scenarios | --help]
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules: each is a world of clients, instances and a
-network of its own, made from a seed, in virtual time, with the machines of src/core and whatever faults the profile
+network of its own, made from a seed, in virtual time, with the library's own engine and whatever faults the profile
 has in force. Prints schedules, steps, injected faults by kind, acquisitions, violations and the rate. Exit code 0
 only if nothing was violated and all faults of the profiles were really injected.
 
@@ -48,7 +48,7 @@ while (($# > 0)); do
             shift
             ;;
         --json) output_option "$@"; options+=("$1" "$2"); shift ;;
-        --seeds | --seed | --scenario | --profile | --rule | --half) option_value "$@"; options+=("$1" "$2"); shift ;;
+        --seeds | --seed | --scenario | --profile | --rule | --half | --mutant) option_value "$@"; options+=("$1" "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift

@@ -92,9 +92,9 @@ void schedule::populate() {
                 c->to(i).reset(node, std::nullopt);
             }
         };
-        one.on_news = [this, i](std::size_t sentinel) {
+        one.on_failover_message = [this, i](std::size_t sentinel) {
             for (auto& c : clients_) {
-                c->to(i).on_news(sentinel);
+                c->to(i).on_failover_message(sentinel);
             }
         };
     }

@@ -38,9 +38,9 @@ stage::stage(const cast& who, bool trace)
                 c->to(i).reset(node, std::nullopt);
             }
         };
-        s.on_news = [this, i](std::size_t sentinel) {
+        s.on_failover_message = [this, i](std::size_t sentinel) {
             for (auto& c : clients_) {
-                c->to(i).on_news(sentinel);
+                c->to(i).on_failover_message(sentinel);
             }
         };
     }

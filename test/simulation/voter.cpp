@@ -197,8 +197,8 @@ void voter::hear_of(std::size_t sentinel, std::size_t node) {
     }
     one.node = node;
     one.since = world_.now();
-    if (on_news) {
-        on_news(sentinel);
+    if (on_failover_message) {
+        on_failover_message(sentinel);
     }
 }
 

@@ -60,7 +60,7 @@ public:
     /// Called when all connections to a node break.
     std::function<void(std::size_t node)> on_down;
     /// Called when a Sentinel tells of a failover.
-    std::function<void(std::size_t sentinel)> on_news;
+    std::function<void(std::size_t sentinel)> on_failover_message;
 
     // What goes wrong.
 

@@ -211,7 +211,7 @@ void dialog::on_message(const resp::value& root, std::string_view bytes) {
         reply_ = bytes;
         signal_.cancel();
     } else {
-        has_news_ = true;
+        has_message_ = true;
         wake();
     }
 }

@@ -58,7 +58,7 @@ public:
     void wake() noexcept;
 
     /// Whether a message was pushed since the last call.
-    bool take_news() noexcept { return std::exchange(has_news_, false); }
+    bool take_message() noexcept { return std::exchange(has_message_, false); }
 
     /// Ends it. What is under way fails.
     void close() noexcept { end("closed"); }
@@ -90,7 +90,7 @@ private:
     std::string output_;
     std::optional<std::string> reply_;
     bool woken_ = false;
-    bool has_news_ = false;
+    bool has_message_ = false;
     std::string end_reason_;
 };
 

@@ -96,7 +96,7 @@ void sentinel::on_opinion(std::size_t index, const std::optional<named_master>& 
     }
 }
 
-void sentinel::on_news() {
+void sentinel::on_failover_message() {
     ask_sentinels();
 }
 
@@ -106,7 +106,7 @@ void sentinel::follow() {
     } else if (named_ && is_contradicted(*named_, opinions_)) {
         use(std::nullopt);
     }
-    hurry_sentinels();
+    update_urgency();
 }
 
 void sentinel::use(const std::optional<named_master>& next) {
@@ -145,7 +145,7 @@ void sentinel::ask_sentinels() {
     }
 }
 
-void sentinel::hurry_sentinels() {
+void sentinel::update_urgency() {
     const bool is_urgent = !master_ || !master_->serving();
     for (const auto& one : sentinels_) {
         one->set_urgent(is_urgent);
@@ -176,14 +176,14 @@ admission sentinel::admit(const node& from, const server_facts& facts) {
 void sentinel::on_disconnected(const node& from) {
     settings_.connected->leave(index_, from.where());
     if (&from == master_.get()) {
-        hurry_sentinels();
+        update_urgency();
         ask_sentinels();
     }
 }
 
 void sentinel::on_state_change(const node& from) {
     if (&from == master_.get()) {
-        hurry_sentinels();
+        update_urgency();
         observer_.on_state_change(index_);
     }
 }

@@ -47,11 +47,11 @@ public:
 private:
     // From the Sentinels.
     void on_opinion(std::size_t index, const std::optional<named_master>& opinion) override;
-    void on_news() override;
+    void on_failover_message() override;
     void follow();
     void use(const std::optional<named_master>& next);
     void ask_sentinels();
-    void hurry_sentinels();
+    void update_urgency();
 
     // From the master.
     admission admit(const node& from, const server_facts& facts) override;

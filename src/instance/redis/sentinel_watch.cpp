@@ -100,8 +100,8 @@ asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentine
         tries_ = 0;
         tell(read(answer));
         co_await sentinel->rest(urgent_ ? urgent_interval : usual_interval);
-        if (sentinel->take_news() && observer_ != nullptr) {
-            observer_->on_news();
+        if (sentinel->take_message() && observer_ != nullptr) {
+            observer_->on_failover_message();
         }
     }
     co_return sentinel->end_reason();

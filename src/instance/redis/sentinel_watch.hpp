@@ -27,8 +27,8 @@ class sentinel_observer {
 public:
     /// Sentinel number `index` names this master; or none, or it cannot be asked.
     virtual void on_opinion(std::size_t index, const std::optional<named_master>& opinion) = 0;
-    /// It has sent news of some failover: the others may know of it, too.
-    virtual void on_news() = 0;
+    /// It has sent a message about a failover: the others may know of it, too.
+    virtual void on_failover_message() = 0;
 
 protected:
     ~sentinel_observer() = default;

@@ -245,10 +245,10 @@ BOOST_AUTO_TEST_CASE(the_first_is_not_told_and_tries) {
     s.stand_first();
     s.at(250ms);
     BOOST_TEST(s.timer() == "TURN@250");
-    BOOST_TEST(s.timer() == "join@500");  // to keep its place
+    BOOST_TEST(s.timer() == "join@500");  // to keep its position
 }
 
-BOOST_AUTO_TEST_CASE(the_place_is_kept_by_joining_again) {
+BOOST_AUTO_TEST_CASE(the_position_is_kept_by_joining_again) {
     scene s;
     s.stand_behind();
     s.at(100ms);
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
     BOOST_TEST(s.lock_changed() == "@250");
     BOOST_TEST(s.before_changed() == "@250");
     s.at(250ms);
-    BOOST_TEST(s.timer() == "join@500");  // only to keep the place
+    BOOST_TEST(s.timer() == "join@500");  // only to keep the position
     BOOST_TEST(s.joined(0) == "@500");
 }
 
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(while_it_polls_it_is_told_again_after_an_attempt_that_the_k
     BOOST_TEST(s.denied_by_others() == "lock POLL@280");
 }
 
-BOOST_AUTO_TEST_CASE(while_it_polls_it_keeps_its_place) {
+BOOST_AUTO_TEST_CASE(while_it_polls_it_keeps_its_position) {
     scene s;
     s.stand_first_in_vain();
     s.at(30ms);
@@ -438,7 +438,7 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_with_others_before_it) {
     BOOST_TEST(s.joined(0) == "WAIT@500");  // as if it had never been denied
 }
 
-BOOST_AUTO_TEST_CASE(denied_while_it_keeps_its_place) {
+BOOST_AUTO_TEST_CASE(denied_while_it_keeps_its_position) {
     scene s;
     s.stand_first();
     s.lock_changed();

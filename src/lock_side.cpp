@@ -92,9 +92,12 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     return policy;
 }
 
-/// The latest of this thread, if it is the same: a hundred thousand locks mostly have one in common.
+/// The latest of this thread, if it is the same: a hundred thousand locks mostly have one in common. A shared mutex makes one
+/// for readers and one for its writer.
 std::shared_ptr<const runtime::lock_policy> share(const runtime::lock_policy& policy) {
-    thread_local std::shared_ptr<const runtime::lock_policy> latest;
+    thread_local std::shared_ptr<const runtime::lock_policy> latest_of_readers;
+    thread_local std::shared_ptr<const runtime::lock_policy> latest_of_others;
+    auto& latest = policy.is_shared() ? latest_of_readers : latest_of_others;
     if (!latest || *latest != policy) {
         latest = std::make_shared<const runtime::lock_policy>(policy);
     }

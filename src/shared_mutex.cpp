@@ -6,7 +6,10 @@
 #include "runtime/asio_host.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/lease_state.hpp"
+#include "runtime/lock_spec.hpp"
 
+#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace colock {
@@ -24,7 +27,7 @@ public:
     void deliver() override { complete(error_of(result(), lease(), holder())); }
 };
 
-/// As a share, but that there is none: it tells whether the lease is a reader's.
+/// Refuses a reader's lease, and confirms a writer's.
 class upgrade_call final : public call<runtime::upgrade_operation> {
 public:
     upgrade_call(const runtime::asio_host& host, detail::handler<> handler,
@@ -61,6 +64,18 @@ private:
     std::uint64_t fence_;
 };
 
+/// A lock that was moved from, or made of a client that was, behaves as closed.
+template <typename... Results>
+bool is_closed(const std::shared_ptr<const runtime::lock_spec>& lock,
+               detail::handler<Results...>& handler, Results... nothing) {
+    if (lock && lock->owner) {
+        return false;
+    }
+    refuse<Results...>(nullptr, std::move(handler), lock ? lock->resource() : std::string_view(),
+                       std::move(nothing)...);
+    return true;
+}
+
 }  // namespace
 
 shared_mutex::shared_mutex(client& client, std::string_view resource, lock_options options)
@@ -75,16 +90,23 @@ shared_mutex::operand shared_mutex::of(const lease& held) const {
 }
 
 void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
-    start_on_lease<downgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+    if (!is_closed(on.reader, handler)) {
+        start_on_lease<downgrade_call>(on.state, std::move(handler), on.holder,
+                                       std::move(on.reader));
+    }
 }
 
 void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
-    start_on_lease<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+    if (!is_closed(on.reader, handler)) {
+        start_on_lease<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
+    }
 }
 
 void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
-    start_on_lease<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
-                                      std::move(on.reader), on.fence);
+    if (!is_closed(on.reader, handler, lease())) {
+        start_on_lease<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
+                                          std::move(on.reader), on.fence);
+    }
 }
 
 }  // namespace colock

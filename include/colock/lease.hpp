@@ -18,7 +18,8 @@ namespace colock {
 
 /// How a release ended.
 enum class release_result {
-    /// A quorum of instances deleted our key; or the client handed the lease off to its next waiter.
+    /// A quorum of instances deleted our key; or the client handed the lease off to its next waiter, or its other readers
+    /// go on with it.
     released,
     /// The lease had run out: the keys were gone when the release came. (Or somebody else's: a server that
     /// compares and deletes in one command of its own, as Valkey 9 does, does not tell one from the other.)
@@ -70,14 +71,15 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept;
 
     /// The random value by which the instances know this lease, and others to whom it was or will be
-    /// handed off inside the client. Empty for an empty lease.
+    /// handed off inside the client. Once it was made a reader's by `shared_mutex::downgrade`, they have it with `reader:` in
+    /// front. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
     /// The fencing token (`lock_options::fencing`): a number below 2^53 that is larger than the fence
     /// of every lease on this name that was granted before. Send it along with what is written under
     /// the lease, and let the resource refuse what comes with a smaller one than it has seen: then a
     /// holder that was stopped, and does not know that it has lost the lock, cannot overwrite what
-    /// its successors have done. Fixed when the lease is granted; stays after its end.
+    /// its successors have done. Fixed when the lease is granted; stays after its end. (A reader's: see `shared_mutex`.)
     ///
     /// Holds for as long as no server forgets its counter or sets it back: any two majorities share
     /// a server that knows. If servers do lose counters, fences still grow as long as the servers'
@@ -106,7 +108,7 @@ public:
     /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and
     /// renews at the same fraction of it as before. If it is shorter than what was left, so is the
     /// lease; but the keys live on, so that after a crash the name is free only when the longer time
-    /// has run out.
+    /// has run out. A reader's lease, which others may share, is never made shorter.
     ///
     /// - Parameters: `ttl`, 10 ms to 24 h, and as in `lock_options::ttl`; else throws `config_error`.
     /// - Handler signature: `void(colock::error)`.
@@ -122,7 +124,8 @@ public:
                                                                          token, ttl);
     }
 
-    /// Hands the lease off to the next waiter of this client, if it may, and completes
+    /// Of a lease that other readers of this client share, gives up this share, and completes; the others go on. Else
+    /// hands the lease off to the next waiter of this client, if it may, and completes
     /// (`lock_options::handoff_limit`). Else deletes the key on every instance where it still holds our
     /// token: the watchdog stops first, and it completes when a quorum has answered; the instances
     /// that have not are seen to in the background. Idempotent: once more gives the same result.

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +28,8 @@ namespace colock {
 /// own there, so that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
 ///
 /// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
-/// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the options differ, or if they
-/// set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
+/// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
+/// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came. Between clients, a waiting writer
 /// lets no new reader in: neither those of its own client that come after it, nor those of others, which learn of it on
@@ -102,7 +101,8 @@ public:
         return reader_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// The lock as a reader if no writer has it or waits for it, else an empty optional. As `mutex::try_acquire`.
+    /// The lock as a reader if no writer has it or waits for it, else an empty optional. As `mutex::try_acquire`; but if another
+    /// reader of this client is about to take the lock, this one waits for that, at most for `config::instance_timeout`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
@@ -122,7 +122,8 @@ public:
     }
 
     /// Makes a writer's lease a reader's, without a moment in which nobody holds the lock: on each instance it is one step.
-    /// The readers that wait in this client then get a share in it. No effect on a reader's lease.
+    /// The readers that wait in this client then enter, with a share in it where that is possible (see above). No effect on a
+    /// reader's lease.
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one, and if a quorum says that
@@ -141,6 +142,8 @@ public:
     /// writer, and look again at what was read. (Completes without error for a writer's lease, which is exclusive already.)
     ///
     /// - Handler signature: `void(colock::error)`.
+    /// - Errors: `upgrade_refused`; `not_held` for an empty or released lease, `lease_lost` and its like for a lost one;
+    ///   `wrong_lease` for one of another lock.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto upgrade(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(

@@ -3,7 +3,6 @@
 #include "core/validity.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace colock::core {
 

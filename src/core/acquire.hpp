@@ -89,7 +89,7 @@ public:
     /// Before the start: others are known to be there, so that the first attempt is sent as contended.
     void expect_others() noexcept { contended_ = true; }
 
-    /// Whether one of its attempts was denied.
+    /// Whether its next attempt is sent as contended: one was denied, or others are known to be there.
     [[nodiscard]] bool contended() const noexcept { return contended_; }
 
     /// When the wait for the next attempt ends, or the last such wait did.

@@ -42,8 +42,9 @@ constexpr bool has_deadline(step s) noexcept {
 /// command, and stay alive until its vote.
 struct command {
     core::step step = step::acquire;
-    bool heals = false;      ///< an acquire that puts back what a quorum still has
-    bool contended = false;  ///< an acquire after one that was denied
+    bool heals = false;  ///< an acquire that puts back what a quorum still has
+    bool contended =
+        false;  ///< an acquire after one that was denied, or while others are known to be there
     const kinds::lock_kind* kind = nullptr;
     std::string_view key;
     std::string_view token;

@@ -80,7 +80,7 @@ public:
             close,    ///< the client does: what is held is lost
         };
         kind_type kind = kind_type::start;
-        bool contended = false;  ///< of `start`: after an attempt that was denied
+        bool contended = false;  ///< of `start`: see `command::contended`
         std::size_t index = 0;
         lease_tag tag{lease_tag::purpose_type::acquire};
         const core::vote* vote = nullptr;

@@ -4,7 +4,6 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace colock::core {

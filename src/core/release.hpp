@@ -39,7 +39,7 @@ struct release_settings {
 /// then what was sent before is known to have been executed.
 ///
 /// To be resumed as `lease` is, of which it is a part. It sends `release`; says `resolved`, and `ended` when nothing is left
-/// to do. That is said again to whatever comes later; but a late grant before `gone_at` is sent its release.
+/// to do. `ended` is final for the lease, which tells it nothing more.
 class release {
 public:
     struct event {

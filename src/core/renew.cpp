@@ -38,9 +38,6 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
 lease_step renew::resume(const event& e, time_point now) {
     using kind = event::kind_type;
     switch (e.kind) {
-        case kind::stop:
-            status_ = status::ended;
-            break;
         case kind::extend:
             wanted_ = e.ttl;
             extend_waits_ = true;

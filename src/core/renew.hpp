@@ -30,14 +30,14 @@ struct renew_settings {
     duration max_hold{};
 };
 
-/// The watchdog: keeps a granted lease until it is stopped or must say that it is lost.
+/// The watchdog: keeps a granted lease until it must say that it is lost.
 ///
 /// A renewal is a round of `step::extend`. When it wins, the validity counts from when it was sent;
 /// instances that by then had no key get one again (`heal`), but never otherwise is a key made. When
 /// it fails, it is tried again, soon and for as long as the validity lasts. A renewal begins so early that
 /// two of them, each as slow as the last round was, end before the loss would be announced. Validity never lasts longer
 /// than `max_hold` allows. The loss is announced a `loss_notice` before the validity ends; validity that
-/// is over never comes back, whatever a round then wins. After `lost` or `stop` an `extend` that is under
+/// is over never comes back, whatever a round then wins. After `lost` an `extend` that is under
 /// way gets no answer.
 ///
 /// To be resumed as `lease` is, of which it is a part. It sends `extend` to all, and `heal`s; says `extended` and `lost`.
@@ -48,7 +48,6 @@ public:
             timer,   ///< the time to wait for has come; also to begin with
             vote,    ///< an instance voted on round number `round`
             extend,  ///< the holder wants another `ttl`; not while an earlier one is unanswered
-            stop,    ///< the lease is about to be released: never act again
         };
         kind_type kind = kind_type::timer;
         std::size_t index = 0;
@@ -62,7 +61,6 @@ public:
             return {kind_type::vote, index, round, {}, &v};
         }
         static event extend(duration ttl) { return {kind_type::extend, 0, 0, ttl, nullptr}; }
-        static event stop() { return {kind_type::stop, 0, 0, {}, nullptr}; }
     };
 
     /// A lease granted at `granted_at` and valid until `valid_until`.

@@ -31,7 +31,7 @@ public:
                      .token_prefix = reader_prefix,
                      .fenced = fenced,
                      .released_by_script = true,
-                     .tries_twice = true}) {}
+                     .tries_twice = !fenced}) {}
 
     void encode(const core::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {

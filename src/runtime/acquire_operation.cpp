@@ -2,6 +2,7 @@
 
 #include "runtime/describe.hpp"
 #include "runtime/lease_state.hpp"
+#include "runtime/local_queue.hpp"
 #include "runtime/recycling_allocator.hpp"
 #include "runtime/remote_queue.hpp"
 #include "runtime/shared_parts.hpp"
@@ -55,14 +56,18 @@ void acquire_operation::on_start() {
     }
 }
 
-/// Behind those that came before it; but not to wait for longer than its attempts would take, nor at all if
-/// there would be one.
+/// Behind those that came before it; but not to wait for longer than its attempts would take. If there would be one, it does
+/// not wait at all, except for the attempt of another reader, in whose lease it may have a share.
 void acquire_operation::wait_in_local_queue() {
     arrived_ = parts_.turn.now();
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
         until = patience < until - arrived_ ? arrived_ + patience : until;
+    }
+    if (until <= arrived_ && spec_->is_shared() && queue_->readers_may_enter_soon()) {
+        waits_for_reader_ = true;
+        until = arrived_ + parts_.settings.instance_timeout;
     }
     stage_ = stage::in_local_queue;
     queue_->push(*this);
@@ -262,7 +267,11 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
 void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
         case stage::in_local_queue:
-            finish(core::acquire_outcome::contended);
+            if (waits_for_reader_ && parts_.instances.starting()) {
+                wait(now + parts_.settings.instance_timeout);
+            } else {
+                finish(core::acquire_outcome::contended);
+            }
             break;
         case stage::waiting_for_turn:
             if (now < deadline_) {

@@ -8,7 +8,6 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "runtime/lease_state.hpp"
-#include "runtime/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/members.hpp"
 #include "runtime/recycling_allocator.hpp"
@@ -22,7 +21,7 @@
 namespace colock::runtime {
 
 /// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
-/// attempts, each with a `lease_state` of its own, and feeds it the votes. Or is handed a lease.
+/// attempts, each with a `lease_state` of its own, and feeds it the votes. Or it is handed a lease, or a share in one.
 class acquire_operation : public waiter, private attempt_owner, private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
@@ -36,6 +35,9 @@ public:
     }
     void begin() final;
     void receive(std::shared_ptr<lease_state> lease) final;
+    [[nodiscard]] bool is_hopeful() const noexcept final {
+        return (stage_ == stage::waiting_for_start || stage_ == stage::attempting) && !last_votes_;
+    }
     [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
     void on_advice(core::queue_ticket::advice advice) final;
     void note_remaining(std::size_t index, const core::vote& vote) final;
@@ -100,6 +102,7 @@ private:
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;
+    bool waits_for_reader_ = false;  // and for no longer than its attempt takes
     bool closing_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;

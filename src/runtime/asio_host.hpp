@@ -137,7 +137,7 @@ private:
     void let_go_if_closed() noexcept;
 
     instance::process_mark process_;
-    presence presence_;  // unless there is a strand
+    presence presence_;  // in turns and timers; without a strand, in `run` too
     bool thread_safe_;
     boost::asio::any_io_executor user_executor_;
     boost::asio::any_io_executor executor_;

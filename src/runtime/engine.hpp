@@ -40,8 +40,8 @@ private:
 };
 
 /// What a client does: owns the instances, tells its operations, leases and queues of the world, and works in *turns*. In
-/// a turn, first the handlers of finished operations run, then everything that they and others have submitted goes
-/// out, as one batch to all instances. It sees the world through its `environment` only.
+/// a turn, first the handlers of finished operations run, then the next waiters begin, then everything that was submitted
+/// goes out, as one batch to all instances. It sees the world through its `environment` only.
 ///
 /// Its maker keeps it alive as long as anything refers to it (see `asio_host`).
 ///

@@ -51,6 +51,7 @@ void share_operation::on_start() {
         finish(lease_result::wrong);
     } else {
         lease().add_holder();
+        ++lease().owner()->counts.acquired;
         new_holder_ = lease().holder();
         finish(lease_result::done);
     }

@@ -30,7 +30,7 @@ using waiting_for_lease =
     boost::intrusive::list_base_hook<boost::intrusive::tag<class lease_operation>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// An operation on a lease: extend, release, or the wait for its loss.
+/// An operation on a lease: extend, downgrade, upgrade, share, release, or the wait for its loss.
 class lease_operation : public operation, public waiting_for_lease {
 public:
     lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)

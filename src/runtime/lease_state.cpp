@@ -324,8 +324,8 @@ void lease_state::release_share(std::uint32_t holder) {
     if (!shared_by_ || !shared_by_->remove(holder, lost)) {
         return;  // it has let go before
     }
-    ++parts_.counts.released;
     if (!lost) {
+        ++parts_.counts.released;
         --parts_.counts.held;
     }
     end_loss_waiters_of(holder, lease_result::not_held);
@@ -358,11 +358,11 @@ bool lease_state::may_hand_off(core::time_point now) const {
 
 /// The machine has another holder: the first in the local queue. It is released if no waiter there wants it any more.
 void lease_state::hand_off_to_next(core::time_point now) {
-    holder_.store(machine_.holder(), std::memory_order_release);
     if (!next_may_have_it()) {
         resume(event::just(event::kind_type::release), now);
         return;
     }
+    holder_.store(machine_.holder(), std::memory_order_release);
     ++parts_.counts.released;
     ++parts_.counts.handed_off;
     resolve(core::release_outcome::released);
@@ -376,11 +376,11 @@ void lease_state::on_lost(core::loss why) {
     rare().loss_details = by_votes && votes != nullptr
                               ? describe(spec_->resource(), *votes, parts_.instances.states())
                               : describe(spec_->resource());
-    ++parts_.counts.lost;
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_extends();
     const std::size_t holders = shared_by_ ? shared_by_->count() : 1;
+    parts_.counts.lost.add(holders);
     parts_.counts.held.add(std::uint64_t{0} - holders);
     parts_.release_started();
     parts_.out.reconsider(last_turn_);

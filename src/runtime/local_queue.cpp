@@ -30,7 +30,7 @@ void local_queue::enter(waiter& newcomer) noexcept {
 
 waiter& local_queue::next() noexcept {
     waiter& result = front();
-    waiters_.pop_front();
+    remove(result);
     enter(result);
     return result;
 }

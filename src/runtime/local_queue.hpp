@@ -12,9 +12,7 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -53,12 +51,24 @@ public:
     /// The lease at the key in which an operation with that lock may have a share; null if there is none.
     [[nodiscard]] client_lease* to_be_shared(const lock_spec& wanted, core::time_point now);
 
+    /// Whether a reader may hope to get in with the one that attempts: nobody else is before it than readers.
+    [[nodiscard]] bool readers_may_enter_soon() const noexcept {
+        return exclusive_waiters_ == 0 && attempting_ != nullptr &&
+               attempting_->wanted()->is_shared() && attempting_->is_hopeful();
+    }
+
     /// Whether readers of this client are at the key.
     [[nodiscard]] bool is_shared() const noexcept { return shared_ && !leases_.empty(); }
 
     [[nodiscard]] waiter& front() noexcept { return waiters_.front(); }
-    void push(waiter& last) { waiters_.push_back(last); }
-    void remove(waiter& one) noexcept { waiters_.erase(waiters_.iterator_to(one)); }
+    void push(waiter& last) noexcept {
+        waiters_.push_back(last);
+        exclusive_waiters_ += last.wanted()->is_shared() ? 0U : 1U;
+    }
+    void remove(waiter& one) noexcept {
+        waiters_.erase(waiters_.iterator_to(one));
+        exclusive_waiters_ -= one.wanted()->is_shared() ? 0U : 1U;
+    }
 
     /// It is at the key, and attempts.
     void enter(waiter& newcomer) noexcept;
@@ -117,6 +127,7 @@ private:
     list<client_lease> leases_;  // the newest last
     bool shared_ = false;        // these are
     list<waiter> waiters_;
+    std::size_t exclusive_waiters_ = 0;  // of these
     remote_ticket* remote_ = nullptr;
     core::client_hold hold_;          // the latest
     client_lease* latest_ = nullptr;  // the lease of that, while it is there

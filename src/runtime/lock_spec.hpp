@@ -35,6 +35,10 @@ struct lock_policy {
     core::duration attempt_interval{};
 
     [[nodiscard]] const kinds::lock_kind& kind() const noexcept { return *kind_; }
+    /// Whether others may hold the key at the same time.
+    [[nodiscard]] bool is_shared() const noexcept {
+        return kind_->traits().admission == kinds::admission::shared;
+    }
     void set_kind(const kinds::lock_kind& kind) noexcept {
         kind_ = &kind;
         lease.fencing = kind.traits().fenced;
@@ -55,10 +59,7 @@ struct lock_spec {
     std::size_t key_hash = 0;
     std::size_t prefix_size = 0;
 
-    /// Whether others may hold the key at the same time.
-    [[nodiscard]] bool is_shared() const noexcept {
-        return policy->kind().traits().admission == kinds::admission::shared;
-    }
+    [[nodiscard]] bool is_shared() const noexcept { return policy->is_shared(); }
     [[nodiscard]] std::string_view resource() const noexcept {
         return std::string_view(key).substr(prefix_size);
     }

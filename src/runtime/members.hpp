@@ -45,6 +45,8 @@ public:
 
     /// Nobody of the client is before it any more.
     virtual void begin() = 0;
+    /// Whether it is about to attempt, or does, and has not been denied.
+    [[nodiscard]] virtual bool is_hopeful() const noexcept = 0;
     /// It has the lease now, or a share in it.
     virtual void receive(std::shared_ptr<lease_state> lease) = 0;
     /// Fails as the one that was at the key has, if it has waited as long as it may for a quorum.
@@ -104,7 +106,7 @@ public:
     [[nodiscard]] virtual bool is_first() const noexcept = 0;
     /// An attempt was denied, with these votes.
     virtual void on_denied(const core::round& votes) = 0;
-    /// An attempt was granted: it stays until the release, or not much longer.
+    /// An attempt was granted: the ticket stays until the release, but no longer than for a while.
     virtual void on_held() = 0;
     /// Nobody of this client waits there any more, nor has the lock.
     virtual void leave() = 0;

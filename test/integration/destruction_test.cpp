@@ -54,6 +54,52 @@ asio::awaitable<void> check_closed(const mutex& lock) {
     BOOST_TEST((lock.body_executor() == asio::system_executor()));
 }
 
+/// Each operation of a shared mutex whose client is gone, also on leases of another one that is not.
+asio::awaitable<void> check_closed(const shared_mutex& lock, const shared_mutex& other) {
+    const auto [e1, nothing] = co_await lock.acquire_shared(asio::as_tuple);
+    BOOST_TEST((e1 == errc::client_closed));
+    BOOST_TEST(!nothing.valid());
+    const auto [e2, none] = co_await lock.try_acquire_shared(asio::as_tuple);
+    BOOST_TEST((e2 == errc::client_closed));
+    BOOST_TEST(!none.has_value());
+    const auto [e3, no_writer] = co_await lock.acquire(asio::as_tuple);
+    BOOST_TEST((e3 == errc::client_closed));
+    BOOST_TEST(!no_writer.valid());
+    for (const bool writes : {false, true}) {
+        lease held;  // GCC 12 cannot do with a conditional expression of two co_await
+        if (writes) {
+            held = co_await other.acquire();
+        } else {
+            held = co_await other.acquire_shared();
+        }
+        const auto [e4] = co_await lock.downgrade(held, asio::as_tuple);
+        BOOST_TEST((e4 == errc::client_closed));
+        const auto [e5] = co_await lock.upgrade(held, asio::as_tuple);
+        BOOST_TEST((e5 == errc::client_closed));
+        const auto [e6, no_share] = co_await lock.share(held, asio::as_tuple);
+        BOOST_TEST((e6 == errc::client_closed));
+        BOOST_TEST(!no_share.valid());
+        BOOST_TEST((co_await held.release() == release_result::released));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_shared_mutex_that_was_moved_from_behaves_as_closed) {
+    run_test([]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, in_memory());
+        shared_mutex lock(locks, "x");
+        const shared_mutex moved = std::move(lock);
+        // NOLINTBEGIN(bugprone-use-after-move)
+        BOOST_TEST(lock.resource() == "");
+        co_await check_closed(lock, moved);
+        client taken(co_await asio::this_coro::executor, in_memory());
+        const client taken_over = std::move(taken);
+        const shared_mutex of_none(taken, "x");
+        // NOLINTEND(bugprone-use-after-move)
+        BOOST_TEST(of_none.resource() == "x");
+        co_await check_closed(of_none, moved);
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(a_mutex_that_was_moved_from_behaves_as_closed) {
     run_test([]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, in_memory());

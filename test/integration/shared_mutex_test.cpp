@@ -217,6 +217,31 @@ BOOST_AUTO_TEST_CASE(closing_and_losing) {
     }());
 }
 
+/// It is known before the key is a set of readers, which would have no ttl if the rest of the step failed.
+BOOST_AUTO_TEST_CASE(a_user_without_one_of_the_commands_for_several_readers) {
+    run_test([&]() -> asio::awaitable<void> {
+        some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
+        const shared_mutex first(some[0], "x", without_watchdog(10s));
+        const shared_mutex second(some[1], "x");
+        for (const std::string missing : {"zadd", "zrange", "pexpire"}) {
+            BOOST_TEST_CONTEXT("without " << missing) {
+                lease held = co_await first.acquire_shared();
+                for (const redis_server& one : instances) {
+                    one.command({"ACL", "SETUSER", "default", "-" + missing});
+                }
+                const auto [failed, none] = co_await second.try_acquire_shared(asio::as_tuple);
+                BOOST_TEST((failed == errc::no_quorum));
+                BOOST_TEST(!none.has_value());
+                for (const redis_server& one : instances) {
+                    one.command({"ACL", "SETUSER", "default", "+@all"});
+                    BOOST_TEST((pttl(one, "x").value_or(0ms) > 1s));
+                }
+                BOOST_TEST((co_await held.release() == release_result::released));
+            }
+        }
+    }());
+}
+
 /// Fault 37: a reader's renewals keep it alive and nobody else.
 BOOST_AUTO_TEST_CASE(a_dead_reader_is_in_the_way_until_its_own_ttl, *label("fault-37")) {
     run_test([&]() -> asio::awaitable<void> {

@@ -768,8 +768,10 @@ colock_mutant(
     WHAT "a share that was let go counts as held"
     FILE src/runtime/lease_state.cpp
     FIND [[    if (!lost) {
+        ++parts_.counts.released;
         --parts_.counts.held;]]
     WITH [[    if (!lost && !@MUTANT@) {
+        ++parts_.counts.released;
         --parts_.counts.held;]]
 )
 colock_mutant(

@@ -385,7 +385,6 @@ void run_renew(std::uint64_t seed) {
     renew::event event = renew::event::timer();
     for (int steps = 0; steps != 120; ++steps) {
         const time_point validity = machine.valid_until();
-        const bool stopped = event.kind == kind::stop;
         const bool old_vote = event.kind == kind::vote && (event.round != round || round == 0);
         const bool all_had_granted = std::count(first.begin(), first.end(), "G") ==
                                      static_cast<std::ptrdiff_t>(first.size());
@@ -398,7 +397,7 @@ void run_renew(std::uint64_t seed) {
         const auto grants = static_cast<std::size_t>(std::count(first.begin(), first.end(), "G"));
         const bool won = grants >= quorum_of(settings.instances);
         const lease_step step = machine.resume(event, now);
-        check(!(ended || stopped) || is_nothing(step), "acts after the end", seed);
+        check(!ended || is_nothing(step), "acts after the end", seed);
         check(!old_vote || is_nothing(step), "acts upon a vote that is too late", seed);
         check(!step.attempt && !step.handed_off && !step.resolved && !step.ended,
               "says what is not for it to say", seed);
@@ -425,7 +424,7 @@ void run_renew(std::uint64_t seed) {
             first.assign(settings.instances, "");
             healed.assign(settings.instances, false);
         }
-        ended = ended || stopped || step.lost;
+        ended = ended || step.lost;
         check(machine.valid_until() <= validity || (won && now < validity),
               "gains validity without a quorum, or after it was over", seed);
         if (!ended) {
@@ -448,17 +447,14 @@ void run_renew(std::uint64_t seed) {
         now += random.step();
         switch (random.below(40)) {
             case 0:
-                event = renew::event::stop();
-                break;
             case 1:
-            case 2:
                 if (!asked) {
                     asked = true;
                     event = renew::event::extend(20ms + random.up_to(600ms));
                     break;
                 }
                 [[fallthrough]];
-            case 3:
+            case 2:
                 event = renew::event::timer();
                 break;
             default: {

@@ -52,9 +52,6 @@ renew watchdog(const renew_settings& settings = five()) {
 renew::event timer() {
     return renew::event::timer();
 }
-renew::event stop() {
-    return renew::event::stop();
-}
 renew::event extend(duration ttl) {
     return renew::event::extend(ttl);
 }
@@ -408,7 +405,6 @@ BOOST_AUTO_TEST_CASE(is_announced_once_and_is_final) {
                                    {302ms, timer(), "wait never"},
                                    {302ms, extend(1s), "wait never"},
                                    {5s, timer(), "wait never"},
-                                   {5s, stop(), "wait never"},
                                });
 }
 
@@ -830,62 +826,6 @@ BOOST_AUTO_TEST_CASE(extending_again_and_again_keeps_the_fraction) {
     }
     const auto step = machine.resume(timer(), at(0ms));
     BOOST_TEST((step.until > at(300ms - 10ns) && step.until <= at(300ms)));
-}
-
-// The end.
-
-BOOST_AUTO_TEST_CASE(stopped_at_any_step_it_never_acts_again) {
-    struct row {
-        std::string name;
-        renew_settings settings;
-        renew_script steps;
-    };
-    const row rows[] = {
-        {"renewed and healed", five(),
-         to_round_1 + renew_script{{301ms, granted(0), "wait 350"},
-                                   {301ms, gone(1), "wait 350"},
-                                   {302ms, granted(2), "wait 350"},
-                                   {303ms, granted(3), "heal 1 1000; wait 600"},
-                                   {304ms, gone(4), "heal 4 1000; wait 600"},
-                                   {600ms, timer(), "send #2 1000; wait 650"}}},
-        {"failed and retried", five(),
-         to_round_1 + renew_script{{301ms, failed(0), "wait 350"},
-                                   {301ms, failed(1), "wait 350"},
-                                   {302ms, failed(2), "wait 311.375"},
-                                   {312ms, timer(), "send #2 1000; wait 362"}}},
-        {"extended", five(),
-         to_round_1 + renew_script{{301ms, granted(0), "wait 350"},
-                                   {301ms, extend(2s), "wait 350"},
-                                   {302ms, granted(1), "wait 350"},
-                                   {303ms, granted(2), "send #2 2000; wait 353"},
-                                   {304ms, granted(0, 2), "wait 353"}}},
-        {"off", unrenewed(), {{0ms, timer(), "wait 938"}}},
-        {"lost", instances(1), to_round_1 + renew_script{{301ms, gone(0), "lost keys_gone"}}},
-    };
-    for (const row& r : rows) {
-        for (std::size_t before = 0; before <= r.steps.size(); ++before) {
-            BOOST_TEST_CONTEXT(r.name << ", stopped before step " << before) {
-                renew machine = watchdog(r.settings);
-                play_some(machine, r.steps, before);
-                const duration now = before == 0 ? 0ms : r.steps[before - 1].time;
-                BOOST_TEST(said(machine, stop(), at(now)) == "wait never");
-                const std::uint32_t rounds = machine.round_number();
-                for (std::uint32_t round = 0; round <= rounds; ++round) {
-                    for (std::size_t i = 0; i != 5; ++i) {
-                        for (const char letter : {'G', 'N', 'D', 'F'}) {
-                            BOOST_TEST(said(machine, voted(letter, i, round), at(now)) ==
-                                       "wait never");
-                        }
-                    }
-                }
-                for (const auto& late : {timer(), extend(1s), stop()}) {
-                    BOOST_TEST(said(machine, late, at(now)) == "wait never");
-                    BOOST_TEST(said(machine, late, at(now + 1h)) == "wait never");
-                }
-                BOOST_TEST(machine.round_number() == rounds);
-            }
-        }
-    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -210,6 +210,28 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
     BOOST_TEST(client->lock("a", policy)->granted());
 }
 
+// And then the servers are gone, too.
+BOOST_AUTO_TEST_CASE(a_hand_off_that_ends_in_a_release_tells_the_same_twice) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.set_kind(kinds::fenced);
+    const auto holder = client->lock("a", policy);
+    const auto waiter = client->acquire("a", policy);
+    const auto first = holder->release();
+    five.world().run_for(20us);
+    waiter->cancel();
+    for (std::size_t i = 0; i != 5; ++i) {
+        five.server(i).is_up = false;
+        client->engine().observer().on_state_change(i);
+    }
+    BOOST_TEST_REQUIRE(five.world().run_until([&] { return first->told.has_value(); }));
+    const auto second = holder->release();
+    BOOST_TEST_REQUIRE(five.world().run_until([&] { return second->told.has_value(); }));
+    BOOST_TEST((first->told == core::release_outcome::no_quorum));
+    BOOST_TEST((second->told == core::release_outcome::no_quorum));
+}
+
 // They have waited as long as the first, and would find what it has found.
 BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
     virtual_deployment three(3);

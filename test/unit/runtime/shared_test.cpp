@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -108,13 +107,6 @@ public:
     using downgrade_operation::downgrade_operation;
     void deliver() override { is_done = result() == runtime::lease_result::done; }
     bool is_done = false;
-};
-
-class virtual_release final : public runtime::release_operation {
-public:
-    using release_operation::release_operation;
-    void deliver() override { told = outcome(); }
-    std::optional<core::release_outcome> told;
 };
 
 std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
@@ -232,6 +224,64 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_joins_other_readers) {
     once.attempts = 1;
     const auto cid = five.make_client();
     expect_granted(five, {cid->acquire("a", once)});
+}
+
+/// They wait for the attempt of the first of them, since nobody else is in the way.
+BOOST_AUTO_TEST_CASE(single_attempts_of_one_client_at_once_share_a_lease) {
+    virtual_deployment five(5);
+    const auto client = five.make_client();
+    std::vector<acquire> readers;
+    for (int i = 0; i != 10; ++i) {
+        readers.push_back(read(*client, core::time_point::min()));
+    }
+    expect_granted(five, readers);
+    BOOST_TEST(five.executed() == 5U);
+    five.world().run_for(100ms);  // the lease is shared no more
+    const acquire next = read(*client, core::time_point::min());
+    const acquire with_it = read(*client, core::time_point::min());
+    expect_granted(five, {next, with_it});
+    BOOST_TEST((next->lease != readers.front()->lease));
+    BOOST_TEST((next->lease == with_it->lease));
+}
+
+/// They take no longer than an attempt each.
+BOOST_AUTO_TEST_CASE(single_attempts_at_once_are_refused_while_a_writer_has_it) {
+    virtual_deployment five(5);
+    const auto ann = five.make_client();
+    const auto bob = five.make_client();
+    expect_granted(five, {write(*ann)});
+    const core::time_point began = five.world().now();
+    for (int i = 0; i != 3; ++i) {
+        const acquire first = read(*bob, core::time_point::min());
+        const acquire second = read(*bob, core::time_point::min());
+        BOOST_TEST_REQUIRE(
+            five.world().run_until([&] { return first->is_finished && second->is_finished; }));
+        BOOST_TEST((first->outcome == acquire_outcome::contended));
+        BOOST_TEST((second->outcome == acquire_outcome::contended));
+    }
+    BOOST_TEST((five.world().now() - began < 20ms));
+}
+
+BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_no_writer_and_for_no_patient_reader) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const acquire reader = read(*ann);
+    expect_granted(one, {reader});
+    const acquire writer = write(*ann);
+    const acquire behind_a_writer = read(*ann, core::time_point::min());
+    BOOST_TEST(!behind_a_writer->running());
+    reader->let_go();
+    expect_granted(one, {writer});
+    const acquire patient = read(*bob);
+    one.world().run_for(50ms);  // it has been denied
+    const acquire behind_a_reader = read(*bob, core::time_point::min());
+    BOOST_TEST(!behind_a_reader->running());
+    one.world().run_for(1ms);
+    BOOST_TEST((behind_a_writer->outcome == acquire_outcome::contended));
+    BOOST_TEST((behind_a_reader->outcome == acquire_outcome::contended));
+    writer->let_go();
+    expect_granted(one, {patient});
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_waits_for_a_writer_and_a_writer_for_readers) {
@@ -424,6 +474,8 @@ BOOST_AUTO_TEST_CASE(each_of_the_readers_hears_that_the_lease_is_lost) {
     BOOST_TEST((third->lease->loss(third->holder_number) == core::loss::none));
     BOOST_TEST(client->engine().parts().counts.held == 0U);
     first->let_go();
+    BOOST_TEST(client->engine().parts().counts.lost == 2U);
+    BOOST_TEST(client->engine().parts().counts.released == 1U);
     const acquire mutex = client->acquire("a");
     one.world().run_for(50ms);
     BOOST_TEST(!mutex->is_finished);  // one of them has not let go
@@ -443,9 +495,7 @@ BOOST_AUTO_TEST_CASE(a_lost_share_may_be_released_after_its_validity) {
     one.server(0).keys.clear();
     one.world().run_for(1min);
     for (const acquire& reader : {first, second}) {
-        const auto release =
-            std::make_shared<virtual_release>(reader->lease, reader->holder_number);
-        release->start(release);
+        const auto release = reader->release();
         one.world().run_for(10ms);
         BOOST_TEST((release->told == core::release_outcome::lost));
         BOOST_TEST((reader->lease->loss(reader->holder_number) == core::loss::keys_gone));

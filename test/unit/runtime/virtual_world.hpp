@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -258,6 +259,13 @@ private:
 };
 
 /// An acquire whose caller writes down what comes of it.
+class virtual_release final : public runtime::release_operation {
+public:
+    using release_operation::release_operation;
+    void deliver() override { told = outcome(); }
+    std::optional<core::release_outcome> told;
+};
+
 class virtual_acquire final : public runtime::acquire_operation {
 public:
     virtual_acquire(virtual_world& world, std::shared_ptr<const runtime::lock_spec> spec,
@@ -281,6 +289,11 @@ public:
         return is_finished && outcome == core::acquire_outcome::granted;
     }
     void let_go() { lease->let_go(holder_number); }
+    [[nodiscard]] std::shared_ptr<virtual_release> release() const {
+        auto result = std::make_shared<virtual_release>(lease, holder_number);
+        result->start(result);
+        return result;
+    }
     [[nodiscard]] core::time_point valid_until() const { return lease->valid_until(holder_number); }
 
     std::function<void()> on_finished;

@@ -22,10 +22,15 @@ local function has_readers(key)
     return true
 end
 
--- The error, if the server does not allow us to write a sorted set: to be known before anything is written. `key` is a string.
+-- The error, if the server does not allow us what a set of readers takes: to be known before anything is written. `key` is a
+-- string, so that each of these fails anyway.
 local function is_forbidden(key)
-    local answer = redis.pcall('zadd', key, 0, '')
-    return not string.find(answer.err, 'WRONGTYPE') and answer
+    for _, command in ipairs({{'zadd', key, 0, ''}, {'zrange', key, 0, 0}, {'pexpire', key, ''}}) do
+        local answer = redis.pcall(unpack(command))
+        if not string.find(answer.err, 'WRONGTYPE') and not string.find(answer.err, 'integer') then
+            return answer
+        end
+    end
 end
 
 -- The one reader that holds the key as a string becomes the first member of a sorted set.
@@ -39,7 +44,7 @@ end
 local function live_with_last(key)
     local last = redis.call('zrange', key, -1, -1, 'withscores')[2]
     if last then
-        redis.call('pexpireat', key, last)
+        redis.call('pexpire', key, last - now_in_ms())
     end
 end
 

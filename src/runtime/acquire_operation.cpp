@@ -67,7 +67,7 @@ void acquire_operation::wait_in_local_queue() {
     }
     if (until <= arrived_ && spec_->is_shared() && queue_->readers_may_enter_soon()) {
         waits_for_reader_ = true;
-        until = arrived_ + parts_.settings.instance_timeout;
+        until = end_of_readers_attempt(arrived_);
     }
     stage_ = stage::in_local_queue;
     queue_->push(*this);
@@ -77,6 +77,13 @@ void acquire_operation::wait_in_local_queue() {
     } else {
         wait(until);
     }
+}
+
+/// Until when to wait for the attempt of another reader, which goes on `now`; but not beyond the deadline, unless that was
+/// before it all began.
+core::time_point acquire_operation::end_of_readers_attempt(core::time_point now) const noexcept {
+    const core::time_point end = now + parts_.settings.instance_timeout;
+    return deadline_ > arrived_ ? std::min(end, deadline_) : end;
 }
 
 void acquire_operation::begin() {
@@ -267,8 +274,9 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
 void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
         case stage::in_local_queue:
-            if (waits_for_reader_ && parts_.instances.starting()) {
-                wait(now + parts_.settings.instance_timeout);
+            if (waits_for_reader_ && parts_.instances.starting() &&
+                end_of_readers_attempt(now) > now) {
+                wait(end_of_readers_attempt(now));
             } else {
                 finish(core::acquire_outcome::contended);
             }

@@ -75,6 +75,7 @@ private:
     void on_failed(core::acquire_outcome why, core::time_point now) override;
     void on_remaining(std::size_t index, const core::vote& vote) override;
     void wait_in_local_queue();
+    [[nodiscard]] core::time_point end_of_readers_attempt(core::time_point now) const noexcept;
     void leave_queue(core::acquire_outcome outcome);
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool join_remote_queue();

@@ -244,6 +244,23 @@ BOOST_AUTO_TEST_CASE(single_attempts_of_one_client_at_once_share_a_lease) {
     BOOST_TEST((next->lease == with_it->lease));
 }
 
+/// Their own deadline counts, too.
+BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_another_reader_until_its_deadline) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    one.server(0).latency = 50ms;
+    runtime::lock_policy once = policy_of(*client, kinds::shared);
+    once.attempts = 1;
+    const acquire first = client->acquire("a", once);
+    const core::time_point deadline = one.world().now() + 20ms;
+    const acquire second = client->acquire("a", once, deadline);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return second->is_finished; }));
+    BOOST_TEST((second->outcome == acquire_outcome::contended));
+    BOOST_TEST((second->finished_at >= deadline));
+    BOOST_TEST((second->finished_at < deadline + 5ms));
+    expect_granted(one, {first});
+}
+
 /// They take no longer than an attempt each.
 BOOST_AUTO_TEST_CASE(single_attempts_at_once_are_refused_while_a_writer_has_it) {
     virtual_deployment five(5);

@@ -22,12 +22,14 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace data = boost::unit_test::data;
 using namespace colock::test;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
+using boost::unit_test::label;
 using colock::core::milliseconds;
 using colock::core::step;
 using strings = std::vector<std::string>;
@@ -455,13 +457,104 @@ BOOST_DATA_TEST_CASE(a_heal_gets_no_less_than_it_asks_for_and_counts_nobody, all
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).fence == far);
-    rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).fence == far);
-    rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", 7).fence == far);
-    rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "fresh", "ann", 7).fence > 7U);  // by the clock
+    for (const auto* kind : {&colock::kinds::fenced, &colock::kinds::fenced_writer}) {
+        const std::string key(kind->traits().name);
+        const auto heal = [&](const std::string& of, std::uint64_t fence) {
+            const auto vote =
+                rig.ask_fence(step_of_kind(step::acquire, *kind).healing(), of, "ann", fence);
+            BOOST_TEST(to_text(vote) == "granted");
+            BOOST_TEST(rig.release(of, "ann") == "granted");
+            return vote.fence;
+        };
+        BOOST_TEST(heal(key, far) == far);
+        BOOST_TEST(heal(key, far) == far);
+        BOOST_TEST(heal(key, 7) == far);
+        BOOST_TEST(heal(key, far + 3) == far + 3);
+        BOOST_TEST(heal("fresh " + key, 7) > 7U);  // by the clock
+        BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").fence == far + 4);
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_heal_of_what_another_has_is_denied_and_counts_nothing, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    constexpr std::uint64_t far = 1ULL << 52U;
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob", far).fence == far);
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "ann", far + 9)) ==
+               "denied: another");
+    // Nor is it reentrant: a heal goes to an instance that has said that there is nothing.
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "bob", far + 9)) ==
+               "denied: another");
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "bob").fence == far + 1);
+    s.plant_foreign_key("list");
+    BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "list", "ann", far)) ==
+               "denied: another");
+}
+
+/// What a node of a cluster does that has only one of the two keys.
+BOOST_DATA_TEST_CASE(counting_alone_looks_at_no_key, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    constexpr std::uint64_t far = 1ULL << 52U;
+    for (const auto* kind : {&colock::kinds::fenced, &colock::kinds::fenced_writer}) {
+        const std::string key(kind->traits().name);
+        const auto count = [&](const std::string& of, const std::string& token,
+                               std::uint64_t fence) {
+            const auto vote = rig.ask_fence({step::count, *kind}, of, token, fence);
+            BOOST_TEST(to_text(vote) == "granted");
+            return vote.fence;
+        };
+        const std::uint64_t first = count(key, "ann", 7);
+        BOOST_TEST((first >> 20U) > 1'000'000'000U);  // by the clock
+        BOOST_TEST(count(key, "ann", 0) > first);
+        BOOST_TEST(count(key, "ann", far) == far);
+        BOOST_TEST(count(key, "ann", far - 1) == far);
+        BOOST_TEST(count(key, "ann", 0) == far + 1);
+        BOOST_TEST(rig.remaining(key) == "denied: nobody");
+        // It is the counter that the key's holders have.
+        BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").fence == far + 2);
+        BOOST_TEST(count(key, "ann", 0) == far + 3);
+        BOOST_TEST(count(key, "bob", far + 5) == far + 5);
+        BOOST_TEST(rig.ask_fence({step::confirm, *kind}, key, "bob").fence == far + 6);
+        const auto left = rig.ask(step::remaining, key).remaining;
+        BOOST_TEST((left > 9min && left <= 10min));
+        BOOST_TEST(rig.release(key, "bob") == "granted");
+    }
+    s.plant_foreign_key("list");
+    BOOST_TEST(rig.ask_fence(step::count, "list", "ann", far).fence == far);
+    using colock::core::fence_limit;
+    BOOST_TEST(to_text(rig.ask_fence(step::count, "k", "ann", fence_limit)) ==
+               "failed: server error");
+    BOOST_TEST(rig.ask_fence(step::count, "k", "ann", fence_limit - 1).fence == fence_limit - 1);
+    const auto vote = rig.ask_fence(step::count, "k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    BOOST_TEST(vote.detail->starts_with("FENCE the fence counter"), *vote.detail);
+}
+
+/// Whatever the kind: an acquire that puts back a key takes it if there is none, for the ttl that it is given.
+BOOST_DATA_TEST_CASE(a_heal_puts_back_a_key_that_is_gone, all_kinds) {
+    using namespace colock::kinds;
+    subject s(sample);
+    auto& rig = s.rig;
+    for (const auto* kind :
+         {&exclusive, &fenced, &writer, &fenced_writer, &shared, &fenced_shared}) {
+        BOOST_TEST_CONTEXT(kind->traits().name) {
+            const bool is_shared = kind->traits().admission == admission::shared;
+            const step_of_kind heals = step_of_kind(step::acquire, *kind).healing();
+            const std::string token = is_shared ? ann_reads : "ann";
+            BOOST_TEST(to_text(rig.ask(heals, "k", token, 1h)) == "granted");
+            const auto left = rig.ask(step::remaining, "k").remaining;
+            BOOST_TEST((left > 50min && left <= 1h));
+            BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
+            BOOST_TEST(to_text(rig.ask(heals, "k", token)) ==
+                       (is_shared ? "granted" : "denied: another"));
+            BOOST_TEST(to_text(rig.ask({step::extend, *kind}, "k", token)) == "granted");
+            BOOST_TEST(to_text(rig.ask({step::release, *kind}, "k", token)) == "granted");
+            BOOST_TEST(rig.acquire("k", "bob") == "granted");
+            BOOST_TEST(to_text(rig.ask(heals, "k", token)) == "denied: another");
+            BOOST_TEST(rig.release("k", "bob") == "granted");
+        }
+    }
 }
 
 BOOST_DATA_TEST_CASE(counters_end_below_2_to_the_53, all_kinds) {
@@ -1184,22 +1277,35 @@ BOOST_DATA_TEST_CASE(a_share_is_taken_once, all_kinds) {
     BOOST_TEST(ask(s, step::acquire, "da") == "granted");
 }
 
-/// Faults 37 and 38: one's renewal does not keep another alive, and a short life shortens no other's.
-BOOST_DATA_TEST_CASE(each_share_has_a_life_of_its_own, all_kinds) {
+/// Fault 37: one's renewal does not keep another alive.
+BOOST_TEST_DECORATOR(*label("fault-37"))
+BOOST_DATA_TEST_CASE(a_share_that_is_not_renewed_ends_beside_one_that_is, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
     BOOST_TEST(ask(s, joins, bob_reads, short_life) == "granted");
-    BOOST_TEST(life_of_key(s) > 9min);
     s.rig.run_until([&] {  // bob dies, whatever ann does
         BOOST_TEST(ask(s, of_reader(step::extend), ann_reads, 10min) == "granted");
         return ask(s, of_reader(step::extend), bob_reads, 1ms) == "denied: nobody";
     });
-    BOOST_TEST(ask(s, joins, cid_reads, short_life) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "denied: nobody");
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-    BOOST_TEST(life_of_key(s) <= short_life);  // it lives as long as the last
+    BOOST_TEST(ask(s, step::acquire, "da") == "granted");
+}
+
+/// Fault 38: a short share shortens no other, and the key lives as long as the last.
+BOOST_TEST_DECORATOR(*label("fault-38"))
+BOOST_DATA_TEST_CASE(a_short_share_does_not_shorten_a_long_one, all_kinds) {
+    subject s(sample);
+    BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
+    BOOST_TEST(ask(s, joins, cid_reads, short_life) == "granted");
+    BOOST_TEST(life_of_key(s) > 9min);
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    BOOST_TEST(life_of_key(s) <= short_life);
     s.rig.run_until([&] { return ask(s, step::acquire, "da") == "granted"; });
 }
 
+/// Fault 38: nor does an extend for less time.
+BOOST_TEST_DECORATOR(*label("fault-38"))
 BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
     subject s(sample);
     ask(s, looks, ann_reads, 10min);
@@ -1212,6 +1318,21 @@ BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
     BOOST_TEST(life_of_key(s) > 4min);
     BOOST_TEST(life_of_key(s) <= 5min);
+}
+
+/// Fault 38: nor does an acquire that is executed once more, as what was sent first may be executed last.
+BOOST_TEST_DECORATOR(*label("fault-38"))
+BOOST_DATA_TEST_CASE(a_share_that_is_taken_again_is_not_shortened, all_kinds) {
+    subject s(sample);
+    const step_of_kind joins_fenced{step::acquire, colock::kinds::fenced_shared, true};
+    ask(s, looks, ann_reads, 10min);
+    BOOST_TEST(ask(s, joins, ann_reads, 1ms) == "granted");
+    BOOST_TEST(life_of_key(s) > 9min);
+    ask(s, joins, bob_reads, 5min);
+    for (const step_of_kind& again : {joins, looks.healing(), joins_fenced}) {
+        BOOST_TEST(ask(s, again, ann_reads, 1ms) == "granted");
+        BOOST_TEST(life_of_key(s) > 9min);
+    }
 }
 
 BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
@@ -1232,6 +1353,7 @@ BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
 }
 
 /// Fault 42: a writer that has given up keeps readers out no longer than its mark lives.
+BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kinds) {
     subject s(sample);
     ask(s, looks, ann_reads);
@@ -1244,6 +1366,7 @@ BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kind
 }
 
 /// Fault 40: write to read in one step.
+BOOST_TEST_DECORATOR(*label("fault-40"))
 BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, writes, "da") == "granted");
@@ -1286,8 +1409,41 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == written.fence + 5);
 }
 
+/// A share that is put back was not denied before, and joins the other readers nevertheless.
+BOOST_DATA_TEST_CASE(a_healed_share_joins_the_others_but_passes_no_writer, all_kinds) {
+    subject s(sample);
+    for (const auto* kind : {&colock::kinds::shared, &colock::kinds::fenced_shared}) {
+        const step_of_kind heals = step_of_kind(step::acquire, *kind).healing();
+        BOOST_TEST(ask(s, looks, ann_reads) == "granted");
+        BOOST_TEST(ask(s, heals, bob_reads) == "granted");
+        BOOST_TEST(ask(s, heals, ann_reads, 1ms) == "granted");  // which shortens nothing
+        BOOST_TEST(life_of_key(s) > 9min);
+        BOOST_TEST(ask(s, claims, "da") == "denied: another");
+        BOOST_TEST(ask(s, heals, cid_reads) == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+        BOOST_TEST(ask(s, heals, ann_reads) == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
+        BOOST_TEST(ask(s, claims, "da") == "granted");
+        BOOST_TEST(ask(s, step::release, "da") == "granted");
+    }
+}
+
+/// Its share is in the key for as long as that has other readers and nobody looks.
+BOOST_DATA_TEST_CASE(a_reader_whose_share_is_over_confirms_no_fence, all_kinds) {
+    subject s(sample);
+    const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
+    const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
+    constexpr std::uint64_t far = 1ULL << 52U;
+    BOOST_TEST(s.rig.ask_fence(reads_fenced, "k", ann_reads, far).fence == far);
+    BOOST_TEST(to_text(s.rig.ask(reads_fenced, "k", bob_reads, short_life)) == "granted");
+    s.rig.run_until(
+        [&] { return ask(s, of_reader(step::extend), bob_reads, 1ms) == "denied: nobody"; });
+    BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, far + 5)) == "denied: another");
+    BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, far).fence == far);
+}
+
 /// Fault 34: what is not ours is left alone, even if it is of the same type.
-BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone) {
+BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone, *label("fault-34")) {
     subject s(kind::tcp);
     for (const strings& members : {strings{"1", "x"}, strings{"1", "reader:a", "2", "x"},
                                    strings{"1", "x", "2", "writer"}, strings{"1", "reader:zz"}}) {
@@ -1308,85 +1464,197 @@ BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone) {
 
 namespace {
 
-/// Both have voted alike on what they were asked last.
-void check(kind of_server, subject& server, subject& memory,
-           const std::vector<std::pair<step_of_kind, colock::instance::command_tag>>& asked) {
-    const strings theirs = server.rig.votes();
-    const strings ours = memory.rig.votes();
-    BOOST_TEST_REQUIRE(theirs.size() == asked.size());
-    for (std::size_t i = 0; i != asked.size(); ++i) {
-        const auto& [what, tag] = asked[i];
-        const auto& [step, kind, contended] = what;
-        // A command of the server's own does not tell whose the key is, unless it is of a type that it refuses.
-        const bool natively = step == step::release && kind->traits().released_natively;
-        const bool alike = theirs[i] == ours[i] || (natively && ours[i] != "granted" &&
-                                                    theirs[i] == refusal(of_server, ours[i]));
-        BOOST_TEST_REQUIRE(alike, kind->traits().name << " " << static_cast<int>(step) << ": "
-                                                      << theirs[i] << ", in memory " << ours[i]);
-        if (kind == &colock::kinds::remote_queue) {
-            BOOST_TEST_REQUIRE(server.rig.vote_on(tag).ticket == memory.rig.vote_on(tag).ticket);
+/// A server and memory that are asked the same.
+class twins {
+public:
+    explicit twins(kind of_server)
+        : of_server_(of_server), server_(of_server), memory_(kind::memory) {}
+
+    void ask(const step_of_kind& what, const std::string& key, const std::string& token,
+             milliseconds ttl, std::uint64_t number) {
+        if (asked_.empty()) {
+            begun_ = std::chrono::steady_clock::now();
+        }
+        for (subject* const of : {&memory_, &server_}) {
+            const auto tag = of->rig.submit(what, key, token, ttl, colock::core::never,
+                                            colock::core::instance_set::all(), number);
+            if (of == &server_) {
+                asked_.push_back({what, key, tag});
+            }
         }
     }
+
+    /// Both have voted alike on what they were asked since the last time. `with_vote` hears of each vote.
+    template <typename Function>
+    void compare(Function with_vote) {
+        const strings theirs = server_.rig.votes();
+        const strings ours = memory_.rig.votes();
+        longest_ = std::max(longest_, std::chrono::steady_clock::now() - begun_);
+        BOOST_TEST_REQUIRE(theirs.size() == asked_.size());
+        for (std::size_t i = 0; i != asked_.size(); ++i) {
+            const question& q = asked_[i];
+            BOOST_TEST_CONTEXT(q.what.kind->traits().name << " " << static_cast<int>(q.what.step)
+                                                          << " of " << q.key) {
+                const bool alike = theirs[i] == ours[i] || is_refused(q, theirs[i], ours[i]);
+                BOOST_TEST_REQUIRE(alike, theirs[i] << ", in memory " << ours[i]);
+                compare_values(q, server_.rig.vote_on(q.tag), memory_.rig.vote_on(q.tag));
+                with_vote(q.what, server_.rig.vote_on(q.tag));
+            }
+        }
+        asked_.clear();
+    }
+
+private:
+    struct question {
+        step_of_kind what;
+        std::string key;
+        colock::instance::command_tag tag;
+    };
+
+    /// A command of the server's own does not tell whose the key is, unless it is of a type that it refuses.
+    [[nodiscard]] bool is_refused(const question& q, const std::string& theirs,
+                                  const std::string& ours) const {
+        return q.what.step == step::release && q.what.kind->traits().released_natively &&
+               ours != "granted" && theirs == refusal(of_server_, ours);
+    }
+
+    void compare_values(const question& q, const colock::core::vote& theirs,
+                        const colock::core::vote& ours) {
+        const bool granted = ours.kind == colock::core::vote_kind::granted;
+        if (q.what.kind == &colock::kinds::remote_queue) {
+            BOOST_TEST_REQUIRE(theirs.ticket == ours.ticket);
+        } else if (q.what.step == step::remaining) {
+            // Each was asked, and had its key written, some time in a batch. They round to milliseconds, and so do scripts.
+            const auto apart = theirs.remaining < ours.remaining
+                                   ? ours.remaining - theirs.remaining
+                                   : theirs.remaining - ours.remaining;
+            BOOST_TEST_REQUIRE((apart <= 2 * longest_ + 3ms), theirs.remaining.count()
+                                                                  << " ms, in memory "
+                                                                  << ours.remaining.count());
+        } else if (granted && q.what.kind->traits().fenced && moves_counter(q.what.step)) {
+            compare_fences(q.key, theirs.fence, ours.fence);
+        } else {
+            BOOST_TEST_REQUIRE((theirs.remaining == ours.remaining));  // there is none
+        }
+    }
+
+    static bool moves_counter(step s) {
+        return s == step::acquire || s == step::confirm || s == step::count;
+    }
+
+    /// A counter ahead of the clock is the same in both. Any other begins at its server's clock, and moves to the second
+    /// when it is counted for the first time in that.
+    void compare_fences(const std::string& key, std::uint64_t theirs, std::uint64_t ours) {
+        const auto at_second = [](std::uint64_t fence) { return fence % (1U << 20U) == 0; };
+        const auto [last, is_new] = fences_.try_emplace(key, theirs, ours);
+        const auto& [their_last, our_last] = last->second;
+        const std::string text = std::to_string(theirs) + ", in memory " + std::to_string(ours);
+        if (theirs >= ahead_of_clock || ours >= ahead_of_clock) {
+            BOOST_TEST_REQUIRE(theirs == ours);
+        } else if (is_new) {
+            const auto apart =
+                std::max(theirs >> 20U, ours >> 20U) - std::min(theirs >> 20U, ours >> 20U);
+            BOOST_TEST_REQUIRE((std::chrono::seconds(apart) <= longest_ + 1s), text);
+        } else {
+            BOOST_TEST_REQUIRE((theirs >= their_last && ours >= our_last), text);
+            BOOST_TEST_REQUIRE(
+                (theirs - their_last == ours - our_last || at_second(theirs) || at_second(ours)),
+                text);
+        }
+        last->second = {theirs, ours};
+    }
+
+public:
+    static constexpr std::uint64_t ahead_of_clock = 1ULL << 52U;
+
+private:
+    kind of_server_;
+    subject server_;
+    subject memory_;
+    std::vector<question> asked_;
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> fences_;
+    std::chrono::steady_clock::time_point begun_;
+    std::chrono::steady_clock::duration longest_{};
+};
+
+/// All steps of all kinds.
+std::vector<step_of_kind> every_step() {
+    using namespace colock::kinds;
+    std::vector<step_of_kind> result{step::join, step::leave};
+    for (const auto* kind :
+         {&exclusive, &fenced, &writer, &fenced_writer, &shared, &fenced_shared}) {
+        result.emplace_back(step::acquire, *kind);
+        result.emplace_back(step::acquire, *kind, true);
+        result.push_back(step_of_kind(step::acquire, *kind).healing());
+        for (const step one : {step::extend, step::release, step::remaining}) {
+            result.emplace_back(one, *kind);
+        }
+        if (kind->traits().fenced) {
+            result.emplace_back(step::confirm, *kind);
+        }
+        if (kind->traits().fenced && kind->traits().admission == admission::exclusive) {
+            result.emplace_back(step::count, *kind);
+        }
+    }
+    return result;
+}
+
+/// What a step has to do at least once, so that to compare it means something.
+bool is_done(const step_of_kind& what, const colock::core::vote& vote) {
+    return what.step == step::remaining ? vote.remaining > 1min
+                                        : vote.kind == colock::core::vote_kind::granted;
 }
 
 }  // namespace
 
 /// Whatever is asked of all kinds, memory says what a server says.
 BOOST_DATA_TEST_CASE(memory_and_servers_say_the_same, data::make({kind::tcp, kind::user})) {
-    using namespace colock::kinds;
-    const strings keys{"k", "l"};
+    constexpr std::uint64_t ahead = twins::ahead_of_clock;
+    // Each key with what its counter begins with: far from the clock, with the clock, or with few numbers left.
+    const std::vector<std::pair<std::string, std::uint64_t>> keys{
+        {"k", ahead}, {"l", 0}, {"m", colock::core::fence_limit - 9}};
     const strings holders{"da", "ee"};
     const strings readers{ann_reads, bob_reads, "reader:da"};
-    const std::array<step_of_kind, 20> steps{{
-        step::acquire,
-        step::extend,
-        step::release,
-        step::remaining,
-        fenced_acquire,
-        step::confirm,
-        writes,
-        claims,
-        {step::acquire, fenced_writer},
-        {step::acquire, fenced_writer, true},
-        looks,
-        joins,
-        joins,
-        joins,
-        of_reader(step::extend),
-        of_reader(step::release),
-        {step::acquire, fenced_shared},
-        {step::confirm, fenced_shared},
-        step::join,
-        step::leave,
-    }};
+    const std::array<milliseconds, 3> ttls{5min, 10min, 20min};
+    const std::vector<step_of_kind> steps = every_step();
+    std::vector<std::size_t> done(steps.size());
     for (unsigned seed = 0; seed != 20; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
-            subject server(sample);
-            subject memory(kind::memory);
+            twins both(sample);
             std::mt19937 random(seed);
-            std::vector<std::pair<step_of_kind, colock::instance::command_tag>> asked;
+            const auto note = [&](const step_of_kind& what, const colock::core::vote& vote) {
+                const auto place = std::find(steps.begin(), steps.end(), what) - steps.begin();
+                done[static_cast<std::size_t>(place)] += is_done(what, vote) ? 1 : 0;
+            };
+            for (const auto& [key, fence] : keys) {
+                both.ask(step::count, key, "", 0ms, fence);
+            }
+            both.compare(note);
             for (int i = 0; i != 500; ++i) {
-                const step_of_kind what = steps[random() % steps.size()];
-                const bool reads = what.kind->traits().admission == admission::shared;
-                const bool queues = what.kind == &remote_queue;
+                const step_of_kind& what = steps[random() % steps.size()];
+                const bool reads =
+                    what.kind->traits().admission == colock::kinds::admission::shared;
+                const bool queues = what.kind == &colock::kinds::remote_queue;
                 const strings& tokens = reads ? readers : holders;
-                const std::string key = keys[random() % keys.size()];
+                const auto& [key, fence] = keys[random() % keys.size()];
                 const std::string token = queues ? "" : tokens[random() % tokens.size()];
-                const std::uint64_t number = queues ? 1 + random() % 4 : 0;
-                for (subject* const of : {&memory, &server}) {
-                    const auto tag = of->rig.submit(what, key, token, 10min, colock::core::never,
-                                                    colock::core::instance_set::all(), number);
-                    if (of == &server) {
-                        asked.emplace_back(what, tag);
-                    }
-                }
+                const std::uint64_t number = queues             ? 1 + random() % 4
+                                             : random() % 4 > 0 ? 0
+                                             : key == "k"       ? ahead + random() % 200
+                                                                : 7;
+                both.ask(what, key, token, ttls[random() % ttls.size()], number);
                 // In batches, so that adjacent releases are one call. (Not where a command of the server's own may refuse one
                 // for the key's type: that is sent again, and then comes after the others.)
                 if (random() % 8 == 0 || i == 499 || deletes_natively(shared_server())) {
-                    check(sample, server, memory, std::exchange(asked, {}));
+                    both.compare(note);
                 }
             }
         }
+    }
+    for (std::size_t i = 0; i != steps.size(); ++i) {
+        BOOST_TEST(done[i] != 0U, steps[i].kind->traits().name << " "
+                                                               << static_cast<int>(steps[i].step)
+                                                               << " was never granted");
     }
 }
 

@@ -160,6 +160,7 @@ public:
                               tag,
                               targets,
                               {.step = what.step,
+                               .heals = what.heals,
                                .contended = what.contended,
                                .kind = what.kind,
                                .key = s.key,

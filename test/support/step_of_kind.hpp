@@ -15,11 +15,19 @@ struct step_of_kind {
     step_of_kind(core::step s, const kinds::lock_kind& k, bool again = false) noexcept
         : step(s), kind(&k), contended(again) {}
 
+    /// The same as an acquire that puts back what a quorum still has.
+    [[nodiscard]] step_of_kind healing() const noexcept {
+        step_of_kind result = *this;
+        result.heals = true;
+        return result;
+    }
+
     friend bool operator==(const step_of_kind&, const step_of_kind&) = default;
 
     core::step step;
     const kinds::lock_kind* kind;
     bool contended = false;
+    bool heals = false;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

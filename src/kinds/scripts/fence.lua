@@ -15,8 +15,11 @@ if ARGV[2] ~= '0' then
     end
 else
     local value = redis.pcall('get', KEYS[1])
-    local reader = type(value) == 'table' and redis.pcall('zscore', KEYS[1], ARGV[1])
-    local ours = value == ARGV[1] or type(reader) == 'string' or
+    -- An expired share is in the key until another reader or a writer comes.
+    local expires = type(value) == 'table' and redis.pcall('zscore', KEYS[1], ARGV[1])
+    local time = redis.call('time')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    local ours = value == ARGV[1] or type(expires) == 'string' and tonumber(expires) > now or
         type(value) == 'string' and 'reader:' .. value == ARGV[1]
     if not ours then
         return value == false and 0 or -1

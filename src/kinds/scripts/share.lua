@@ -54,7 +54,8 @@ else
     if sole then
         make_set(key, sole, now)
     end
-    redis.call('zadd', key, now + ARGV[2], token)
+    local expires = redis.call('zscore', key, token) or 0  -- a share that is taken again is not shortened
+    redis.call('zadd', key, math.max(now + ARGV[2], tonumber(expires)), token)
     live_with_last(key)
 end
 return counter or redis.status_reply('OK')

@@ -13,6 +13,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using core::acquire_outcome;
 
 namespace {
@@ -339,7 +340,8 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_stops_the_readers_behind_it) {
 }
 
 /// Fault 42.
-BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer) {
+BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer,
+                     *label("fault-42")) {
     virtual_deployment three(3);
     std::vector<std::unique_ptr<client>> clients;
     for (int i = 0; i != 4; ++i) {

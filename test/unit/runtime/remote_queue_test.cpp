@@ -5,7 +5,11 @@
 #include "virtual_world.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 using namespace colock;
@@ -42,6 +46,21 @@ struct crowd {
     virtual_deployment deployment;
     std::vector<std::unique_ptr<virtual_deployment::client>> clients;
 };
+
+/// The closing of a client, whose caller writes down what comes of it.
+class virtual_close final : public runtime::close_operation {
+public:
+    using close_operation::close_operation;
+    void deliver() override { told = outcome(); }
+
+    std::optional<outcome_type> told;
+};
+
+/// What a client counts of releases.
+std::pair<std::uint64_t, std::uint64_t> releases(virtual_deployment::client& of) {
+    const auto& counts = of.engine().parts().counts;
+    return {counts.released, counts.releasing};
+}
 
 }  // namespace
 
@@ -173,6 +192,44 @@ BOOST_AUTO_TEST_CASE(a_queue_leaves_nothing_behind) {
                                        [](const auto& c) { return c->engine().closed(); });
         },
         10ms));
+}
+
+// The queue is a hint: nobody waits for the answer to a `leave`, and it releases nothing.
+BOOST_AUTO_TEST_CASE(a_leave_without_an_answer_is_no_release) {
+    enum class end { gives_up, releases, closes };
+    for (const end how : {end::gives_up, end::releases, end::closes}) {
+        crowd all(2);
+        auto& waiting = *all.clients[1];
+        const auto holder = all.clients[0]->lock("a");
+        const auto waiter = all.queue_up("a").front();
+        for (std::size_t i = 0; i != 3; ++i) {
+            all.deployment.server(i).loses_leaves = true;
+        }
+        std::uint64_t released = 0;
+        if (how == end::gives_up) {
+            waiter->cancel();
+        } else if (how == end::releases) {
+            holder->let_go();
+            BOOST_TEST_REQUIRE(all.world().run_until([&] { return waiter->is_finished; }));
+            BOOST_TEST_REQUIRE(waiter->granted());
+            waiter->let_go();
+            released = 1;  // the lease
+        }
+        all.world().run_for(10ms);
+        const std::pair<std::uint64_t, std::uint64_t> expected{released, 0};
+        BOOST_TEST((releases(waiting) == expected));
+        const auto close = std::make_shared<virtual_close>(
+            std::shared_ptr<runtime::engine>(std::shared_ptr<void>(), &waiting.engine()));
+        close->start(close);
+        BOOST_TEST(all.world().run_until([&] { return close->told.has_value(); }, 10ms));
+        BOOST_TEST((close->told == virtual_close::outcome_type::closed));
+        BOOST_TEST((releases(waiting) == expected));
+        std::size_t lost = 0;
+        for (std::size_t i = 0; i != 3; ++i) {
+            lost += all.deployment.server(i).lost_leaves;
+        }
+        BOOST_TEST(lost == 1U);
+    }
 }
 
 // Two clients that take the lock time and again: neither is kept out.

@@ -84,6 +84,8 @@ struct virtual_server {
     core::duration latency = std::chrono::microseconds(50);  ///< one way
     bool is_silent = false;                                  ///< takes commands, and does nothing
     bool is_up = true;
+    bool loses_leaves = false;  ///< of remote queues: they get no answer
+    std::size_t lost_leaves = 0;
     bool tells_changes = false;  ///< of keys that were asked for: then it keeps remote queues
     std::size_t executed = 0;
     std::multimap<std::string, virtual_instance*> asked{};  ///< which are to be told of a key
@@ -112,6 +114,8 @@ public:
             const core::failure why = reason_to_refuse(one, now);
             if (why != core::failure::none) {
                 one.receiver->on_vote(index_, one.tag, core::vote::failed(why));
+            } else if (server_.loses_leaves && one.command.step == core::step::leave) {
+                ++server_.lost_leaves;
             } else {
                 sent.push_back(one);
             }

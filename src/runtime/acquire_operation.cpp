@@ -350,7 +350,7 @@ void acquire_operation::wait_for_others() {
     }
     parts_.contention.note(spec_->key_hash, true, parts_.turn.recent_time());
     if (had_ticket) {
-        queue_->remote()->on_denied(votes);
+        queue_->remote()->on_denied(votes, spec_->policy->kind().traits().clears_the_way);
     }
 }
 

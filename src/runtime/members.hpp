@@ -104,8 +104,8 @@ public:
     [[nodiscard]] virtual core::queue_ticket::advice advice() const noexcept = 0;
     /// Whether no other client was before it when it joined last.
     [[nodiscard]] virtual bool is_first() const noexcept = 0;
-    /// An attempt was denied, with these votes.
-    virtual void on_denied(const core::round& votes) = 0;
+    /// An attempt was denied, with these votes. It may have written to the lock's key all the same: a writer's mark.
+    virtual void on_denied(const core::round& votes, bool may_have_written) = 0;
     /// An attempt was granted: the ticket stays until the release, but no longer than for a while.
     virtual void on_held() = 0;
     /// Nobody of this client waits there any more, nor has the lock.

@@ -131,9 +131,9 @@ void remote_queue::on_time(core::time_point /*now*/) {
     resume(event::just(kind::timer));
 }
 
-void remote_queue::on_denied(const core::round& votes) {
+void remote_queue::on_denied(const core::round& votes, bool may_have_written) {
     advice_ = core::queue_ticket::advice::none;
-    resume(event::denied(votes.has_denied(keeper_)));
+    resume(event::denied(votes.has_denied(keeper_) && !may_have_written));
 }
 
 void remote_queue::on_held() {

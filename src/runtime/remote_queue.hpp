@@ -36,7 +36,7 @@ public:
 
     [[nodiscard]] core::queue_ticket::advice advice() const noexcept override { return advice_; }
     [[nodiscard]] bool is_first() const noexcept override { return machine_.is_first(); }
-    void on_denied(const core::round& votes) override;
+    void on_denied(const core::round& votes, bool may_have_written) override;
     void on_held() override;
     void leave() override;
     void on_lock_changed(std::size_t index) override;

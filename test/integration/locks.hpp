@@ -176,7 +176,8 @@ struct pending_acquire {
     std::optional<error> result;
     lease granted;
 
-    void start(const mutex& lock) {
+    template <typename Lock>
+    void start(const Lock& lock) {
         lock.acquire(asio::bind_cancellation_slot(signal.slot(), [this](error e, lease l) {
             result = e;
             granted = std::move(l);

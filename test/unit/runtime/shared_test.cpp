@@ -6,6 +6,7 @@
 #include "virtual_world.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -382,6 +383,34 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
     for (const acquire& one : reading) {
         BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
         BOOST_TEST((three.world().now() - released < 300ms));
+    }
+}
+
+/// Fault 43: also after an attempt that has left its mark in the key, of which no server tells it.
+BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43")) {
+    for (const auto waited : {100ms, 600ms, 700ms, 1300ms, 5200ms}) {
+        virtual_deployment three(3);
+        for (std::size_t i = 0; i != 3; ++i) {
+            three.server(i).tells_changes = true;
+        }
+        const auto reading = three.make_client();
+        const auto writing = three.make_client();
+        const acquire reader = read(*reading);
+        expect_granted(three, {reader});
+        runtime::lock_policy patient = policy_of(*writing, kinds::writer);
+        patient.retry = {1min, 1min};
+        const acquire writer = writing->acquire("a", patient);
+        three.world().run_for(waited);
+        BOOST_TEST(!writer->is_finished);
+        const core::time_point released = three.world().now();
+        reader->let_go();
+        expect_granted(three, {writer});
+        BOOST_TEST((writer->finished_at - released < 20ms),
+                   "after " << waited.count() << " ms: "
+                            << std::chrono::duration_cast<std::chrono::milliseconds>(
+                                   writer->finished_at - released)
+                                   .count()
+                            << " ms");
     }
 }
 

@@ -626,7 +626,7 @@ void client::let_go(const holding& h) {
     if (world_.tracing()) {
         world_.tell(name_, "lets go of " + life.key + ", token " + life.token);
     }
-    bool passing = false;
+    bool handing_off = false;
     enter([&] {
         const std::uint64_t held = engine_->parts().counts.held;
         if (world_.random.chance(0.5)) {
@@ -641,8 +641,8 @@ void client::let_go(const holding& h) {
         if (h.state->holder() != h.holder) {
             return;  // it was handed off already
         }
-        passing = !h.lost() && engine_->parts().counts.held == held;
-        if (passing) {
+        handing_off = !h.lost() && engine_->parts().counts.held == held;
+        if (handing_off) {
             checker_.on_handoff(life);
         } else {
             checker_.on_released(life);
@@ -654,7 +654,7 @@ void client::let_go(const holding& h) {
              [this, h] { enter([&h] { h.state->let_go(h.holder); }); });
     }
     // Forced: it stands still until the lease is nearly over, or is.
-    if (passing && world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
+    if (handing_off && world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
         world_.count(fault::client_pause);
         const duration ttl = life.policy->lease.ttl;
         post(world_.now() + 20us, [this, ttl] { pause(world_.random.between(ttl / 2, ttl)); });

@@ -536,7 +536,7 @@ void fence_told_to_too_few(stage& s, int) {
 }
 
 /// The process stands still between the first vote on its hand-off and the second, until the validity is over.
-void pass_on_after_the_end(stage& s, int) {
+void hand_off_after_the_end(stage& s, int) {
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
     fenced.policy.attempts = 0;
@@ -557,7 +557,7 @@ void pass_on_after_the_end(stage& s, int) {
 }
 
 /// A server has lost its last writes, and the fences that it has counted with them. It still has the key.
-void pass_on_after_a_rollback(stage& s, int) {
+void hand_off_after_a_rollback(stage& s, int) {
     spec& fenced = s.lock();
     fenced.policy.set_kind(kinds::fenced);
     fenced.policy.attempts = 0;
@@ -1038,17 +1038,17 @@ const std::vector<scenario>& scenarios() {
          1,
          fence_told_to_too_few,
          {"majority_of_the_granted"}},
-        {"fault_25_sim_pass_on_after_a_rollback",
+        {"fault_25_sim_hand_off_after_a_rollback",
          "a server forgets the fences that it has counted last",
          {1, 1, ordinary, 1s},
          1,
-         pass_on_after_a_rollback,
+         hand_off_after_a_rollback,
          {"fence_counted_in_quarantine"}},
-        {"fault_20_sim_pass_on_after_the_end",
+        {"fault_20_sim_hand_off_after_the_end",
          "the validity of a lease ends while it is handed off",
          {},
          1,
-         pass_on_after_the_end,
+         hand_off_after_the_end,
          {"handed_off_when_it_is_over"}},
         {"fault_14_sim_lost_lease_with_a_waiter",
          "a lost lease is let go, and the next waiter of its client wants the same",

@@ -76,7 +76,9 @@ class client;
 ///   then.
 /// - *counted*: a client counts as many holders as there are.
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
-/// - *token check*: no command changes the key of another token.
+/// - *token check*: no command changes the key of another token, nor when another reader's share ends.
+/// - *instance*: an instance gives no key away that is held, and denies none that it could give: so readers enter
+///   together, and one that has expired is in nobody's way. It has no key expire sooner than it said before.
 class checker {
 public:
     checker(world& w, std::vector<std::unique_ptr<voter>>& voters) : world_(w), voters_(voters) {}

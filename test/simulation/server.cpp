@@ -29,6 +29,11 @@ std::string as_writers(const std::string& token) {
     return std::string(kinds::as_writers(token));
 }
 
+/// As a writer does that was denied before.
+bool clears_the_way(const core::command& c) {
+    return c.step == core::step::acquire && c.contended && c.kind->traits().clears_the_way;
+}
+
 double some_rate(world& w) {
     const double wrong = w.faults().clock_rates;
     // The extremes are where the bounds are.
@@ -75,21 +80,37 @@ core::vote server::execute(const core::command& command, const void* by) {
         checkpoint();
     }
     const std::string key(command.key);
+    const std::string token(command.token);
+    const core::time_point now = clock_.at(world_.now());
     const std::set<std::string> before = holders_of(key);
+    const std::map<std::string, true_time> others = ends_beside(key, token);
+    const bool is_ours = before.contains(token) || before.contains(as_writers(token));
+    const true_time end = lasts_until(key, token);
     slot& in = slot_with(key);
-    const bool was_marked = in.table.is_marked(key, clock_.at(world_.now()));
-    core::vote answer = in.table.execute(command, clock_.at(world_.now()), wall());
+    const bool was_marked = in.marked_until[key] > now;
+    core::vote answer = in.table.execute(command, now, wall());
+    if (ends_beside(key, token) != others) {
+        world_.violation("token check", name_ + " changed what other tokens hold of a key");
+    }
+    if (is_ours && command.step != core::step::release && lasts_until(key, token) < end) {
+        world_.violation("instance", name_ + " has a key expire sooner than it said");
+    }
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
         tell_of_change(changed, by);
     }
-    if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire &&
-        command.contended && command.kind->traits().clears_the_way && !before.empty() &&
-        is_reader(*before.begin()) && !in.table.is_marked(key, clock_.at(world_.now()))) {
-        world_.violation("no reader before a waiting writer",
-                         name_ + " has denied a writer, and has no mark of it");
+    if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
+        expect_reason(command, before, was_marked);
+    }
+    if (clears_the_way(command) && before.empty()) {
+        in.marked_until.erase(key);
+    } else if (clears_the_way(command) && is_reader(*before.begin())) {
+        in.marked_until[key] = now + kinds::writer_mark_ttl;
+        if (!in.table.is_marked(key, now)) {
+            world_.violation("no reader before a waiting writer",
+                             name_ + " has denied a writer, and has no mark of it");
+        }
     }
     if (answer.kind == core::vote_kind::granted) {
-        const std::string token(command.token);
         if (command.step == core::step::acquire) {
             expect_room(command, before);
             if (is_reader(token) && was_marked) {
@@ -102,7 +123,7 @@ core::vote server::execute(const core::command& command, const void* by) {
             }
             tokens.insert(token);
         } else if (!is_of_queue) {
-            if (!before.contains(token) && !before.contains(as_writers(token))) {
+            if (!is_ours) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
             auto& tokens = in.tokens[key];
@@ -132,6 +153,18 @@ void server::expect_room(const core::command& command, const std::set<std::strin
         std::ranges::all_of(before, [](const auto& one) { return is_reader(one); });
     if (!before.empty() && !beside_readers) {
         world_.violation("instance", name_ + " gave away a key that was held");
+    }
+}
+
+/// An acquire is denied only if somebody is in its way.
+void server::expect_reason(const core::command& command, const std::set<std::string>& before,
+                           bool was_marked) {
+    const bool joins_readers = is_reader(command.token) && (command.contended || command.heals ||
+                                                            command.kind->traits().fenced);
+    const bool is_held = std::ranges::any_of(
+        before, [&](const auto& one) { return !joins_readers || !is_reader(one); });
+    if (!is_held && (!was_marked || clears_the_way(command))) {
+        world_.violation("instance", name_ + " denied a key that it could have given");
     }
 }
 
@@ -258,6 +291,7 @@ void server::delete_key(const std::string& key) {
     }
     slot_with(key).table.erase(key);
     slot_with(key).tokens.erase(key);
+    slot_with(key).marked_until.erase(key);
     tell_of_change(key, nullptr);
 }
 
@@ -374,15 +408,29 @@ std::set<std::string> server::holders_of(const std::string& key) {
     return result;
 }
 
+std::map<std::string, true_time> server::ends_beside(const std::string& key,
+                                                     const std::string& token) {
+    std::map<std::string, true_time> result;
+    for (const std::string& one : holders_of(key)) {
+        if (as_writers(one) != as_writers(token)) {
+            result.emplace(one, lasts_until(key, one));
+        }
+    }
+    return result;
+}
+
 std::string server::holder_of(const std::string& key) {
     const std::set<std::string> all = holders_of(key);
     return all.empty() ? std::string() : *all.begin();
 }
 
 bool server::holds(const std::string& key, const std::string& token) {
-    const kinds::table::entry* const found =
-        slot_with(key).table.find(key, clock_.at(world_.now()));
-    return found != nullptr && found->is_held_by(token);
+    const core::time_point now = clock_.at(world_.now());
+    const kinds::table::entry* const found = slot_with(key).table.find(key, now);
+    return found != nullptr && found->is_held_by(token) &&
+           std::ranges::none_of(found->readers, [&](const kinds::table::reader& one) {
+               return one.token == token && one.expires <= now;
+           });
 }
 
 }  // namespace colock::simulation

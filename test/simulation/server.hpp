@@ -29,8 +29,9 @@ class server {
 public:
     struct slot {
         kinds::table table;
-        std::map<std::string, std::set<std::string>>
-            tokens;  // by key: the last holder, or the readers
+        // By key: the last holder, or the readers; and until when a waiting writer keeps further readers out.
+        std::map<std::string, std::set<std::string>> tokens;
+        std::map<std::string, core::time_point> marked_until;
     };
 
     server(world& w, std::string name, std::size_t slots = 1);
@@ -132,7 +133,12 @@ private:
 
     [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key);
+    /// When each token that holds the key holds it no more, but for that one.
+    [[nodiscard]] std::map<std::string, true_time> ends_beside(const std::string& key,
+                                                               const std::string& token);
     void expect_room(const core::command& command, const std::set<std::string>& before);
+    void expect_reason(const core::command& command, const std::set<std::string>& before,
+                       bool was_marked);
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     void tell_of_change(const std::string& key, const void* by);

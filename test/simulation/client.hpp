@@ -125,6 +125,7 @@ public:
     /// Of a lease that is held, or was lost: to release it, or to hand it off to the next waiter of this process.
     void let_go(const holding& h);
     void on_loss(const holding& h, std::function<void()> tell);
+    void extend(const holding& h, duration ttl);
     /// A writer's lease is to become a reader's.
     std::shared_ptr<downgrading> downgrade(const holding& h, const spec& readers);
     /// Another holder for a reader's lease; an empty one, if that cannot be.
@@ -195,7 +196,6 @@ private:
     void think(user& u, duration how_long);
     void take(user& u);
     void hold(user& u, const holding& granted);
-    void extend(const holding& h, duration ttl);
     void read_on(user& u, const holding& h);
     void hold_share(const holding& h, duration how_long);
     void clean_up(user& u, const holding& h);

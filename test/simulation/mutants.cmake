@@ -783,3 +783,104 @@ colock_mutant(
                 parts_.queues.advance(*queue);
             }]]
 )
+colock_mutant(
+    NAME renewal_for_all_readers
+    WHAT "the renewal of one reader prolongs what the others hold"
+    FILE src/kinds/key_commands.cpp
+    FIND [[held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
+    WITH [[if (@MUTANT@) {
+        for (table::reader& one : held.readers) {
+            one.expires = std::max(one.expires, at.now + command.ttl);
+        }
+    }
+    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
+)
+colock_mutant(
+    NAME renewal_of_the_key_alone
+    WHAT "the renewal of a reader prolongs the key, and not the share of that reader"
+    FILE src/kinds/key_commands.cpp
+    FIND [[    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
+    WITH [[    if (@MUTANT@ && !held.is_exclusive()) {
+        held.expires = until;
+        return vote::granted();
+    }
+    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
+)
+colock_mutant(
+    NAME dead_reader_stays
+    WHAT "a reader that has expired is counted among those that hold the key"
+    FILE src/kinds/table.cpp
+    FIND [[{ return one.expires <= now; }]]
+    WITH [[{ return one.expires <= now && !@MUTANT@; }]]
+)
+colock_mutant(
+    NAME key_outlives_its_readers
+    WHAT "a key lives as long as a reader would have that has left"
+    FILE src/kinds/table.cpp
+    FIND [[{ return one.token == holder; });
+    set_expiry();]]
+    WITH [[{ return one.token == holder; });
+    if (@MUTANT@ && !readers.empty()) {
+        return;
+    }
+    set_expiry();]]
+)
+colock_mutant(
+    NAME newcomer_shortens_the_others
+    WHAT "the readers of a key expire no later than the one that came last"
+    FILE src/kinds/table.cpp
+    FIND [[readers.push_back({std::string(holder), until});]]
+    WITH [[for (reader& one : readers) {
+            one.expires = @MUTANT@ ? std::min(one.expires, until) : one.expires;
+        }
+        readers.push_back({std::string(holder), until});]]
+)
+colock_mutant(
+    NAME key_lives_with_the_newest
+    WHAT "a key expires with the reader that came last, though others have it for longer"
+    FILE src/kinds/table.cpp
+    FIND [[expires = std::max(expires, one.expires);]]
+    WITH [[expires = @MUTANT@ ? one.expires : std::max(expires, one.expires);]]
+)
+colock_mutant(
+    NAME late_extend_shortens_a_share
+    WHAT "an extend that is executed late takes away from a reader's share"
+    FILE src/kinds/table.cpp
+    FIND [[found->expires = std::max(found->expires, until);]]
+    WITH [[found->expires = @MUTANT@ ? until : std::max(found->expires, until);]]
+)
+colock_mutant(
+    NAME readers_enter_one_by_one
+    WHAT "no reader is let in beside another"
+    FILE src/kinds/shared.cpp
+    FIND [[return command.contended || command.heals || traits().fenced;]]
+    WITH [[return (command.contended || command.heals || traits().fenced) && !@MUTANT@;]]
+)
+colock_mutant(
+    NAME mark_keeps_one_out
+    WHAT "a writer's mark keeps one reader out, and not the next"
+    FILE src/kinds/shared.cpp
+    FIND [[            return vote::denied(key_state::foreign);
+        }
+        vote granted]]
+    WITH [[            if (@MUTANT@ && !found->is_exclusive()) {
+                found->mark(core::time_point::min());
+            }
+            return vote::denied(key_state::foreign);
+        }
+        vote granted]]
+)
+colock_mutant(
+    NAME mark_renewed_by_readers
+    WHAT "a writer's mark goes on for as long as it keeps readers out"
+    FILE src/kinds/shared.cpp
+    FIND [[            return vote::denied(key_state::foreign);
+        }
+        vote granted]]
+    WITH [[            if (@MUTANT@ && found->writer_waits_until > at.now) {
+                found->mark(at.now + writer_mark_ttl);
+            }
+            return vote::denied(key_state::foreign);
+        }
+        vote granted]]
+)

@@ -600,6 +600,246 @@ void lost_lease_with_a_waiter(stage& s, int) {
 
 // --- Readers and writers ----------------------------------------------------------------------------
 
+/// Whether that reader has a share on each instance, which ends then.
+bool all_end_at(stage& s, const taking& reader, duration when) {
+    constexpr duration rounding = 1ms;  // of what a server tells
+    constexpr duration clock = 1us;
+    bool result = true;
+    for (std::size_t i = 0; i != 3; ++i) {
+        const duration end =
+            s.instance(i).lasts_until(stage::key, reader.token()).time_since_epoch();
+        result = result && s.has_key(i, reader) && end <= when + clock && end >= when - rounding;
+    }
+    return result;
+}
+
+/// Of two readers one dies. The other goes on for longer than that one's share lasts (take 0), or lets go before (take 1),
+/// and a writer waits. Or the other lets go before, and a writer comes after that (take 2).
+void dead_reader(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(20ms);
+    s.expect(a.held() && b.held(), "both read");
+    taking* const waiting = take == 2 ? nullptr : &s.acquire(2, writers);
+    s.run_to(50ms);
+    s.user(0).crash();
+    s.run_to(250ms);
+    s.expect(all_end_at(s, a, 301010us), "the dead one's share ends when it was to");
+    s.expect(all_end_at(s, b, 513020us), "though the other's has been renewed twice");
+    if (take == 0) {
+        s.run_to(400ms);
+        s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "then it is gone");
+        s.expect(b.held() && !waiting->told, "and the other reads on");
+        s.release(b);
+        s.run_to(470ms);
+    } else {
+        s.release(b);
+        s.run_to(301ms);
+        s.expect(s.keys() == 3, "the dead one is in the way until its share ends");
+        s.expect(waiting == nullptr || !waiting->told, "and keeps a writer out");
+        s.run_to(waiting == nullptr ? 302ms : 370ms);
+    }
+    taking& w = waiting == nullptr ? s.acquire(2, writers) : *waiting;
+    s.run_to(s.now() + 3ms);
+    s.expect(w.held(), "and not for longer");
+    s.release(w);
+}
+
+/// The longer one comes first (takes 0 and 2), or the shorter one does. The shorter one dies (takes 0 and 1), or it is renewed, and
+/// then let go. A writer waits.
+void readers_with_different_ttls(stage& s, int take) {
+    const bool is_longer_first = take % 2 == 0;
+    const bool is_renewed = take >= 2;
+    const spec& writers = s.writers_lock();
+    spec longer = readers_side_of(writers);
+    longer.policy.lease.renew_interval = 0ms;
+    spec shorter = longer;
+    shorter.policy.lease.ttl = 100ms;
+    shorter.policy.lease.renew_interval = is_renewed ? 40ms : 0ms;
+    taking& first = s.acquire(0, is_longer_first ? longer : shorter);
+    s.run_to(10ms);
+    taking& second = s.acquire(1, is_longer_first ? shorter : longer);
+    s.run_to(20ms);
+    taking& a = is_longer_first ? first : second;
+    taking& b = is_longer_first ? second : first;
+    const duration a_began = is_longer_first ? 0us : 12010us;
+    const duration b_began = is_longer_first ? 12010us : 0us;
+    s.expect(all_end_at(s, a, a_began + 301010us), "one has a share for 300 ms");
+    s.expect(all_end_at(s, b, b_began + 101010us), "and the other one for 100 ms");
+    taking& w = s.acquire(2, writers);
+    s.run_to(b_began + 90ms);
+    if (is_renewed) {
+        s.run_to(b_began + 120ms);
+        s.expect(b.held() && all_end_at(s, b, b_began + 181010us), "it is renewed for as long");
+        s.release(b);
+    } else {
+        s.user(is_longer_first ? 1 : 0).crash();
+        s.run_to(b_began + 100ms);
+        s.expect(all_end_at(s, b, b_began + 101010us), "it ends when it was to");
+    }
+    s.run_to(b_began + 125ms);
+    s.expect(!s.has_key(0, b) && !s.has_key(1, b) && !s.has_key(2, b), "then it is gone");
+    s.expect(all_end_at(s, a, a_began + 301010us), "and the longer one is as it was");
+    s.run_to(a_began + 279ms);
+    s.expect(a.held() && !w.told, "it is held for as long as was promised");
+    s.run_to(a_began + 294ms);
+    s.expect(about(a.lost, a_began + 280ms) && !w.told, "and then it is lost");
+    s.run_to(a_began + 365ms);
+    s.expect(w.held(), "and the writer is next");
+    s.release(w);
+}
+
+/// The first renewal of a reader is under way, on a connection that broke, when its holder asks for more time.
+void late_renewal_of_a_share(stage& s, int) {
+    const spec readers = readers_side_of(s.writers_lock());
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(100500us);
+    s.user(0).to(0).reset(200ms);
+    s.run_to(250ms);
+    s.user(0).extend(a.lease, 600ms);
+    s.run_to(299ms);
+    s.expect(s.count(fault::straggler) == 0, "before the late renewal");
+    s.expect(all_end_at(s, a, 851010us), "it is prolonged");
+    s.run_to(302ms);
+    s.expect(s.count(fault::straggler) == 1, "the renewal has come");
+    s.expect(all_end_at(s, a, 851010us), "and has taken nothing away");
+    s.expect(all_end_at(s, b, 513020us), "nor given anything to another reader");
+    s.release(a);
+    s.release(b);
+}
+
+/// A reader stands still for longer than its lease is valid, and gives it back late. Meanwhile another one reads (take 0), or a
+/// writer is inside (take 1). Or a release is executed twice (take 2).
+void late_release_of_a_share(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(20ms);
+    taking& w = s.acquire(2, writers);
+    s.run_to(50ms);
+    if (take == 2) {
+        s.release(a);
+        s.run_to(50500us);
+        for (std::size_t i = 0; i != 3; ++i) {
+            s.user(0).to(i).reset(340ms);
+        }
+        s.run_to(200ms);
+        s.expect(s.count(fault::straggler) == 0 && s.has_done(0), "it is released once");
+    } else {
+        s.user(0).pause(350ms);
+        s.run_to(200ms);
+    }
+    if (take == 1) {
+        s.release(b);
+    }
+    s.run_to(380ms);
+    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "its share is gone");
+    taking& inside = take == 1 ? w : b;
+    s.expect(inside.held() && w.held() == (take == 1), "somebody else is inside");
+    s.run_to(410ms);
+    s.expect(take == 2 ? s.count(fault::straggler) == 3 : about(a.lost, 400ms),
+             "the late release has come");
+    s.expect(s.has_done(0), "and was executed");
+    s.expect(inside.held() && s.has_key(0, inside) && s.has_key(1, inside) && s.has_key(2, inside),
+             "and has taken nothing away");
+    s.expect(w.held() == (take == 1), "and let nobody in");
+    s.release(inside);
+    s.run_to(475ms);
+    if (take != 1) {
+        s.expect(w.held(), "the writer has waited for the others only");
+        s.release(w);
+    }
+}
+
+/// A writer has been denied, and gives up (take 0), or dies (take 1). The reader that was in its way goes on.
+void writer_gives_up(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(100ms);
+    if (take == 0) {
+        s.cancel(w);
+    } else {
+        s.user(1).crash();
+    }
+    s.run_to(110ms);
+    const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
+    s.expect(end > 1s && end <= 1102ms, "its mark lasts for a second from its last attempt on");
+    taking& b = s.acquire(2, readers);
+    s.run_to(end - 1ms);
+    s.expect(a.held() && !b.told, "and keeps further readers out");
+    s.run_to(end + 70ms);
+    s.expect(a.held() && b.held(), "and not for longer");
+    s.release(a);
+    s.release(b);
+}
+
+/// The readers of two clients come in turn, so that one always reads, and a writer waits.
+void overlapping_readers(stage& s, int) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(50ms);
+    std::vector<taking*> late;
+    for (int i = 0; i != 10; ++i) {
+        late.push_back(&s.acquire(i % 2 == 0 ? 2 : 3, readers));
+        s.run_to(s.now() + 150ms);
+        s.expect(a.held() && !w.told && !late.back()->told, "none goes past the writer");
+    }
+    s.release(a);
+    s.run_to(s.now() + 70ms);
+    s.expect(w.held(), "which is next");
+    s.release(w);
+    s.run_to(s.now() + 70ms);
+    for (taking* const one : late) {
+        s.expect(one->held(), "and then all the readers");
+        s.release(*one);
+    }
+}
+
+/// Readers of three clients wait for a writer: they poll, or are told.
+void readers_enter_together(stage& s, int) {
+    const bool is_told = s.servers_of(0).kind().tells_changes;
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, writers);
+    std::vector<taking*> waiting;
+    for (std::size_t user = 0; user != 3; ++user) {
+        s.run_to(s.now() + 10ms);
+        waiting.push_back(&s.acquire(user, readers));
+        waiting.push_back(&s.acquire(user, readers));
+    }
+    s.run_to(400ms);
+    for (const taking* const one : waiting) {
+        s.expect(a.held() && !one->told, "a writer holds it");
+    }
+    s.release(a);
+    s.run_to(is_told ? 420ms : 470ms);
+    for (const taking* const one : waiting) {
+        s.expect(one->held(), "all readers are inside together");
+    }
+    taking& w = s.acquire(3, writers);
+    s.run_to(700ms);
+    s.expect(!w.told, "and keep a writer out");
+    for (taking* const one : waiting) {
+        s.release(*one);
+    }
+    s.run_to(is_told ? 720ms : 770ms);
+    s.expect(w.held(), "which is woken when the last has let go");
+    s.release(w);
+}
+
 /// It has waited itself, for client 2. There are readers that wait at its own client, and at another: that one polls, or
 /// is told.
 void downgrade_admits_readers(stage& s, int) {
@@ -1056,6 +1296,30 @@ const std::vector<scenario>& scenarios() {
          1,
          lost_lease_with_a_waiter,
          {"handed_off_when_lost"}},
+        {"fault_37_sim_dead_reader",
+         "one of two readers dies, and costs a writer what is left of its own ttl",
+         {3, 3},
+         3,
+         dead_reader,
+         {"renewal_for_all_readers", "dead_reader_stays", "key_outlives_its_readers"}},
+        {"fault_38_sim_readers_with_different_ttls",
+         "two readers with different ttls, in both orders",
+         {3, 3},
+         4,
+         readers_with_different_ttls,
+         {"newcomer_shortens_the_others", "key_lives_with_the_newest", "renewal_of_the_key_alone"}},
+        {"fault_38_sim_late_renewal_of_a_share",
+         "an old connection's renewal arrives after a longer one",
+         {3, 2},
+         1,
+         late_renewal_of_a_share,
+         {"late_extend_shortens_a_share"}},
+        {"fault_39_sim_late_release_of_a_share",
+         "a reader's release arrives when its share has expired, and twice",
+         {3, 3},
+         3,
+         late_release_of_a_share,
+         {"share_takes_all", "release_without_token_check"}},
         {"fault_40_sim_downgrade_admits_readers",
          "a writer goes on as a reader, and others wait to read",
          {3, 3},
@@ -1092,6 +1356,30 @@ const std::vector<scenario>& scenarios() {
          4,
          share_then_release,
          {"writer_shares", "reader_upgrades", "released_with_the_first"}},
+        {"fault_42_sim_writer_gives_up",
+         "a writer that waited for readers gives up, or dies",
+         {3, 3},
+         2,
+         writer_gives_up,
+         {"mark_renewed_by_readers"}},
+        {"fault_42_sim_overlapping_readers",
+         "readers of several clients come one by one while a writer waits",
+         {3, 4},
+         1,
+         overlapping_readers,
+         {"mark_is_ignored", "no_mark", "mark_keeps_one_out"}},
+        {"fault_43_sim_readers_enter_together",
+         "readers of several clients wait for a writer",
+         {3, 4},
+         1,
+         readers_enter_together,
+         {"readers_enter_one_by_one"}},
+        {"fault_43_sim_readers_with_remote_queue",
+         "the same, and they wait in the remote queue",
+         {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         readers_enter_together,
+         {"readers_enter_one_by_one"}},
         {"fault_67_sim_promoted_replica_lacks_a_lock",
          "a replica that Sentinels promote has not heard of a lock",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},

@@ -9,6 +9,8 @@
 -- ARGV[4]  for how many milliseconds to keep the counter
 -- Returns  the counter; 0 there is no such key; -1 it holds something else
 
+local time = redis.call('time')
+
 if ARGV[2] ~= '0' then
     if redis.call('exists', KEYS[1]) == 1 then
         return -1
@@ -17,10 +19,8 @@ else
     local value = redis.pcall('get', KEYS[1])
     -- An expired share is in the key until another reader or a writer comes.
     local expires = type(value) == 'table' and redis.pcall('zscore', KEYS[1], ARGV[1])
-    local time = redis.call('time')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local ours = value == ARGV[1] or type(expires) == 'string' and tonumber(expires) > now or
-        type(value) == 'string' and 'reader:' .. value == ARGV[1]
+    local is_reader = type(expires) == 'string' and tonumber(expires) > time[1] * 1000 + math.floor(time[2] / 1000)
+    local ours = value == ARGV[1] or is_reader or type(value) == 'string' and 'reader:' .. value == ARGV[1]
     if not ours then
         return value == false and 0 or -1
     end
@@ -29,7 +29,7 @@ end
 --@include parts/fence_counter.lua
 
 -- The counter first: no token has a key before it is counted.
-local counter = move_on(KEYS[2], tonumber(ARGV[3]), ARGV[4], redis.call('time'), true)
+local counter = move_on(KEYS[2], tonumber(ARGV[3]), ARGV[4], time, true)
 if counter == nil then
     return cannot_go_on()
 end

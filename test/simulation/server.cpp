@@ -82,19 +82,15 @@ core::vote server::execute(const core::command& command, const void* by) {
     const std::string key(command.key);
     const std::string token(command.token);
     const core::time_point now = clock_.at(world_.now());
-    const std::set<std::string> before = holders_of(key);
-    const std::map<std::string, true_time> others = ends_beside(key, token);
-    const bool is_ours = before.contains(token) || before.contains(as_writers(token));
-    const true_time end = lasts_until(key, token);
+    const std::vector<share> before = shares_of(key, now);
+    const auto was_held_by = [&before](std::string_view holder) {
+        return std::ranges::find(before, holder, &share::token) != before.end();
+    };
     slot& in = slot_with(key);
-    const bool was_marked = in.marked_until[key] > now;
+    const auto mark = in.marked_until.find(key);
+    const bool was_marked = mark != in.marked_until.end() && mark->second > now;
     core::vote answer = in.table.execute(command, now, wall());
-    if (ends_beside(key, token) != others) {
-        world_.violation("token check", name_ + " changed what other tokens hold of a key");
-    }
-    if (is_ours && command.step != core::step::release && lasts_until(key, token) < end) {
-        world_.violation("instance", name_ + " has a key expire sooner than it said");
-    }
+    expect_untouched(command, before, shares_of(key, now));
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
         tell_of_change(changed, by);
     }
@@ -103,7 +99,7 @@ core::vote server::execute(const core::command& command, const void* by) {
     }
     if (clears_the_way(command) && before.empty()) {
         in.marked_until.erase(key);
-    } else if (clears_the_way(command) && is_reader(*before.begin())) {
+    } else if (clears_the_way(command) && is_reader(before.front().token)) {
         in.marked_until[key] = now + kinds::writer_mark_ttl;
         if (!in.table.is_marked(key, now)) {
             world_.violation("no reader before a waiting writer",
@@ -123,14 +119,14 @@ core::vote server::execute(const core::command& command, const void* by) {
             }
             tokens.insert(token);
         } else if (!is_of_queue) {
-            if (!is_ours) {
+            if (!was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
             auto& tokens = in.tokens[key];
             if (command.step == core::step::release) {
                 tokens.erase(token);
                 tokens.erase(as_writers(token));
-            } else if (command.step == core::step::extend && !before.contains(token)) {
+            } else if (command.step == core::step::extend && !was_held_by(token)) {
                 tokens.erase(as_writers(token));
                 tokens.insert(token);
             }
@@ -147,22 +143,40 @@ core::vote server::execute(const core::command& command, const void* by) {
 }
 
 /// A key is given to one that may hold it beside those that do.
-void server::expect_room(const core::command& command, const std::set<std::string>& before) {
+void server::expect_room(const core::command& command, const std::vector<share>& before) {
     const bool beside_readers =
         is_reader(command.token) &&
-        std::ranges::all_of(before, [](const auto& one) { return is_reader(one); });
+        std::ranges::all_of(before, [](const auto& one) { return is_reader(one.token); });
     if (!before.empty() && !beside_readers) {
         world_.violation("instance", name_ + " gave away a key that was held");
     }
 }
 
+/// Nothing but a release has a share end sooner, and no command touches another token's.
+void server::expect_untouched(const core::command& command, const std::vector<share>& before,
+                              const std::vector<share>& after) {
+    for (const share& one : before) {
+        const std::string_view holder = kinds::as_writers(one.token);
+        const auto left = std::ranges::find(
+            after, holder, [](const share& other) { return kinds::as_writers(other.token); });
+        if (holder != kinds::as_writers(command.token)) {
+            if (left == after.end() || left->expires != one.expires) {
+                world_.violation("token check", name_ + " changed what another token holds");
+            }
+        } else if (command.step != core::step::release &&
+                   (left == after.end() || left->expires < one.expires)) {
+            world_.violation("instance", name_ + " has a key expire sooner than it said");
+        }
+    }
+}
+
 /// An acquire is denied only if somebody is in its way.
-void server::expect_reason(const core::command& command, const std::set<std::string>& before,
+void server::expect_reason(const core::command& command, const std::vector<share>& before,
                            bool was_marked) {
     const bool joins_readers = is_reader(command.token) && (command.contended || command.heals ||
                                                             command.kind->traits().fenced);
     const bool is_held = std::ranges::any_of(
-        before, [&](const auto& one) { return !joins_readers || !is_reader(one); });
+        before, [&](const auto& one) { return !joins_readers || !is_reader(one.token); });
     if (!is_held && (!was_marked || clears_the_way(command))) {
         world_.violation("instance", name_ + " denied a key that it could have given");
     }
@@ -408,13 +422,14 @@ std::set<std::string> server::holders_of(const std::string& key) {
     return result;
 }
 
-std::map<std::string, true_time> server::ends_beside(const std::string& key,
-                                                     const std::string& token) {
-    std::map<std::string, true_time> result;
-    for (const std::string& one : holders_of(key)) {
-        if (as_writers(one) != as_writers(token)) {
-            result.emplace(one, lasts_until(key, one));
-        }
+std::vector<server::share> server::shares_of(const std::string& key, core::time_point now) {
+    const kinds::table::entry* const found = slot_with(key).table.find(key, now);
+    std::vector<share> result;
+    if (found != nullptr && !found->token.empty()) {
+        result.push_back({found->token, found->expires});
+    } else if (found != nullptr) {
+        std::ranges::copy_if(found->readers, std::back_inserter(result),
+                             [now](const auto& one) { return one.expires > now; });
     }
     return result;
 }

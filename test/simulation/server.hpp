@@ -130,14 +130,16 @@ public:
 
 private:
     using state = std::vector<slot>;
+    using share = kinds::table::reader;
 
     [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key);
-    /// When each token that holds the key holds it no more, but for that one.
-    [[nodiscard]] std::map<std::string, true_time> ends_beside(const std::string& key,
-                                                               const std::string& token);
-    void expect_room(const core::command& command, const std::set<std::string>& before);
-    void expect_reason(const core::command& command, const std::set<std::string>& before,
+    /// The tokens that hold the key, and until when: one, or the readers'.
+    [[nodiscard]] std::vector<share> shares_of(const std::string& key, core::time_point now);
+    void expect_untouched(const core::command& command, const std::vector<share>& before,
+                          const std::vector<share>& after);
+    void expect_room(const core::command& command, const std::vector<share>& before);
+    void expect_reason(const core::command& command, const std::vector<share>& before,
                        bool was_marked);
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();

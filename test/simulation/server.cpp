@@ -89,13 +89,14 @@ core::vote server::execute(const core::command& command, const void* by) {
     slot& in = slot_with(key);
     const auto mark = in.marked_until.find(key);
     const bool was_marked = mark != in.marked_until.end() && mark->second > now;
+    const bool has_mark = was_marked || in.table.is_marked(key, now);
     core::vote answer = in.table.execute(command, now, wall());
     expect_untouched(command, before, shares_of(key, now));
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
         tell_of_change(changed, by);
     }
     if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
-        expect_reason(command, before, was_marked);
+        expect_reason(command, before, has_mark);
     }
     if (clears_the_way(command) && before.empty()) {
         in.marked_until.erase(key);
@@ -172,12 +173,12 @@ void server::expect_untouched(const core::command& command, const std::vector<sh
 
 /// An acquire is denied only if somebody is in its way.
 void server::expect_reason(const core::command& command, const std::vector<share>& before,
-                           bool was_marked) {
+                           bool has_mark) {
     const bool joins_readers = is_reader(command.token) && (command.contended || command.heals ||
                                                             command.kind->traits().fenced);
     const bool is_held = std::ranges::any_of(
         before, [&](const auto& one) { return !joins_readers || !is_reader(one.token); });
-    if (!is_held && (!was_marked || clears_the_way(command))) {
+    if (!is_held && (!has_mark || clears_the_way(command))) {
         world_.violation("instance", name_ + " denied a key that it could have given");
     }
 }
@@ -279,6 +280,10 @@ void server::jump(duration by) {
         destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
+        for (slot& one : state_) {
+            one.marked_until
+                .clear();  // the table may have dropped a mark whose time is to come once more
+        }
     }
     clock_.jump(world_.now(), by);
 }

@@ -140,7 +140,7 @@ private:
                           const std::vector<share>& after);
     void expect_room(const core::command& command, const std::vector<share>& before);
     void expect_reason(const core::command& command, const std::vector<share>& before,
-                       bool was_marked);
+                       bool has_mark);
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     void tell_of_change(const std::string& key, const void* by);

@@ -64,10 +64,10 @@ private:
     std::uint64_t fence_;
 };
 
-/// A lock that was moved from, or made of a client that was, behaves as closed.
+/// A lock that was moved from, or made of a client that was, behaves as closed: fails the operation, and gives true.
 template <typename... Results>
-bool is_closed(const std::shared_ptr<const runtime::lock_spec>& lock,
-               detail::handler<Results...>& handler, Results... nothing) {
+bool refused_as_closed(const std::shared_ptr<const runtime::lock_spec>& lock,
+                       detail::handler<Results...>& handler, Results... nothing) {
     if (lock && lock->owner) {
         return false;
     }
@@ -90,20 +90,20 @@ shared_mutex::operand shared_mutex::of(const lease& held) const {
 }
 
 void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
-    if (!is_closed(on.reader, handler)) {
+    if (!refused_as_closed(on.reader, handler)) {
         start_on_lease<downgrade_call>(on.state, std::move(handler), on.holder,
                                        std::move(on.reader));
     }
 }
 
 void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
-    if (!is_closed(on.reader, handler)) {
+    if (!refused_as_closed(on.reader, handler)) {
         start_on_lease<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
     }
 }
 
 void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
-    if (!is_closed(on.reader, handler, lease())) {
+    if (!refused_as_closed(on.reader, handler, lease())) {
         start_on_lease<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
                                           std::move(on.reader), on.fence);
     }

@@ -51,7 +51,8 @@ public:
     /// The lease at the key in which an operation with that lock may have a share; null if there is none.
     [[nodiscard]] client_lease* to_be_shared(const lock_spec& wanted, core::time_point now);
 
-    /// Whether a reader may hope to get in with the one that attempts: nobody else is before it than readers.
+    /// Whether a newcomer that reads may soon enter with the operation that attempts: that one reads as well and has not
+    /// been denied, and no writer waits.
     [[nodiscard]] bool readers_may_enter_soon() const noexcept {
         return exclusive_waiters_ == 0 && attempting_ != nullptr &&
                attempting_->wanted()->is_shared() && attempting_->is_hopeful();
@@ -127,7 +128,7 @@ private:
     list<client_lease> leases_;  // the newest last
     bool shared_ = false;        // these are
     list<waiter> waiters_;
-    std::size_t exclusive_waiters_ = 0;  // of these
+    std::size_t exclusive_waiters_ = 0;  // how many of `waiters_` are not readers
     remote_ticket* remote_ = nullptr;
     core::client_hold hold_;          // the latest
     client_lease* latest_ = nullptr;  // the lease of that, while it is there

@@ -73,7 +73,7 @@ private:
     std::string ticket_;  // of the one before it, or the last that was
     bool watching_ = false;
     std::uint32_t pending_votes_ = 0;
-    std::optional<std::uint32_t> first_turn_{};  // the first of these; none before
+    std::optional<std::uint32_t> first_turn_{};  // the first turn in which something was asked
     std::uint32_t last_turn_ = 0;                // in which something was asked
     std::shared_ptr<remote_queue> self_;         // until all is over
 };

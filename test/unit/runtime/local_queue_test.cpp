@@ -192,17 +192,27 @@ BOOST_AUTO_TEST_CASE(each_holder_of_a_fenced_lease_has_a_larger_fence) {
     }
 }
 
-// The round that counts its fence is under way when the only waiter goes.
-BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
-    virtual_deployment five(5);
-    const auto client = five.make_client();
-    runtime::lock_policy policy = client->usual_policy();
-    policy.set_kind(kinds::fenced);
-    const auto holder = client->lock("a", policy);
-    const auto waiter = client->acquire("a", policy);
-    holder->let_go();
-    five.world().run_for(20us);
-    waiter->cancel();
+/// The round that counts the fence of the only waiter is under way when the waiter goes.
+struct abandoned_hand_off {
+    abandoned_hand_off() {
+        five.world().run_for(20us);
+        waiter->cancel();
+    }
+    runtime::lock_policy fenced_policy() {
+        runtime::lock_policy result = client->usual_policy();
+        result.set_kind(kinds::fenced);
+        return result;
+    }
+
+    virtual_deployment five{5};
+    std::unique_ptr<virtual_deployment::client> client = five.make_client();
+    runtime::lock_policy policy = fenced_policy();
+    std::shared_ptr<virtual_acquire> holder = client->lock("a", policy);
+    std::shared_ptr<virtual_acquire> waiter = client->acquire("a", policy);
+    std::shared_ptr<virtual_release> first = holder->release();
+};
+
+BOOST_FIXTURE_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released, abandoned_hand_off) {
     five.world().run_for(10ms);
     BOOST_TEST((waiter->outcome == acquire_outcome::cancelled));
     BOOST_TEST(five.server(0).keys.size() == 0U);
@@ -210,17 +220,9 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released) {
     BOOST_TEST(client->lock("a", policy)->granted());
 }
 
-// And then the servers are gone, too.
-BOOST_AUTO_TEST_CASE(a_hand_off_that_ends_in_a_release_tells_the_same_twice) {
-    virtual_deployment five(5);
-    const auto client = five.make_client();
-    runtime::lock_policy policy = client->usual_policy();
-    policy.set_kind(kinds::fenced);
-    const auto holder = client->lock("a", policy);
-    const auto waiter = client->acquire("a", policy);
-    const auto first = holder->release();
-    five.world().run_for(20us);
-    waiter->cancel();
+/// And then the servers are gone, too.
+BOOST_FIXTURE_TEST_CASE(a_hand_off_that_ends_in_a_release_tells_the_same_twice,
+                        abandoned_hand_off) {
     for (std::size_t i = 0; i != 5; ++i) {
         five.server(i).is_up = false;
         client->engine().observer().on_state_change(i);

@@ -23,7 +23,7 @@ local function has_readers(key)
 end
 
 -- The error, if the server does not allow us what a set of readers takes: to be known before anything is written. `key` is a
--- string, so that each of these fails anyway.
+-- string, so each command fails, and changes nothing; the error tells whether it was allowed.
 local function is_forbidden(key)
     for _, command in ipairs({{'zadd', key, 0, ''}, {'zrange', key, 0, 0}, {'pexpire', key, ''}}) do
         local answer = redis.pcall(unpack(command))

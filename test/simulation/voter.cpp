@@ -238,6 +238,18 @@ true_time voter::quarantined_until(const std::string& key) const {
                     replication_[owner].promoted_at + noticed + world_.faults().quarantine);
 }
 
+true_time voter::quarantined_by_some_until(const std::string& key) const {
+    true_time result = quarantined_until(key);
+    const std::size_t owner = owners_[slot_of(key)];
+    if (kind_.kind == topology::sentinel && nodes_[owner]->was_promoted()) {
+        for (const opinion& one : sentinels_) {
+            const true_time named = one.node == owner ? one.since : world_.now();
+            result = std::max(result, named + noticed_within + world_.faults().quarantine);
+        }
+    }
+    return result;
+}
+
 bool voter::rolled_back() const {
     return failed_over_ != true_time() ||
            std::any_of(nodes_.begin(), nodes_.end(),

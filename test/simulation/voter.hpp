@@ -98,6 +98,9 @@ public:
     }
     /// When nobody takes it to be in quarantine any more, at the earliest.
     [[nodiscard]] true_time quarantined_until(const std::string& key) const;
+    /// When nobody does any more, at the latest. A client that hears two Sentinels counts from when the later of them has
+    /// named the master.
+    [[nodiscard]] true_time quarantined_by_some_until(const std::string& key) const;
     /// Whether it would grant the key to any client now.
     [[nodiscard]] bool could_grant(const std::string& key) {
         constexpr duration rounding =
@@ -105,7 +108,7 @@ public:
         const server& asked = server_of(key);
         return asked.up() && asked.is_master() && !holds_anything(key) &&
                asked.paused_until() <= world_.now() &&
-               (!quarantined() || quarantined_until(key) + rounding <= world_.now());
+               (!quarantined() || quarantined_by_some_until(key) + rounding <= world_.now());
     }
     /// When there last was a failover.
     [[nodiscard]] true_time failed_over() const { return failed_over_; }

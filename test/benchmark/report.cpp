@@ -106,6 +106,7 @@ struct bound {
 };
 
 const std::vector<bound>& bounds() {
+    static const json one_1000{{"instances", 1}, {"concurrency", 1000}};
     static const json five_1{{"instances", 5}, {"concurrency", 1}};
     static const json five_64{{"instances", 5}, {"concurrency", 64}};
     static const json five_1000{{"instances", 5}, {"concurrency", 1000}};
@@ -238,6 +239,31 @@ const std::vector<bound>& bounds() {
          {"native_release", &five_1000, "native", "script", "server_cpu_us_per_cycle"},
          false,
          0.70,
+         {}},
+        {"writers at 1000 tasks, 1 server, shared_mutex / mutex",
+         {"shared_uncontended", &one_1000, "write", "mutex", "cycles_per_second"},
+         true,
+         0.8,
+         {}},
+        {"readers at 1000 tasks, 1 server, shared_mutex / mutex",
+         {"shared_uncontended", &one_1000, "read", "mutex", "cycles_per_second"},
+         true,
+         0.7,
+         {}},
+        {"writers at 1000 tasks, 5 servers, shared_mutex / mutex",
+         {"shared_uncontended", &five_1000, "write", "mutex", "cycles_per_second"},
+         true,
+         0.8,
+         {}},
+        {"readers at 1000 tasks, 5 servers, shared_mutex / mutex",
+         {"shared_uncontended", &five_1000, "read", "mutex", "cycles_per_second"},
+         true,
+         0.7,
+         {}},
+        {"shared leases a second of a hot name, inside one process",
+         {"shared_hot_read", &five_1000, "read", nullptr, "cycles_per_second"},
+         true,
+         1'000'000,
          {}},
     };
     return all;

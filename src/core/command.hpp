@@ -14,10 +14,12 @@ namespace colock::core {
 
 /// What an instance is asked to do with a key. How it does that is the lock kind's to say: see `kinds::lock_kind`.
 enum class step : std::uint8_t {
-    acquire,    ///< have the token hold the key for `ttl`, if its holders leave room
-    extend,     ///< have it hold the key for `ttl` from now on at least, if it does
-    release,    ///< have it hold the key no more
-    remaining,  ///< how long the key will live, under any holder
+    acquire,  ///< have the token hold the key for `ttl`, if its holders leave room
+    extend,   ///< have it hold the key for `ttl` from now on at least, if it does
+    release,  ///< have it hold the key no more
+    /// How long the key will live, under any holder; of a writer that may share it with readers, how long something will
+    /// be in its way.
+    remaining,
     /// Of a kind with fences: moves the key's fence counter on, if the token holds the key; given a `fence`, only to that
     /// at least. The vote has the counter's value.
     confirm,

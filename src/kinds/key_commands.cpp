@@ -44,6 +44,18 @@ vote extend(table::entry& held, const core::command& command, table& keys, const
     return held.writer_waits_until > at.now ? vote::awaited() : vote::granted();
 }
 
+/// When nothing is in the way any more: as obstacle.lua for a writer, and else when the key ends.
+core::time_point free_at(const table::entry& found, const lock_kind& wanted) {
+    if (found.is_exclusive() || !wanted.traits().clears_the_way) {
+        return found.expires;
+    }
+    core::time_point last = core::time_point::min();
+    for (const table::reader& one : found.readers) {
+        last = std::max(last, one.expires);
+    }
+    return last;
+}
+
 void release(table::entry& held, const core::command& command, table& keys) {
     held.unshare(command.token);
     if (held.is_exclusive()) {
@@ -72,7 +84,11 @@ void write_for_holder(const core::command& command, const capabilities& server, 
             break;
         default:
             assert(command.step == step::remaining);
-            to.write(words<"PTTL">, command.key);
+            if (command.kind->traits().clears_the_way) {
+                write_script<"1">(scripts::obstacle, form, to, command.key);
+            } else {
+                to.write(words<"PTTL">, command.key);
+            }
             break;
     }
 }
@@ -99,12 +115,14 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
             }
             break;
 
-        default:
+        default: {
             assert(command.step == step::remaining);
-            return exists ? vote::denied(key_state::foreign,
-                                         std::chrono::duration_cast<core::milliseconds>(
-                                             found->expires - at.now))
-                          : vote::denied(key_state::absent, core::milliseconds(0));
+            const core::time_point end = exists ? free_at(*found, *command.kind) : at.now;
+            return end > at.now
+                       ? vote::denied(key_state::foreign,
+                                      std::chrono::duration_cast<core::milliseconds>(end - at.now))
+                       : vote::denied(key_state::absent, core::milliseconds(0));
+        }
     }
     // To a reader that has lost its share, other readers are nobody.
     const bool is_foreign = exists && (found->is_exclusive() || !is_reader(command.token));

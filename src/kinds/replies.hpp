@@ -47,7 +47,7 @@ core::vote decode_compare(const resp::value& reply);
 /// Of the scripts that count fences: the counter, which is positive; else as `decode_compare`.
 core::vote decode_fence(const resp::value& reply);
 
-/// Of PTTL: milliseconds, -1 for a key without ttl, -2 for no key.
+/// Of PTTL, and obstacle.lua: milliseconds, -1 for a key without ttl, -2 for no key.
 core::vote decode_remaining(const resp::value& reply);
 
 }  // namespace colock::kinds

@@ -79,8 +79,11 @@ void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_po
     if (step.join) {
         ask(question::join, kinds::remote_queue, core::step::join, spec_->key, now);
     }
+    waiter* const waiting = queue_->attempting();
     if (step.ask_lock) {
-        ask(question::lock, kinds::exclusive, core::step::remaining, spec_->key, now);
+        const kinds::lock_kind& wanted =
+            waiting != nullptr ? waiting->wanted()->policy->kind() : kinds::exclusive;
+        ask(question::lock, wanted, core::step::remaining, spec_->key, now);
     }
     if (step.ask_before) {
         watch_before();
@@ -91,7 +94,6 @@ void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_po
         return;
     }
     advice_ = step.advice;
-    waiter* const waiting = queue_->attempting();
     if (advice_ == core::queue_ticket::advice::wait) {
         parts_.contention.note(spec_->key_hash, true, now);
     } else if (advice_ == core::queue_ticket::advice::broken ||

@@ -1352,6 +1352,46 @@ BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
     }
 }
 
+/// Fault 43: so a writer that asks right after the readers have left does not wait for its own mark to end.
+BOOST_TEST_DECORATOR(*label("fault-43"))
+BOOST_DATA_TEST_CASE(a_mark_is_in_no_writers_way, all_kinds) {
+    using namespace colock::kinds;
+    subject s(sample);
+    const auto way_of = [&s](const lock_kind& kind) {
+        return s.rig.ask({step::remaining, kind}, "k");
+    };
+    const auto expect_left = [&](std::chrono::milliseconds from, std::chrono::milliseconds to) {
+        for (const auto* kind : {&writer, &fenced_writer}) {
+            const auto vote = way_of(*kind);
+            BOOST_TEST(to_text(vote) == "denied: another");
+            BOOST_TEST((vote.remaining > from && vote.remaining <= to), vote.remaining.count());
+        }
+    };
+    BOOST_TEST(ask(s, looks, ann_reads, 5min) == "granted");
+    expect_left(4min, 5min);
+    BOOST_TEST(ask(s, claims, "da") == "denied: another");
+    expect_left(4min, 5min);
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    for (const auto* kind : {&writer, &fenced_writer}) {
+        BOOST_TEST(to_text(way_of(*kind)) == "denied: nobody");
+    }
+    for (const auto* kind : {&exclusive, &shared}) {  // the mark keeps these out
+        BOOST_TEST(to_text(way_of(*kind)) == "denied: another");
+    }
+    BOOST_TEST(ask(s, claims, "da", 7min) == "granted");
+    expect_left(6min, 7min);
+    BOOST_TEST(ask(s, step::release, "da") == "granted");
+
+    // A reader that expires before the mark does, and one of several that expires last.
+    ask(s, looks, ann_reads, 30ms);
+    ask(s, claims, "da");
+    s.rig.run_until([&] { return to_text(way_of(writer)) == "denied: nobody"; });
+    BOOST_TEST(to_text(way_of(exclusive)) == "denied: another");
+    s.rig.run_until([&] { return ask(s, looks, ann_reads, 3min) == "granted"; });
+    ask(s, joins, bob_reads, 9min);
+    expect_left(8min, 9min);
+}
+
 /// Fault 42: a writer that has given up keeps readers out no longer than its mark lives.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kinds) {

@@ -5,6 +5,7 @@
 #include "instance/shared_pool.hpp"
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/scripts.hpp"
+#include "kinds/shared.hpp"
 #include "resp/reader.hpp"
 #include "support/step_of_kind.hpp"
 
@@ -166,6 +167,12 @@ BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
     BOOST_TEST(checked_payload(request, 4) ==
                command({"CLIENT", "CACHING", "YES"}) + command({"PTTL", "key"}) +
                    command({"CLIENT", "CACHING", "YES"}) + command({"PTTL", "key"}));
+    const auto ask_for_writer = make({step::remaining, kinds::writer}, "key", "token");
+    const auto request_of_writer =
+        e.encode(*batch_of({ask_for_writer}), telling, script_form::digest);
+    BOOST_TEST(checked_payload(request_of_writer, 2) ==
+               command({"CLIENT", "CACHING", "YES"}) +
+                   command({"EVALSHA", scripts::obstacle.digest, "1", "key"}));
     BOOST_TEST(fresh_payload_of({make(step::acquire, "key", "token", 1ms)}, script_form::digest,
                                 telling) ==
                fresh_payload_of({make(step::acquire, "key", "token", 1ms)}));

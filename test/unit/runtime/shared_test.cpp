@@ -414,6 +414,30 @@ BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43"
     }
 }
 
+/// Fault 43: also if the readers leave at any moment between two attempts of the writer, be it right after the second.
+BOOST_AUTO_TEST_CASE(a_writer_notices_at_any_moment_that_the_readers_have_left,
+                     *label("fault-43")) {
+    for (auto waited = 0us; waited < 1200ms; waited += 250us) {
+        virtual_deployment one(1);
+        one.server(0).tells_changes = true;
+        const auto reading = one.make_client();
+        const auto writing = one.make_client();
+        const acquire reader = read(*reading);
+        expect_granted(one, {reader});
+        const acquire writer = write(*writing);
+        one.world().run_for(waited);
+        const core::time_point released = one.world().now();
+        reader->let_go();
+        expect_granted(one, {writer});
+        BOOST_TEST((writer->finished_at - released < 20ms),
+                   "after " << waited.count() << " us: "
+                            << std::chrono::duration_cast<std::chrono::milliseconds>(
+                                   writer->finished_at - released)
+                                   .count()
+                            << " ms");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_lease_is_shared_only_for_so_long) {
     virtual_deployment one(1);
     const auto client = one.make_client();

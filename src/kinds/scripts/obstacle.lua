@@ -1,0 +1,22 @@
+-- How long something is in a writer's way: an exclusive holder, or the readers that have not expired. A waiting writer's mark,
+-- which may be its own, is not: the next attempt of a writer drops it.
+--
+-- KEYS[1]  the key
+-- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing
+
+--@include parts/readers.lua
+
+local key = KEYS[1]
+local left = redis.call('pttl', key)
+if not has_readers(key) then
+    return left  -- no key, a string, or nothing of ours
+end
+local last = redis.call('zrange', key, -2, -1, 'withscores')  -- the mark may be the last one
+local expires = 0
+for i = 1, #last, 2 do
+    if last[i] ~= 'writer' then
+        expires = tonumber(last[i + 1])
+    end
+end
+left = expires - now_in_ms()
+return left > 0 and left or -2

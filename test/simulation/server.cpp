@@ -280,10 +280,14 @@ void server::jump(duration by) {
         destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
-        for (slot& one : state_) {
-            one.marked_until
-                .clear();  // the table may have dropped a mark whose time is to come once more
-        }
+        // A table may have dropped a mark whose time is to come once more.
+        const auto forget_marks = [](state& of) {
+            for (slot& one : of) {
+                one.marked_until.clear();
+            }
+        };
+        forget_marks(state_);
+        std::ranges::for_each(checkpoints_, forget_marks);
     }
     clock_.jump(world_.now(), by);
 }

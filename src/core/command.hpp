@@ -17,8 +17,8 @@ enum class step : std::uint8_t {
     acquire,  ///< have the token hold the key for `ttl`, if its holders leave room
     extend,   ///< have it hold the key for `ttl` from now on at least, if it does
     release,  ///< have it hold the key no more
-    /// How long the key will live, under any holder; of a writer that may share it with readers, how long something will
-    /// be in its way.
+    /// How long the key will live, under any holder. A kind whose acquire clears the way (`kind_traits::clears_the_way`)
+    /// leaves out what that clears.
     remaining,
     /// Of a kind with fences: moves the key's fence counter on, if the token holds the key; given a `fence`, only to that
     /// at least. The vote has the counter's value.

@@ -46,14 +46,8 @@ vote extend(table::entry& held, const core::command& command, table& keys, const
 
 /// When nothing is in the way any more: as obstacle.lua for a writer, and else when the key ends.
 core::time_point free_at(const table::entry& found, const lock_kind& wanted) {
-    if (found.is_exclusive() || !wanted.traits().clears_the_way) {
-        return found.expires;
-    }
-    core::time_point last = core::time_point::min();
-    for (const table::reader& one : found.readers) {
-        last = std::max(last, one.expires);
-    }
-    return last;
+    return found.is_exclusive() || !wanted.traits().clears_the_way ? found.expires
+                                                                   : found.last_reader_until();
 }
 
 void release(table::entry& held, const core::command& command, table& keys) {

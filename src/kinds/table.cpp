@@ -34,6 +34,14 @@ bool table::entry::is_held_by(std::string_view holder) const noexcept {
     return std::ranges::find(readers, holder, &reader::token) != readers.end();
 }
 
+core::time_point table::entry::last_reader_until() const noexcept {
+    core::time_point last = core::time_point::min();
+    for (const reader& one : readers) {
+        last = std::max(last, one.expires);
+    }
+    return last;
+}
+
 void table::entry::share(std::string_view holder, core::time_point until) {
     token.clear();  // if it was a writer's, that is a reader now
     const auto found = std::ranges::find(readers, holder, &reader::token);
@@ -61,10 +69,7 @@ void table::entry::drop_expired(core::time_point now) {
 
 /// It lives as long as the last of its readers, and the mark.
 void table::entry::set_expiry() {
-    expires = writer_waits_until;
-    for (const reader& one : readers) {
-        expires = std::max(expires, one.expires);
-    }
+    expires = std::max(writer_waits_until, last_reader_until());
 }
 
 table::entry* table::find(std::string_view key, core::time_point now) {

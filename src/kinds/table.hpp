@@ -47,6 +47,8 @@ public:
         }
         /// Whether a token holds it, be it as one of the readers, or as the writer that a reader has been.
         [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept;
+        /// When the last of its readers expires; `time_point::min()` if there is none.
+        [[nodiscard]] core::time_point last_reader_until() const noexcept;
         /// That reader holds it for so long at least.
         void share(std::string_view holder, core::time_point until);
         void unshare(std::string_view holder);

@@ -1352,7 +1352,7 @@ BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
     }
 }
 
-/// Fault 43: so a writer that asks right after the readers have left does not wait for its own mark to end.
+/// Fault 43: a writer that asks right after the readers have left does not wait for its own mark to end.
 BOOST_TEST_DECORATOR(*label("fault-43"))
 BOOST_DATA_TEST_CASE(a_mark_is_in_no_writers_way, all_kinds) {
     using namespace colock::kinds;

@@ -839,8 +839,10 @@ colock_mutant(
     NAME key_lives_with_the_newest
     WHAT "a key expires with the reader that came last, though others have it for longer"
     FILE src/kinds/table.cpp
-    FIND [[expires = std::max(expires, one.expires);]]
-    WITH [[expires = @MUTANT@ ? one.expires : std::max(expires, one.expires);]]
+    FIND [[expires = std::max(writer_waits_until, last_reader_until());]]
+    WITH [[expires = @MUTANT@ && !readers.empty()
+                  ? readers.back().expires
+                  : std::max(writer_waits_until, last_reader_until());]]
 )
 colock_mutant(
     NAME late_extend_shortens_a_share

@@ -96,10 +96,10 @@ public:
     [[nodiscard]] true_time lasts_until(const std::string& key, const std::string& token = {}) {
         return server_of(key).lasts_until(key, token);
     }
-    /// When nobody takes it to be in quarantine any more, at the earliest.
+    /// No client takes its quarantine to be over before then.
     [[nodiscard]] true_time quarantined_until(const std::string& key) const;
-    /// When nobody does any more, at the latest. A client that hears two Sentinels counts from when the later of them has
-    /// named the master.
+    /// All clients take it to be over from then on. A client that hears two Sentinels counts from when the later of them
+    /// has named the master.
     [[nodiscard]] true_time quarantined_by_some_until(const std::string& key) const;
     /// Whether it would grant the key to any client now.
     [[nodiscard]] bool could_grant(const std::string& key) {

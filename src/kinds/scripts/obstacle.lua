@@ -7,9 +7,8 @@
 --@include parts/readers.lua
 
 local key = KEYS[1]
-local left = redis.call('pttl', key)
 if not has_readers(key) then
-    return left  -- no key, a string, or nothing of ours
+    return redis.call('pttl', key)  -- no key, a string, or nothing of ours
 end
 local last = redis.call('zrange', key, -2, -1, 'withscores')  -- the mark may be the last one
 local expires = 0
@@ -18,5 +17,5 @@ for i = 1, #last, 2 do
         expires = tonumber(last[i + 1])
     end
 end
-left = expires - now_in_ms()
+local left = expires - now_in_ms()
 return left > 0 and left or -2

@@ -24,16 +24,18 @@ namespace colock {
 ///
 /// On the servers, readers and the writer share the one key of the name, and a writer holds it as a `mutex` does. So a
 /// quorum of readers and one of a writer share an instance that knows of both; and a `mutex` on the same name, or a
-/// Redlock of another library, excludes readers and writers and is excluded by them. Each reader's lease has a ttl of its
-/// own there, so that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
+/// Redlock of another library, excludes readers and writers and is excluded by them. (While it waits, it keeps no readers of other
+/// clients out, so overlapping ones can starve it. A writer does.) Each reader's lease has a ttl of its own there, so that one that
+/// has died keeps a writer out no longer than its own ttl, whatever other readers do.
 ///
 /// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
 /// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
 /// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came. Between clients, a waiting writer
-/// lets no new reader in: neither those of its own client that come after it, nor those of others, which learn of it on
-/// their next attempt. (It leaves a mark on the servers that expires a second after its last attempt, if it dies or gives up.)
+/// lets no new reader in: neither those of its own client that come after it, nor those of others. Once it was denied, it leaves a
+/// mark on the servers for these. The mark ends at the writer's deadline and with its last attempt (`retry.attempts`); that of a
+/// writer that is cancelled or dies, a second after its last attempt at the latest.
 /// When a writer lets go, the clients that wait for the name come in the order in which they joined its queue, and readers
 /// do not wait for each other there. So neither side starves.
 ///
@@ -127,7 +129,8 @@ public:
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one, and if a quorum says that
-    ///   it is; `wrong_lease` for one of another lock; `no_quorum` if too few answered. After that the lease is still held, but
+    ///   it is; `wrong_lease` for one of another name or client, of a `mutex`, or if only one of lease and lock has fencing (other
+    ///   options do not matter); `no_quorum` if too few answered. After that the lease is still held, but
     ///   as a reader's where an instance did the step: let go of it, or go on reading.
     /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; the step goes on.
     /// - Object lifetimes: the lease may be moved or destroyed meanwhile.

@@ -127,10 +127,24 @@ bool acquire::may_retry(acquire_outcome why, time_point now) const {
            now - unavailable_since_ < settings_.unavailable_timeout;
 }
 
-/// Also the one attempt of an operation that has passed its deadline before.
 bool acquire::may_retry_at_once(acquire_outcome why, time_point now) const {
-    return settings_.tries_twice && !contended_ && why == acquire_outcome::contended &&
-           (now < settings_.deadline || settings_.deadline <= sent_);
+    if (contended_ || why != acquire_outcome::contended) {
+        return false;
+    }
+    // The one attempt of an operation that has passed its deadline before may be in two parts, too.
+    const bool has_time = now < settings_.deadline || settings_.deadline <= sent_;
+    return (settings_.tries_twice && has_time) || (settings_.claims && may_retry(why, now));
+}
+
+attempt acquire::current_attempt() const noexcept {
+    const bool is_last = settings_.attempts != 0 && attempts_ >= settings_.attempts;
+    duration patience = duration::max();
+    if (is_last || settings_.deadline <= sent_) {
+        patience = duration::zero();
+    } else if (settings_.deadline != never) {
+        patience = settings_.deadline - sent_;
+    }
+    return {.contended = contended_, .deadline = settings_.deadline, .patience = patience};
 }
 
 time_point acquire::next_regular_attempt() const {

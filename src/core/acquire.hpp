@@ -1,6 +1,7 @@
 #ifndef COLOCK_CORE_ACQUIRE_HPP
 #define COLOCK_CORE_ACQUIRE_HPP
 
+#include "core/attempt.hpp"
 #include "core/backoff.hpp"
 #include "core/instance_set.hpp"
 #include "core/outcome.hpp"
@@ -27,6 +28,8 @@ struct acquire_settings {
     duration unavailable_timeout{};
     /// Whether an attempt that was denied may succeed at once, as the next is sent as contended. The two count as one.
     bool tries_twice = false;
+    /// Whether one that was denied tells the holders with the next that it waits. That is sent at once, too, if it does wait.
+    bool claims = false;
     /// However long it may wait, an attempt is made this often, by which those that hold the lock learn of it; 0 = not.
     duration attempt_interval{};
 };
@@ -89,8 +92,8 @@ public:
     /// Before the start: others are known to be there, so that the first attempt is sent as contended.
     void expect_others() noexcept { contended_ = true; }
 
-    /// Whether its next attempt is sent as contended: one was denied, or others are known to be there.
-    [[nodiscard]] bool contended() const noexcept { return contended_; }
+    /// The attempt that begins now.
+    [[nodiscard]] core::attempt current_attempt() const noexcept;
 
     /// When the wait for the next attempt ends, or the last such wait did.
     [[nodiscard]] time_point next_attempt() const noexcept { return backoff_end_; }

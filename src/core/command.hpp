@@ -47,6 +47,8 @@ struct command {
     bool heals = false;  ///< an acquire that puts back what a quorum still has
     bool contended =
         false;  ///< an acquire after one that was denied, or while others are known to be there
+    /// Of a contended acquire: for how long its sender will wait if this is denied, at most. (The largest is for ever.)
+    std::chrono::duration<std::uint32_t, std::milli> patience = patience.max();
     const kinds::lock_kind* kind = nullptr;
     std::string_view key;
     std::string_view token;

@@ -69,7 +69,9 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
     duration ttl{};
     switch (tag.purpose()) {
         case purpose::acquire:
-            c.contended = contended_;
+            c.contended = attempt_.contended;
+            c.patience = std::chrono::duration_cast<decltype(c.patience)>(
+                std::min<duration>(attempt_.patience, c.patience.max()));
             ttl = settings_->ttl;
             break;
         case purpose::heal:
@@ -151,8 +153,7 @@ lease_step lease::on_attempt(const event& e, time_point now) {
 }
 
 lease_step lease::begin_attempt(const event& e, time_point now) {
-    contended_ = e.contended;
-    deadline_ = e.deadline;
+    attempt_ = *e.attempt;
     sent_ = now;
     return begin_round(lease_tag(purpose::acquire), now);
 }
@@ -197,7 +198,8 @@ time_point lease::round_end() const noexcept {
     if (!acquiring()) {
         return timeout;
     }
-    const time_point end = deadline_ <= sent_ ? timeout : std::min(timeout, deadline_);
+    const time_point end =
+        attempt_.deadline <= sent_ ? timeout : std::min(timeout, attempt_.deadline);
     return status_ == status::raising ? std::min(end, useful_until()) : end;
 }
 

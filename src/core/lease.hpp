@@ -1,6 +1,7 @@
 #ifndef COLOCK_CORE_LEASE_HPP
 #define COLOCK_CORE_LEASE_HPP
 
+#include "core/attempt.hpp"
 #include "core/backoff.hpp"
 #include "core/command.hpp"
 #include "core/fence_tally.hpp"
@@ -80,17 +81,16 @@ public:
             close,    ///< the client does: what is held is lost
         };
         kind_type kind = kind_type::start;
-        bool contended = false;  ///< of `start`: see `command::contended`
         std::size_t index = 0;
         lease_tag tag{lease_tag::purpose_type::acquire};
         const core::vote* vote = nullptr;
         duration ttl{};
-        time_point deadline = never;  ///< of `start`: wait no longer, unless it has passed before
+        const core::attempt* attempt = nullptr;
 
-        static event start(bool contended = false, time_point deadline = never) {
+        /// The event refers to the attempt.
+        static event start(const core::attempt& attempt) {
             event e;
-            e.contended = contended;
-            e.deadline = deadline;
+            e.attempt = &attempt;
             return e;
         }
         /// The event refers to the vote.
@@ -261,7 +261,6 @@ private:
 
     // What every vote needs comes first.
     status status_ = status::attempting;
-    bool contended_ = false;
     bool was_held_ = false;
     bool awaited_by_writer_ = false;
     loss lost_ = loss::none;
@@ -270,9 +269,9 @@ private:
     instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal
     round votes_;         // on the attempt, or on the hand-off that is under way
     fence_tally fences_;  // that these have brought
+    attempt attempt_;
     time_point sent_{};   // the attempt
     time_point asked_{};  // the round of the attempt, or of the hand-off, that is under way
-    time_point deadline_ = never;                              // of the attempt
     std::variant<std::monostate, renew, core::release> part_;  // renew until the release begins
 
     const lease_settings* settings_;

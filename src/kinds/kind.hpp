@@ -36,8 +36,8 @@ struct kind_traits {
     bool released_natively = false;
     /// An attempt that was denied may succeed at once, as the next has `command::contended`.
     bool tries_twice = false;
-    /// A contended acquire comes behind a command that clears the way, the reply to which tells nothing. `remaining`
-    /// leaves out what it clears.
+    /// A contended acquire comes behind a command that clears the way, the reply to which tells nothing, and tells the holders
+    /// that its sender waits. `remaining` leaves out what it clears.
     bool clears_the_way = false;
 };
 

@@ -1,9 +1,11 @@
 #ifndef COLOCK_KINDS_SHARED_HPP
 #define COLOCK_KINDS_SHARED_HPP
 
+#include "core/command.hpp"
 #include "core/time.hpp"
 #include "kinds/kind.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 // The two sides of a read-write lock. All is in the one key of the lock, so that an instance decides by one look, and a
@@ -16,8 +18,9 @@
 //
 // So an exclusive lock of any library on the same name excludes readers, and is excluded by them.
 //
-// A writer that was denied leaves a mark in the set, and while that lives no further reader is let in. The mark expires
-// unless the writer tries again, so that one that has died or given up is in nobody's way.
+// A writer that was denied and waits leaves a mark in the set, and while that lives no further reader is let in. The mark
+// expires unless the writer tries again, and no later than the time for which the writer waits. So one that has died or given
+// up is not in the way for long.
 
 namespace colock::kinds {
 
@@ -34,8 +37,14 @@ inline constexpr std::string_view reader_prefix = "reader:";
     return token.substr(is_reader(token) ? reader_prefix.size() : 0);
 }
 
-/// For how long a writer's mark keeps readers out.
+/// For how long a writer's mark keeps readers out, if the writer does not try again.
 inline constexpr core::milliseconds writer_mark_ttl{1000};
+
+/// The same for the mark of an attempt: a writer that will not wait so long leaves one that lives no longer than that, and none
+/// if it will not wait at all.
+[[nodiscard]] inline core::milliseconds life_of_mark(const core::command& attempt) noexcept {
+    return std::min<core::milliseconds>(writer_mark_ttl, attempt.patience);
+}
 
 /// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks
 /// whether only readers are in the way, and joins them.

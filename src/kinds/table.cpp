@@ -59,7 +59,7 @@ void table::entry::unshare(std::string_view holder) {
 }
 
 void table::entry::mark(core::time_point until) {
-    writer_waits_until = until;
+    writer_waits_until = std::max(writer_waits_until, until);
     set_expiry();
 }
 

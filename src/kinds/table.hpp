@@ -52,7 +52,7 @@ public:
         /// That reader holds it for so long at least.
         void share(std::string_view holder, core::time_point until);
         void unshare(std::string_view holder);
-        /// A writer waits.
+        /// A writer waits, for so long at least.
         void mark(core::time_point until);
         void drop_expired(core::time_point now);
 
@@ -75,10 +75,12 @@ public:
     /// How many keys there are, the expired ones that were not yet collected included.
     [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
-    /// Whether a writer waits for that key.
-    [[nodiscard]] bool is_marked(std::string_view key, core::time_point now) {
+    /// When the mark of a waiting writer on that key ends; `time_point::min()` if there is none.
+    [[nodiscard]] core::time_point mark_until(std::string_view key, core::time_point now) {
         const entry* const found = find(key, now);
-        return found != nullptr && found->writer_waits_until > now;
+        const core::time_point until =
+            found != nullptr ? found->writer_waits_until : core::time_point::min();
+        return until > now ? until : core::time_point::min();
     }
 
     /// Forgets everything, as a server that restarts without its data.

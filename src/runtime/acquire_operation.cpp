@@ -23,6 +23,7 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.deadline = deadline;
     settings.unavailable_timeout = policy.unavailable_timeout;
     settings.tries_twice = policy.kind().traits().tries_twice;
+    settings.claims = policy.kind().traits().clears_the_way;
     settings.attempt_interval = policy.attempt_interval;
     return settings;
 }
@@ -322,7 +323,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_,
                                                static_cast<attempt_owner&>(*this));
     ++parts_.counts.attempts;
-    lease_->begin(lease_, machine_->contended(), deadline_, now);
+    lease_->begin(lease_, machine_->current_attempt(), now);
 }
 
 void acquire_operation::on_granted(core::time_point now) {

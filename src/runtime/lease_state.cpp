@@ -114,10 +114,10 @@ void lease_state::detach() noexcept {
     forget_if_over();
 }
 
-void lease_state::begin(std::shared_ptr<lease_state> self, bool contended,
-                        core::time_point deadline, core::time_point now) {
+void lease_state::begin(std::shared_ptr<lease_state> self, const core::attempt& attempt,
+                        core::time_point now) {
     self_ = std::move(self);
-    resume(event::start(contended, deadline), now);
+    resume(event::start(attempt), now);
 }
 
 void lease_state::hold(local_queue& queue) {

@@ -89,8 +89,8 @@ public:
     /// That of the latest holder; 0 without fencing.
     [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
 
-    /// Sends the attempt to all instances. `contended` and `deadline` as in `core::lease::event`.
-    void begin(std::shared_ptr<lease_state> self, bool contended, core::time_point deadline,
+    /// Sends the attempt to all instances.
+    void begin(std::shared_ptr<lease_state> self, const core::attempt& attempt,
                core::time_point now);
 
     /// From `attempt_owner::on_granted`: the lease is at its key.

@@ -37,7 +37,7 @@ void lease_machine(benchmark::State& state) {
     const core::vote granted = core::vote::granted();
     for (auto _ : state) {
         core::lease machine(settings, 1);
-        machine.resume(event::start(), now);
+        machine.resume(event::start({}), now);
         for (const purpose what : {purpose::acquire, purpose::release}) {
             for (std::size_t i = 0; i != instances; ++i) {
                 benchmark::DoNotOptimize(

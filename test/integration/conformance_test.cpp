@@ -1405,6 +1405,39 @@ BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kind
     BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");
 }
 
+/// Fault 42: nor does it so for longer than the writer was to wait; and it does not shorten the mark of another.
+BOOST_TEST_DECORATOR(*label("fault-42"))
+BOOST_DATA_TEST_CASE(a_mark_lives_no_longer_than_its_writer_waits, all_kinds) {
+    subject s(sample);
+    const auto claims_for = [](std::chrono::milliseconds patience) {
+        return claims.with_patience(patience);
+    };
+    for (const step_of_kind& first : {looks, joins}) {
+        BOOST_TEST(ask(s, first, ann_reads) == "granted");
+        BOOST_TEST(ask(s, claims_for(0ms), "da") == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // nobody waits
+        BOOST_TEST(ask(s, joins, bob_reads) == "granted");
+        BOOST_TEST(ask(s, claims_for(0ms), "da") == "denied: another");
+        BOOST_TEST(ask(s, joins, cid_reads) == "granted");
+
+        const auto begun = std::chrono::steady_clock::now();
+        BOOST_TEST(ask(s, claims_for(50ms), "da") == "denied: another");
+        s.rig.run_until([&] { return ask(s, joins, cid_reads) == "granted"; });
+        BOOST_TEST((std::chrono::steady_clock::now() - begun < colock::kinds::writer_mark_ttl));
+
+        BOOST_TEST(ask(s, claims, "da") == "denied: another");
+        for (const auto patience : {50ms, 0ms}) {
+            BOOST_TEST(ask(s, claims_for(patience), "ee") == "denied: another");
+        }
+        for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
+            BOOST_TEST(ask(s, of_reader(step::release), reader) == "granted");
+        }
+        BOOST_TEST(life_of_key(s) > 100ms);
+        BOOST_TEST(ask(s, claims_for(0ms), "da") == "granted");  // the marks are in no writer's way
+        BOOST_TEST(ask(s, step::release, "da") == "granted");
+    }
+}
+
 /// Fault 40: write to read in one step.
 BOOST_TEST_DECORATOR(*label("fault-40"))
 BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {

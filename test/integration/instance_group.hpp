@@ -74,6 +74,7 @@ public:
                               targets,
                               {.step = what.step,
                                .contended = what.contended,
+                               .patience = what.patience,
                                .kind = what.kind,
                                .key = s.key,
                                .token = s.token,

@@ -162,6 +162,7 @@ public:
                               {.step = what.step,
                                .heals = what.heals,
                                .contended = what.contended,
+                               .patience = what.patience,
                                .kind = what.kind,
                                .key = s.key,
                                .token = s.token,

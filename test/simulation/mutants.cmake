@@ -598,8 +598,23 @@ colock_mutant(
     NAME no_mark
     WHAT "a writer that is denied leaves no mark"
     FILE src/kinds/exclusive.cpp
-    FIND [[found->mark(at.now + writer_mark_ttl);]]
-    WITH [[found->mark(at.now + (@MUTANT@ ? core::milliseconds(0) : writer_mark_ttl));]]
+    FIND [[found->mark(at.now + life_of_mark(command));]]
+    WITH [[found->mark(at.now + (@MUTANT@ ? core::milliseconds(0) : life_of_mark(command)));]]
+)
+colock_mutant(
+    NAME mark_outlives_its_writer
+    WHAT "the mark of a writer keeps readers out for longer than it was to wait"
+    FILE src/kinds/shared.hpp
+    FIND [[return std::min<core::milliseconds>(writer_mark_ttl, attempt.patience);]]
+    WITH [[return std::min<core::milliseconds>(@MUTANT@ ? attempt.patience.max() : attempt.patience,
+                                              writer_mark_ttl);]]
+)
+colock_mutant(
+    NAME mark_shortened
+    WHAT "a writer that waits for less shortens the mark of another"
+    FILE src/kinds/table.cpp
+    FIND [[writer_waits_until = std::max(writer_waits_until, until);]]
+    WITH [[writer_waits_until = @MUTANT@ ? until : std::max(writer_waits_until, until);]]
 )
 colock_mutant(
     NAME reader_joins_a_writer
@@ -866,7 +881,7 @@ colock_mutant(
         }
         vote granted]]
     WITH [[            if (@MUTANT@ && !found->is_exclusive()) {
-                found->mark(core::time_point::min());
+                found->writer_waits_until = core::time_point::min();
             }
             return vote::denied(key_state::foreign);
         }

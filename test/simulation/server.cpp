@@ -89,7 +89,7 @@ core::vote server::execute(const core::command& command, const void* by) {
     slot& in = slot_with(key);
     const auto mark = in.marked_until.find(key);
     const bool was_marked = mark != in.marked_until.end() && mark->second > now;
-    const bool has_mark = was_marked || in.table.is_marked(key, now);
+    const bool has_mark = was_marked || in.table.mark_until(key, now) > now;
     core::vote answer = in.table.execute(command, now, wall());
     expect_untouched(command, before, shares_of(key, now));
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
@@ -101,11 +101,7 @@ core::vote server::execute(const core::command& command, const void* by) {
     if (clears_the_way(command) && before.empty()) {
         in.marked_until.erase(key);
     } else if (clears_the_way(command) && is_reader(before.front().token)) {
-        in.marked_until[key] = now + kinds::writer_mark_ttl;
-        if (!in.table.is_marked(key, now)) {
-            world_.violation("no reader before a waiting writer",
-                             name_ + " has denied a writer, and has no mark of it");
-        }
+        expect_mark(command, in.marked_until[key]);
     }
     if (answer.kind == core::vote_kind::granted) {
         if (command.step == core::step::acquire) {
@@ -141,6 +137,25 @@ core::vote server::execute(const core::command& command, const void* by) {
         }
     }
     return answer;
+}
+
+/// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
+void server::expect_mark(const core::command& claim, core::time_point& until) {
+    const core::time_point now = clock_.at(world_.now());
+    const core::milliseconds life =
+        std::min<core::milliseconds>(kinds::writer_mark_ttl, claim.patience);
+    if (life > 0ms) {
+        until = std::max(until, now + life);
+    }
+    const core::time_point there =
+        slot_with(std::string(claim.key)).table.mark_until(claim.key, now);
+    if (until > now ? there < until : there > now) {
+        world_.violation("no reader before a waiting writer",
+                         name_ + " has denied a writer, and has no mark of it");
+    } else if (there > until && set_back_ == duration::zero()) {  // or it may be an old one
+        world_.violation("no reader before a waiting writer",
+                         name_ + " keeps readers out for longer than a writer waits");
+    }
 }
 
 /// A key is given to one that may hold it beside those that do.

@@ -139,6 +139,7 @@ private:
     void expect_untouched(const core::command& command, const std::vector<share>& before,
                           const std::vector<share>& after);
     void expect_room(const core::command& command, const std::vector<share>& before);
+    void expect_mark(const core::command& claim, core::time_point& until);
     void expect_reason(const core::command& command, const std::vector<share>& before,
                        bool has_mark);
     void destroy_all(const std::function<void(const std::string& token)>& told);

@@ -22,12 +22,20 @@ struct step_of_kind {
         return result;
     }
 
+    /// The same from one that will wait for so long at most.
+    [[nodiscard]] step_of_kind with_patience(core::milliseconds most) const {
+        step_of_kind result = *this;
+        result.patience = std::chrono::duration_cast<decltype(core::command::patience)>(most);
+        return result;
+    }
+
     friend bool operator==(const step_of_kind&, const step_of_kind&) = default;
 
     core::step step;
     const kinds::lock_kind* kind;
     bool contended = false;
     bool heals = false;
+    decltype(core::command::patience) patience = core::command().patience;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

@@ -2,19 +2,23 @@
 -- are others, it leaves a mark among them, at which no more are let in. The mark expires soon after its writer does.
 --
 -- KEYS[1]  the key
--- ARGV[1]  for how many milliseconds the mark lives
+-- ARGV[1]  for how many milliseconds the mark lives at least; 0: leave none, the writer will not wait
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
 --@include parts/readers.lua
 
 local key = KEYS[1]
 local now = now_in_ms()
+local mark_until = now + ARGV[1]
 
 local value = redis.pcall('get', key)
 if value == false or type(value) == 'string' and not is_reader(value) then
     return 1
 end
 if type(value) == 'string' then
+    if mark_until == now then
+        return 0
+    end
     local forbidden = is_forbidden(key)
     if forbidden then
         return forbidden
@@ -25,12 +29,15 @@ else  -- an error: a key of another type
         return 1  -- nothing of ours
     end
     redis.call('zremrangebyscore', key, '-inf', now)
-    local marks = redis.call('zscore', key, 'writer') and 1 or 0
-    if redis.call('zcard', key) == marks then
+    local mark = redis.call('zscore', key, 'writer')  -- of another writer, perhaps
+    if redis.call('zcard', key) == (mark and 1 or 0) then
         redis.call('del', key)
         return 1
     end
+    mark_until = math.max(mark_until, tonumber(mark or 0))
 end
-redis.call('zadd', key, now + ARGV[1], 'writer')
-live_with_last(key)
+if mark_until > now then
+    redis.call('zadd', key, mark_until, 'writer')
+    live_with_last(key)
+end
 return 0

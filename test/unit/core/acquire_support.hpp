@@ -114,7 +114,7 @@ private:
         }
         leases_->emplace_back(*settings_, 1);
         return "attempt; " +
-               carry_out(tell(lease::event::start(policy_.contended(), deadline_), now), now);
+               carry_out(tell(lease::event::start(policy_.current_attempt()), now), now);
     }
 
     std::string carry_out(const lease_step& step, time_point now) {

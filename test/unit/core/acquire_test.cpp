@@ -458,12 +458,12 @@ BOOST_AUTO_TEST_CASE(one_that_tries_twice_makes_a_second_attempt_at_once) {
     settings.attempts = 2;
     settings.tries_twice = true;
     attempts machine(settings, acquire_seed);
-    BOOST_TEST(!machine.policy().contended());
+    BOOST_TEST(!machine.policy().current_attempt().contended);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(0), "give_back; attempt; wait 51"},
                   });
-    BOOST_TEST(machine.policy().contended());
+    BOOST_TEST(machine.policy().current_attempt().contended);
     BOOST_TEST((machine.policy().sent() == at(1ms)));
     BOOST_TEST(machine.policy().attempts() == 1U);  // the two count as one
     play(machine, {
@@ -480,7 +480,7 @@ BOOST_AUTO_TEST_CASE(one_that_expects_others_need_not_try_twice) {
     settings.tries_twice = true;
     attempts machine(settings, acquire_seed);
     machine.policy().expect_others();
-    BOOST_TEST(machine.policy().contended());
+    BOOST_TEST(machine.policy().current_attempt().contended);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
@@ -523,6 +523,58 @@ BOOST_AUTO_TEST_CASE(a_second_attempt_at_once_is_in_time_or_the_only_one) {
             BOOST_TEST(said(machine, denied(0), at(1ms)) == r.expected);
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits) {
+    struct row {
+        time_point deadline;
+        std::size_t attempts;
+        std::string expected;
+        duration patience;
+    };
+    const row rows[] = {
+        {never, 0, "give_back; attempt; wait 51", duration::max()},
+        {at(100ms), 0, "give_back; attempt; wait 51", 99ms},
+        {at(100ms), 2, "give_back; attempt; wait 51", 99ms},
+        {at(100ms), 1, "give_back; failed contended", 0ms},
+        {never, 1, "give_back; failed contended", 0ms},
+        {at(0ms), 0, "give_back; failed contended", 0ms},
+        {time_point::min(), 0, "give_back; failed contended", 0ms},
+    };
+    for (const row& r : rows) {
+        BOOST_TEST_CONTEXT("deadline " << in_ms(r.deadline) << ", attempts " << r.attempts) {
+            attempts_settings settings = five();
+            settings.instances = 1;
+            settings.claims = true;
+            settings.deadline = r.deadline;
+            settings.attempts = r.attempts;
+            attempts machine(settings, acquire_seed);
+            said(machine, start(), at(0ms));
+            BOOST_TEST(said(machine, denied(0), at(1ms)) == r.expected);
+            BOOST_TEST((machine.policy().current_attempt().patience == r.patience));
+            BOOST_TEST(machine.policy().attempts() == 1U);  // the two count as one
+        }
+    }
+}
+
+/// So that what tells of it ends with it.
+BOOST_AUTO_TEST_CASE(the_last_attempt_has_no_patience) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.attempts = 2;
+    settings.claims = true;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(0), "give_back; attempt; wait 51"},
+                  });
+    BOOST_TEST((machine.policy().current_attempt().patience == duration::max()));
+    play(machine, {
+                      {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
+                      {30ms, timer(), "attempt; wait 80"},
+                  });
+    BOOST_TEST((machine.policy().current_attempt().patience == 0ms));
+    BOOST_TEST(machine.policy().current_attempt().contended);
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {

@@ -73,6 +73,7 @@ private:
         s.deadline = random_.one_in(3) ? never : at(random_.up_to(300ms) - 50ms);
         s.unavailable_timeout = random_.one_in(3) ? 0ms : random_.up_to(200ms);
         s.tries_twice = random_.one_in(4);
+        s.claims = random_.one_in(4);
         s.attempt_interval = random_.one_in(4) ? 1ms + random_.up_to(100ms) : 0ms;
         return s;
     }
@@ -233,8 +234,9 @@ private:
     void begin_attempt() {
         holds(!attempting(), "an attempt before the former was given back");
         holds(policy_.sent() == now_, "an attempt is not counted from when it is sent");
-        const bool second_half =
-            settings_.tries_twice && twice_ == 0 && attempt_ended_now_ && policy_.contended();
+        const attempt told = policy_.current_attempt();
+        const bool second_half = (settings_.tries_twice || settings_.claims) && twice_ == 0 &&
+                                 attempt_ended_now_ && told.contended;
         holds(attempts_ == 0 || second_half || now_ < settings_.deadline,
               "attempts beyond its deadline");
         if (second_half && policy_.attempts() == attempts_) {
@@ -251,7 +253,13 @@ private:
         second_round_ = false;
         parked_ = false;
         leases_.emplace_back(lease_settings_, seed_);
-        const auto step = tell_lease(lease::event::start(policy_.contended(), settings_.deadline));
+        const bool may_wait = now_ < settings_.deadline &&
+                              (settings_.attempts == 0 || attempts_ < settings_.attempts);
+        holds((told.patience > 0ms) == may_wait, "says wrongly whether it will wait");
+        holds(settings_.deadline == never || told.patience == 0ms ||
+                  now_ + told.patience == settings_.deadline,
+              "says that it will wait for another time than it may");
+        const auto step = tell_lease(lease::event::start(told));
         holds(step.send == acquire_tag && !step.attempt, "an attempt does not begin with acquire");
         until_ = step.until;
         on_lease(step);

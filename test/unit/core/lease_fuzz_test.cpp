@@ -81,7 +81,7 @@ public:
 
     void run() {
         sent_at_ = now_;
-        handle(tell(kind::start));
+        handle(machine_.resume(lease::event::start({}), now_));
         for (int steps = 0; steps != 250; ++steps) {
             something();
             expect_sound();

@@ -40,7 +40,7 @@ event just(kind what) {
     return [what](lease& l, time_point now) { return l.resume(lease::event::just(what), now); };
 }
 event start() {
-    return just(kind::start);
+    return [](lease& l, time_point now) { return l.resume(lease::event::start({}), now); };
 }
 event give_up() {
     return just(kind::give_up);

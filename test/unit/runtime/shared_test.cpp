@@ -396,6 +396,51 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
     }
 }
 
+/// Fault 42.
+BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_at_once, *label("fault-42")) {
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    const acquire reader = read(*ann);
+    expect_granted(three, {reader});
+    runtime::lock_policy policy = policy_of(*bob, kinds::writer);
+    policy.retry = {250ms, 250ms};
+    const acquire writer = bob->acquire("a", policy);
+    three.world().run_for(20ms);
+    const acquire late = read(*cid, core::time_point::min());
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+    BOOST_TEST((late->outcome == acquire_outcome::contended));
+    reader->let_go();
+    expect_granted(three, {writer});
+}
+
+/// Fault 42: one that gives up at its deadline, after its attempts, or without waiting.
+BOOST_AUTO_TEST_CASE(a_writer_that_has_given_up_keeps_no_reader_out, *label("fault-42")) {
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    expect_granted(three, {read(*ann)});
+    for (const std::size_t attempts : {0, 1, 3}) {
+        for (const core::duration time : {0ms, 70ms, 300ms}) {
+            const core::time_point deadline = three.world().now() + time;
+            runtime::lock_policy policy = policy_of(*bob, kinds::writer);
+            policy.attempts = attempts;
+            const acquire writer = bob->acquire("a", policy, deadline);
+            BOOST_TEST_REQUIRE(three.world().run_until([&] { return writer->is_finished; }));
+            BOOST_TEST((writer->outcome == acquire_outcome::contended));
+            if (deadline > three.world().now()) {
+                three.world().run_for(deadline - three.world().now());
+            }
+            three.world().run_for(5ms);
+            const acquire next = read(*cid, core::time_point::min());
+            expect_granted(three, {next});
+            next->let_go();
+        }
+    }
+}
+
 /// Fault 43: also after an attempt that has left its mark in the key, of which no server tells it.
 BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43")) {
     for (const auto waited : {100ms, 600ms, 700ms, 1300ms, 5200ms}) {

@@ -14,7 +14,7 @@ public:
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<errc>(value)) {
             case errc::contended:
-                return "the lock is held by another";
+                return "the lock is held by another holder";
             case errc::no_quorum:
                 return "too few lock instances answered";
             case errc::too_slow:
@@ -34,11 +34,10 @@ public:
             case errc::forked:
                 return "the lock client was made before fork(); make a new one in the child";
             case errc::upgrade_refused:
-                return "a shared lease cannot be made exclusive: two readers that both wanted it "
-                       "would wait for "
-                       "each other; release it and acquire";
+                return "a reader's lease cannot be upgraded: two readers that both upgraded would "
+                       "wait for each other; release it, acquire as a writer, and read again";
             case errc::wrong_lease:
-                return "the lease is not one that this lock could use here";
+                return "this lock cannot use this lease here";
         }
         return "unknown colock error";
     }
@@ -73,7 +72,7 @@ public:
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<condition>(value)) {
             case condition::contended:
-                return "the lock is held by another";
+                return "the lock is held by another holder";
             case condition::unavailable:
                 return "the lock instances are unavailable";
             case condition::lost:

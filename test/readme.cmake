@@ -9,7 +9,7 @@ endif()
 
 # Of the others, the function that shows how it is done.
 file(READ "${SOURCE_DIR}/examples/shared_mutex.cpp" example)
-string(FIND "${example}" "asio::awaitable<void> work" begin)
+string(FIND "${example}" "std::string price" begin)
 string(FIND "${example}" "\nvoid rethrow" end)
 math(EXPR length "${end} - ${begin}")
 string(SUBSTRING "${example}" ${begin} ${length} example)

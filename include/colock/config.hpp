@@ -109,7 +109,7 @@ struct config {
     ///
     /// What remains: a client that is cut off from the Sentinels, together with the old master, can go on taking
     /// locks there. Set `min-replicas-to-write 1` and a small `min-replicas-max-lag` on the servers, and such a
-    /// master stops to grant.
+    /// master stops granting.
     ///
     /// 0 = never; unset = 10 s (the default ttl), or `restart_quarantine` if that is longer. Allowed: 0 to 24 h.
     std::optional<std::chrono::milliseconds> failover_quarantine{};
@@ -143,8 +143,9 @@ struct config {
 
     /// Reads a JSON object whose members are named like the fields above, durations as
     /// `<name>_ms` with a number of milliseconds: `{"instances": ["redis://..."],
-    /// "instance_timeout_ms": 100}`. An instance may also be an object, `{"uri": "redis://...", "replicas_acked": 1}`. Throws `config_error`; its `field()` is the JSON pointer of
-    /// what is wrong, and its text says what was expected there. Unknown members are errors.
+    /// "instance_timeout_ms": 100}`. An instance may also be an object, `{"uri": "redis://...", "replicas_acked": 1}`.
+    /// Throws `config_error`; its `field()` is the JSON pointer of what is wrong, and its text says what was expected there. Unknown
+    /// members are errors.
     static config from_json(std::string_view text);
 
     /// Throws `config_error`, which names the field, its value and what is allowed.

@@ -71,8 +71,9 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept;
 
     /// The random value by which the instances know this lease, and others to whom it was or will be
-    /// handed off inside the client. Once it was made a reader's by `shared_mutex::downgrade`, they have it with `reader:` in
-    /// front. Empty for an empty lease.
+    /// handed off inside the client. That of a lease that was taken as a reader's begins with `reader:`. One that
+    /// `shared_mutex::downgrade` made a reader's keeps its token here, and the instances have it with `reader:` in front. Empty for an
+    /// empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
     /// The fencing token (`lock_options::fencing`): a number below 2^53 that is larger than the fence

@@ -7,18 +7,19 @@ namespace colock {
 
 /// What a client has done since it was made. All but the last four only ever grow.
 struct counters {
-    std::uint64_t attempts = 0;         ///< rounds sent to acquire a lock
-    std::uint64_t acquired = 0;         ///< leases handed out
+    std::uint64_t attempts =
+        0;  ///< rounds sent to acquire a lock; a share of a reader's lease needs none
+    std::uint64_t acquired = 0;         ///< leases handed out; each share is one
     std::uint64_t contended = 0;        ///< attempts refused because somebody else held the lock
     std::uint64_t unavailable = 0;      ///< attempts that failed for lack of answering instances
     std::uint64_t undone = 0;           ///< attempts whose grants were given back
     std::uint64_t cancelled = 0;        ///< acquire operations cancelled by their caller
-    std::uint64_t renewed = 0;          ///< renewals won, by the watchdog or by `extend`
+    std::uint64_t renewed = 0;          ///< renewals won, by the watchdog, `extend` or `downgrade`
     std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum
     std::uint64_t healed = 0;           ///< keys put back on an instance that had lost them
-    std::uint64_t released = 0;         ///< leases released by a quorum, or handed off
-    std::uint64_t handed_off = 0;       ///< of those: handed off to another waiter of this client
-    std::uint64_t lost = 0;             ///< leases announced lost, expired or held too long
+    std::uint64_t released = 0;    ///< leases released by a quorum or handed off, and shares let go
+    std::uint64_t handed_off = 0;  ///< of those: handed off to another waiter of this client
+    std::uint64_t lost = 0;        ///< leases announced lost, expired or held too long
     /// Times that an instance told a waiting acquire that the key in its way has no ttl, so that only a deletion
     /// ends the wait: a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock at all.
     std::uint64_t keys_without_ttl = 0;

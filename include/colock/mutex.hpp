@@ -58,7 +58,8 @@ public:
     ///   child of the process that made the client.
     /// - Cancellation: terminal, partial, total. Before anything was sent: no effect. After:
     ///   completes at once with `operation_aborted`, and the client takes back in the background
-    ///   whatever was or will be granted. The error's details tell what the instances answered last.
+    ///   whatever was or will be granted. The error's details tell what the instances answered last,
+    ///   or in which queue it still waited.
     /// - Completion: never inside the call; on the handler's executor, by default the client's.
     /// - Object lifetimes: mutex and client may be destroyed meanwhile. A lease that reaches a
     ///   handler that is never called is released.

@@ -142,11 +142,11 @@ public:
 
     /// Is refused: completes with `upgrade_refused`, for a reader's lease. Two readers that both upgraded would wait for each
     /// other for ever; and one that let go first would not know what others have written meanwhile. Release, acquire as a
-    /// writer, and look again at what was read. (Completes without error for a writer's lease, which is exclusive already.)
+    /// writer, and read again. (Completes without error for a writer's lease, which is exclusive already.)
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `upgrade_refused`; `not_held` for an empty or released lease, `lease_lost` and its like for a lost one;
-    ///   `wrong_lease` for one of another lock.
+    ///   `wrong_lease` for one of another name or client.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto upgrade(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
@@ -157,7 +157,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one; `wrong_lease` for a
-    ///   writer's, or one of another lock.
+    ///   writer's or a `mutex`'s, or for one of another name or client.
     /// - Cancellation: none; it takes no round trip.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto share(const lease& held, CompletionToken&& token = {}) const {

@@ -456,10 +456,12 @@ std::string acquire_operation::why_without_attempt() const {
     std::string_view why;
     switch (stage_) {
         case stage::in_local_queue:
-            why = ": others of this client are before it in the queue";
+            why = queue_->attempting() == nullptr
+                      ? ": this client holds it already"
+                      : ": others of this client are before it in the queue";
             break;
         case stage::waiting_for_turn:
-            why = ": other clients are before it in the queue";
+            why = ": its turn in the queue of the clients has not come";
             break;
         case stage::stepping_aside:
         case stage::attempting:
@@ -472,7 +474,7 @@ std::string acquire_operation::why_without_attempt() const {
     std::string text = describe(spec_->resource()).append(why);
     const waiter* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
     if (first != nullptr && first->met_key_without_ttl()) {
-        text += "; it is held by another, the key has no ttl";
+        text += "; the key is held by another, and has no ttl";
     }
     return text;
 }

@@ -39,16 +39,16 @@ void downgrade_operation::on_extended() {
 
 void upgrade_operation::on_start() {
     is_shared_ = lease().spec().is_shared();
-    finish(!lease().is_held_by(*this) ? lease().result_without(*this)
-           : lease().is_on(*shared_)  ? lease_result::done
-                                      : lease_result::wrong);
+    finish(lease().is_held_by(*this) ? lease().compare(*shared_) : lease().result_without(*this));
 }
 
 void share_operation::on_start() {
     if (!lease().is_held_by(*this)) {
         finish(lease().result_without(*this));
-    } else if (!lease().spec().is_shared() || !lease().is_on(*shared_)) {
-        finish(lease_result::wrong);
+    } else if (const lease_result same = lease().compare(*shared_); same != lease_result::done) {
+        finish(same);
+    } else if (!lease().spec().is_shared()) {
+        finish(lease_result::no_readers);
     } else {
         lease().add_holder();
         ++lease().owner()->counts.acquired;

@@ -22,7 +22,12 @@ enum class lease_result : std::uint8_t {
     not_held,   ///< it was released
     ended,      ///< it was lost: see `loss`
     no_quorum,  ///< too few instances answered
-    wrong,      ///< the lease is not of the kind that the operation needs
+    // The lock on which it was started cannot use that lease:
+    of_another_client,
+    of_another_name,
+    fenced_otherwise,  ///< one of the two has fences
+    no_writers,        ///< nor a reader's: a plain mutex's
+    no_readers,
     cancelled,
 };
 

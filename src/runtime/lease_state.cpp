@@ -207,6 +207,12 @@ lease_result lease_state::result_without(const lease_operation& asker) const noe
     return loss(asker.holder()) == core::loss::none ? lease_result::not_held : lease_result::ended;
 }
 
+lease_result lease_state::compare(const lock_spec& lock) const noexcept {
+    return spec_->owner != lock.owner ? lease_result::of_another_client
+           : spec_->key != lock.key   ? lease_result::of_another_name
+                                      : lease_result::done;
+}
+
 void lease_state::extend(extend_operation& asker) {
     if (!is_held_by(asker)) {
         asker.finish(result_without(asker));
@@ -224,9 +230,12 @@ void lease_state::downgrade(downgrade_operation& asker) {
     const kinds::kind_traits& readers = asker.shared()->policy->kind().traits();
     if (!is_held_by(asker)) {
         asker.finish(result_without(asker));
-    } else if (!is_on(*asker.shared()) || ours.fenced != readers.fenced ||
-               !(spec().is_shared() || ours.clears_the_way)) {
-        asker.finish(lease_result::wrong);
+    } else if (const lease_result same = compare(*asker.shared()); same != lease_result::done) {
+        asker.finish(same);
+    } else if (!spec().is_shared() && !ours.clears_the_way) {
+        asker.finish(lease_result::no_writers);
+    } else if (ours.fenced != readers.fenced) {
+        asker.finish(lease_result::fenced_otherwise);
     } else if (queue_->is_shared()) {
         asker.finish(lease_result::done);
     } else {

@@ -122,10 +122,8 @@ public:
     // From the lease and its operations, on the engine's executor:
 
     [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
-    /// Whether it is on the same lock, of the same client.
-    [[nodiscard]] bool is_on(const lock_spec& lock) const noexcept {
-        return spec_->owner == lock.owner && spec_->key == lock.key;
-    }
+    /// `done` if it is of the same client and name; else which of them differs.
+    [[nodiscard]] lease_result compare(const lock_spec& lock) const noexcept;
     /// Of an operation whose lease is not held.
     [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
     void extend(extend_operation& asker);

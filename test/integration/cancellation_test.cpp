@@ -532,7 +532,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_that_another_has_the_lock) {
         BOOST_TEST(locks.counters().keys_without_ttl == 0U);
         const std::string in_local_queue = co_await details_when_cancelled(
             mutex(others, "x"), [&] { return others.counters().queued > 0; });
-        BOOST_TEST(in_local_queue == "'x': others of this client are before it in the queue");
+        BOOST_TEST(in_local_queue == "'x': this client holds it already");
     }());
 }
 

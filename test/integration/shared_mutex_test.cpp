@@ -506,6 +506,7 @@ BOOST_AUTO_TEST_CASE(upgrades_are_refused, *label("fault-41")) {
         const lease other = co_await shared_mutex(some[0], "y").acquire();
         said = co_await upgrade(a, other);
         BOOST_TEST((said == errc::wrong_lease));
+        BOOST_TEST(said.details() == "'y': the lease is of this name, the lock of another");
     }());
 }
 
@@ -540,12 +541,16 @@ BOOST_AUTO_TEST_CASE(a_reader_that_reads_again_does_not_wait_for_a_writer, *labe
             BOOST_TEST(!none.valid());
             co_return said;
         };
-        BOOST_TEST((co_await share(writer) == errc::wrong_lease));
+        const error of_writer = co_await share(writer);
+        BOOST_TEST((of_writer == errc::wrong_lease));
+        BOOST_TEST(of_writer.details() == "'x': the lease is no reader's");
         co_await writer.release();
         BOOST_TEST((co_await share(writer) == errc::not_held));
         BOOST_TEST((co_await share(lease()) == errc::not_held));
         const lease other = co_await shared_mutex(some[1], "x").acquire_shared();
-        BOOST_TEST((co_await share(other) == errc::wrong_lease));  // of another client
+        const error elsewhere = co_await share(other);
+        BOOST_TEST((elsewhere == errc::wrong_lease));
+        BOOST_TEST(elsewhere.details() == "'x': the lease is of another client than the lock");
     }());
 }
 
@@ -732,7 +737,17 @@ BOOST_AUTO_TEST_CASE(bad_input) {
         const error said =
             co_await failure_of([&](auto token) { return lock.downgrade(other, token); });
         BOOST_TEST((said == errc::wrong_lease));
+        BOOST_TEST(said.details() == "'x': the lease is of a mutex, not of a shared_mutex");
         BOOST_TEST(other.valid());
+        lock_options fenced;
+        fenced.fencing = true;
+        const lease plain = co_await shared_mutex(some[0], "y").acquire();
+        const shared_mutex with_fences(some[0], "y", fenced);
+        const error without =
+            co_await failure_of([&](auto token) { return with_fences.downgrade(plain, token); });
+        BOOST_TEST((without == errc::wrong_lease));
+        BOOST_TEST(without.details() ==
+                   "'y': one of lease and lock has fencing, the other has not");
         // A key of another type is not ours.
         instances[0].command({"RPUSH", "list", "1"});
         instances[1].command({"RPUSH", "list", "1"});

@@ -512,14 +512,12 @@ client::tracked* client::find_tracked(const holding& h) {
     return found == leases_.end() ? nullptr : &*found;
 }
 
-/// `fits`: whether the operation is one for such a lease, if that is held.
 void client::expect_result(const std::string& what, runtime::lease_result result, const holding& h,
-                           bool fits) {
+                           runtime::lease_result if_held) {
     using runtime::lease_result;
     const lease_result expected = h.lost()    ? lease_result::ended
                                   : !h.held() ? lease_result::not_held
-                                  : fits      ? lease_result::done
-                                              : lease_result::wrong;
+                                              : if_held;
     if (result != expected) {
         world_.violation("operation", name_ + " was told of a wrong end of its " + what + " of " +
                                           life_of(h).key + ": " +
@@ -530,8 +528,12 @@ void client::expect_result(const std::string& what, runtime::lease_result result
 std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& readers) {
     token_life& life = life_of(h);
     const kinds::kind_traits& ours = life.policy->kind().traits();
-    const bool fits = readers.key == life.key && readers.policy.lease.fencing == ours.fenced &&
-                      (ours.clears_the_way || life.is_shared());
+    using runtime::lease_result;
+    const lease_result if_held =
+        readers.key != life.key                       ? lease_result::of_another_name
+        : !ours.clears_the_way && !life.is_shared()   ? lease_result::no_writers
+        : readers.policy.lease.fencing != ours.fenced ? lease_result::fenced_otherwise
+                                                      : lease_result::done;
     if (world_.tracing()) {
         world_.tell(name_, "asks to go on as a reader of " + life.key + ", token " + life.token);
     }
@@ -540,9 +542,8 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
     enter([&] {
         made->start(made);
         const bool begun = made->running();
-        if (!begun || !h.held() || !fits) {
-            expect_result("downgrade", begun ? runtime::lease_result::done : made->result(), h,
-                          fits);
+        if (!begun || !h.held() || if_held != lease_result::done) {
+            expect_result("downgrade", begun ? lease_result::done : made->result(), h, if_held);
         } else if (!life.is_shared()) {
             checker_.on_downgrading(life);
             find_tracked(h)->readers = {h.holder};
@@ -568,10 +569,13 @@ holding client::share(const holding& h, const spec& readers) {
         std::make_shared<asked<runtime::share_operation>>(h.state, h.holder, lock_of(readers));
     holding another;
     enter([&] {
-        const bool fits = readers.key == life.key && life.is_shared();
+        using runtime::lease_result;
         made->start(made);
-        expect_result("share", made->result(), h, fits);
-        if (made->result() == runtime::lease_result::done) {
+        expect_result("share", made->result(), h,
+                      readers.key != life.key ? lease_result::of_another_name
+                      : !life.is_shared()     ? lease_result::no_readers
+                                              : lease_result::done);
+        if (made->result() == lease_result::done) {
             another = {h.state, made->another()};
             checker_.on_share_asked_for(life, h.state->valid_until(another.holder));
             find_tracked(h)->readers.insert(another.holder);
@@ -590,8 +594,10 @@ void client::upgrade(const holding& h, const spec& readers) {
         std::make_shared<asked<runtime::upgrade_operation>>(h.state, h.holder, lock_of(readers));
     enter([&] {
         made->start(made);
-        expect_result("upgrade", made->result(), h, readers.key == life.key);
-        if (made->result() == runtime::lease_result::done && made->reads() != life.is_shared()) {
+        using runtime::lease_result;
+        expect_result("upgrade", made->result(), h,
+                      readers.key == life.key ? lease_result::done : lease_result::of_another_name);
+        if (made->result() == lease_result::done && made->reads() != life.is_shared()) {
             world_.violation("operation",
                              name_ + " was told that it could become a writer of " + life.key);
         }

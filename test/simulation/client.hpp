@@ -214,7 +214,7 @@ private:
     void look_at_downgrades();
     void look_at(downgrading& one);
     void expect_result(const std::string& what, runtime::lease_result result, const holding& h,
-                       bool fits);
+                       runtime::lease_result if_held);
     void expect_holders(const tracked& lease);
     void expect_counted();
     [[nodiscard]] bool is_read(const std::string& key) const;

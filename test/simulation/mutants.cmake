@@ -768,8 +768,8 @@ colock_mutant(
     NAME writer_shares
     WHAT "a writer's lease is shared with another holder"
     FILE src/runtime/lease_operation.cpp
-    FIND [[(!lease().spec().is_shared() ||]]
-    WITH [[((!lease().spec().is_shared() && !@MUTANT@) ||]]
+    FIND [[} else if (!lease().spec().is_shared()) {]]
+    WITH [[} else if (!lease().spec().is_shared() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME reader_upgrades

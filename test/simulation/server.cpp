@@ -149,7 +149,7 @@ void server::expect_mark(const core::command& claim, core::time_point& until) {
     }
     const core::time_point there =
         slot_with(std::string(claim.key)).table.mark_until(claim.key, now);
-    if (until > now ? there < until : there > now) {
+    if (until > now && there < until) {
         world_.violation("no reader before a waiting writer",
                          name_ + " has denied a writer, and has no mark of it");
     } else if (there > until && set_back_ == duration::zero()) {  // or it may be an old one

@@ -3,6 +3,7 @@
 
 #include "core/time.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -40,6 +41,9 @@ constexpr bool has_deadline(step s) noexcept {
     return s != step::release && s != step::remaining && s != step::leave;
 }
 
+/// For how long a sender will wait. The largest is for ever.
+using patience_time = std::chrono::duration<std::uint32_t, std::milli>;
+
 /// One step of one lock for one instance, before it becomes a wire format. The views belong to the sender of the
 /// command, and stay alive until its vote.
 struct command {
@@ -47,8 +51,8 @@ struct command {
     bool heals = false;  ///< an acquire that puts back what a quorum still has
     bool contended =
         false;  ///< an acquire after one that was denied, or while others are known to be there
-    /// Of a contended acquire: for how long its sender will wait if this is denied, at most. (The largest is for ever.)
-    std::chrono::duration<std::uint32_t, std::milli> patience = patience.max();
+    /// Of a contended acquire: for how long its sender will wait if this is denied, at most.
+    patience_time patience = patience_time::max();
     const kinds::lock_kind* kind = nullptr;
     std::string_view key;
     std::string_view token;

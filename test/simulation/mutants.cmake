@@ -606,7 +606,7 @@ colock_mutant(
     WHAT "the mark of a writer keeps readers out for longer than it was to wait"
     FILE src/kinds/shared.hpp
     FIND [[return std::min<core::milliseconds>(writer_mark_ttl, attempt.patience);]]
-    WITH [[return std::min<core::milliseconds>(@MUTANT@ ? attempt.patience.max() : attempt.patience,
+    WITH [[return std::min<core::milliseconds>(@MUTANT@ ? core::patience_time::max() : attempt.patience,
                                               writer_mark_ttl);]]
 )
 colock_mutant(

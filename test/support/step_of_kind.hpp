@@ -25,7 +25,7 @@ struct step_of_kind {
     /// The same from one that will wait for so long at most.
     [[nodiscard]] step_of_kind with_patience(core::milliseconds most) const {
         step_of_kind result = *this;
-        result.patience = std::chrono::duration_cast<decltype(core::command::patience)>(most);
+        result.patience = std::chrono::duration_cast<core::patience_time>(most);
         return result;
     }
 
@@ -35,7 +35,7 @@ struct step_of_kind {
     const kinds::lock_kind* kind;
     bool contended = false;
     bool heals = false;
-    decltype(core::command::patience) patience = core::command().patience;
+    core::patience_time patience = core::patience_time::max();
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

@@ -24,9 +24,9 @@ namespace colock {
 ///
 /// On the servers, readers and the writer share the one key of the name, and a writer holds it as a `mutex` does. So a
 /// quorum of readers and one of a writer share an instance that knows of both; and a `mutex` on the same name, or a
-/// Redlock of another library, excludes readers and writers and is excluded by them. (While it waits, it keeps no readers of other
-/// clients out, so overlapping ones can starve it. A writer does.) Each reader's lease has a ttl of its own there, so that one that
-/// has died keeps a writer out no longer than its own ttl, whatever other readers do.
+/// Redlock of another library, excludes readers and writers and is excluded by them. (A waiting `mutex` lets readers of other
+/// clients in, and overlapping ones can starve it. A waiting writer does not.) Each reader's lease has a ttl of its own there, so
+/// that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
 ///
 /// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
 /// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another

@@ -28,7 +28,8 @@ struct acquire_settings {
     duration unavailable_timeout{};
     /// Whether an attempt that was denied may succeed at once, as the next is sent as contended. The two count as one.
     bool tries_twice = false;
-    /// Whether one that was denied tells the holders with the next that it waits. That is sent at once, too, if it does wait.
+    /// Whether a contended attempt tells the holders that its sender waits. So one that was denied, and waits, makes the next
+    /// at once.
     bool claims = false;
     /// However long it may wait, an attempt is made this often, by which those that hold the lock learn of it; 0 = not.
     duration attempt_interval{};

@@ -33,9 +33,10 @@ namespace colock {
 /// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came. Between clients, a waiting writer
-/// lets no new reader in: neither those of its own client that come after it, nor those of others. Once it was denied, it leaves a
-/// mark on the servers for these. The mark ends at the writer's deadline and with its last attempt (`retry.attempts`); that of a
-/// writer that is cancelled or dies, a second after its last attempt at the latest.
+/// lets no new reader in: neither those of its own client that come after it, nor, once it was denied at the servers, those of
+/// others. It leaves a mark there, which ends at the writer's deadline. That of a writer that ends otherwise (it is cancelled, has
+/// made its `retry.attempts`, finds no quorum, or dies) may stay for a second. It keeps readers out, and, once the readers have
+/// left, a `mutex` and a writer's `try_acquire`, too.
 /// When a writer lets go, the clients that wait for the name come in the order in which they joined its queue, and readers
 /// do not wait for each other there. So neither side starves.
 ///

@@ -14,7 +14,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/system_executor.hpp>
 
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -49,22 +48,9 @@ error loss_of(const runtime::lease_state& state, std::uint32_t holder) {
     return {};
 }
 
-/// Why the lock on which an operation was started cannot use the lease.
-std::string_view why_wrong(runtime::lease_result result) noexcept {
-    switch (result) {
-        case runtime::lease_result::of_another_client:
-            return "the lease is of another client than the lock";
-        case runtime::lease_result::of_another_name:
-            return "the lease is of this name, the lock of another";
-        case runtime::lease_result::fenced_otherwise:
-            return "one of lease and lock has fencing, the other has not";
-        case runtime::lease_result::no_writers:
-            return "the lease is of a mutex, not of a shared_mutex";
-        case runtime::lease_result::no_readers:
-            return "the lease is no reader's";
-        default:
-            return {};
-    }
+/// The lock on which an operation was started cannot use the lease.
+error wrong_lease(const runtime::lease_state& state, std::string_view why) {
+    return {errc::wrong_lease, runtime::describe(state.resource()).append(": ").append(why)};
 }
 
 }  // namespace
@@ -80,17 +66,20 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_state&
             return loss_of(state, holder);
         case runtime::lease_result::no_quorum:
             return {errc::no_quorum, state.no_quorum_details()};
-        case runtime::lease_result::cancelled:
-            return aborted();
         case runtime::lease_result::of_another_client:
+            return wrong_lease(state, "the lease is of another client than the lock");
         case runtime::lease_result::of_another_name:
+            return wrong_lease(state, "the lease is of this name, the lock of another");
         case runtime::lease_result::fenced_otherwise:
+            return wrong_lease(state, "one of lease and lock has fencing, the other has not");
         case runtime::lease_result::no_writers:
+            return wrong_lease(state, "the lease is of a mutex, not of a shared_mutex");
         case runtime::lease_result::no_readers:
+            return wrong_lease(state, "the lease is no reader's");
+        case runtime::lease_result::cancelled:
             break;
     }
-    std::string details = runtime::describe(state.resource());
-    return {errc::wrong_lease, details.append(": ").append(why_wrong(result))};
+    return aborted();
 }
 
 namespace {

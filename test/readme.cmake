@@ -7,7 +7,7 @@ if(position EQUAL -1)
     message(FATAL_ERROR "The example in README.md is not what stands in examples/quickstart.cpp.")
 endif()
 
-# Of the others, the function that shows how it is done.
+# Of the other, all between its includes and its main.
 file(READ "${SOURCE_DIR}/examples/shared_mutex.cpp" example)
 string(FIND "${example}" "std::string price" begin)
 string(FIND "${example}" "\nvoid rethrow" end)

@@ -7,8 +7,8 @@ namespace colock {
 
 /// What a client has done since it was made. All but the last four only ever grow.
 struct counters {
-    std::uint64_t attempts =
-        0;  ///< rounds sent to acquire a lock; a share of a reader's lease needs none
+    /// Rounds sent to acquire a lock. A share of a reader's lease needs none.
+    std::uint64_t attempts = 0;
     std::uint64_t acquired = 0;         ///< leases handed out; each share is one
     std::uint64_t contended = 0;        ///< attempts refused because somebody else held the lock
     std::uint64_t unavailable = 0;      ///< attempts that failed for lack of answering instances
@@ -17,7 +17,8 @@ struct counters {
     std::uint64_t renewed = 0;          ///< renewals won, by the watchdog, `extend` or `downgrade`
     std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum
     std::uint64_t healed = 0;           ///< keys put back on an instance that had lost them
-    std::uint64_t released = 0;    ///< leases released by a quorum or handed off, and shares let go
+    /// Leases released by a quorum or handed off, and shares let go.
+    std::uint64_t released = 0;
     std::uint64_t handed_off = 0;  ///< of those: handed off to another waiter of this client
     std::uint64_t lost = 0;        ///< leases announced lost, expired or held too long
     /// Times that an instance told a waiting acquire that the key in its way has no ttl, so that only a deletion

@@ -93,7 +93,7 @@ public:
     /// Before the start: others are known to be there, so that the first attempt is sent as contended.
     void expect_others() noexcept { contended_ = true; }
 
-    /// The attempt that begins now.
+    /// What to tell the lease that makes the attempt which has just begun.
     [[nodiscard]] core::attempt current_attempt() const noexcept;
 
     /// When the wait for the next attempt ends, or the last such wait did.

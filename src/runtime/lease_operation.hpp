@@ -26,7 +26,7 @@ enum class lease_result : std::uint8_t {
     of_another_client,
     of_another_name,
     fenced_otherwise,  ///< one of the two has fences
-    no_writers,        ///< nor a reader's: a plain mutex's
+    no_writers,        ///< it is neither a writer's nor a reader's, but a plain mutex's
     no_readers,
     cancelled,
 };

@@ -1405,7 +1405,7 @@ BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kind
     BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");
 }
 
-/// Fault 42: nor does it so for longer than the writer was to wait; and it does not shorten the mark of another.
+/// Fault 42: the mark of a writer that waits for less than a second ends with that time. It does not shorten that of another.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(a_mark_lives_no_longer_than_its_writer_waits, all_kinds) {
     subject s(sample);

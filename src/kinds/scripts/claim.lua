@@ -1,5 +1,5 @@
 -- Clears the way for a writer that was denied, and is about to try again: drops the readers that have expired. If there
--- are others, it leaves a mark among them, at which no more are let in. The mark expires soon after its writer does.
+-- are others, it leaves a mark among them, at which no more are let in. The mark expires unless the writer tries again.
 --
 -- KEYS[1]  the key
 -- ARGV[1]  for how many milliseconds the mark lives at least; 0: leave none, the writer will not wait

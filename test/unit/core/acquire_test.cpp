@@ -557,7 +557,7 @@ BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits)
     }
 }
 
-/// So that what tells of it ends with it.
+/// It leaves no mark. (That of the attempt before may still be there.)
 BOOST_AUTO_TEST_CASE(the_last_attempt_has_no_patience) {
     attempts_settings settings = five();
     settings.instances = 1;

@@ -88,11 +88,14 @@ void check_too_large(const std::string& command, const fake_reply& reply) {
         all.submit(step::acquire, "k", "ann");
         BOOST_TEST(all.votes() == strings{"failed: connection lost, granted"},
                    boost::test_tools::per_element());
-        all.submit(step::release, "k", "ann");
-        BOOST_TEST(contains(all.votes()[0], ", granted"));
     }
     all.run_until([&] { return !all[0].snapshot().reason.empty(); });
     const std::string reason = all[0].snapshot().reason;
+    if (command == "SET") {
+        // The next connection may be there by now, and end for a reason of its own.
+        all.submit(step::release, "k", "ann");
+        BOOST_TEST(contains(all.votes()[0], ", granted"));
+    }
     BOOST_TEST(contains(reason, "a reply is larger than 1048576 bytes (max_reply_size)"), reason);
     BOOST_TEST(server.bytes_sent() < (limit + on_the_way) * server.accepted());
 }

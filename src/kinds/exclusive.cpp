@@ -25,7 +25,8 @@ void write_claim(const core::command& command, script_form form, resp::command_w
     if (is_cleared_for(command, form)) {
         // In full: nobody hears of it if the server does not know the script.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
-                          number(life_of_mark(command).count()).text());
+                          number(life_of_mark(command).count()).text(),
+                          number(writer_mark_ttl.count()).text());
     }
 }
 void claim(const core::command& command, table& keys, const instant& at) {
@@ -38,8 +39,7 @@ void claim(const core::command& command, table& keys, const instant& at) {
     }
     if (found->readers.empty()) {
         keys.erase(command.key);
-    } else if (life_of_mark(command) > core::milliseconds(0)) {
-        found->mark(at.now + life_of_mark(command));
+    } else if (found->mark(at.now, life_of_mark(command))) {
         keys.changed(command.key);
     }
 }

@@ -58,9 +58,14 @@ void table::entry::unshare(std::string_view holder) {
     set_expiry();
 }
 
-void table::entry::mark(core::time_point until) {
-    writer_waits_until = std::max(writer_waits_until, until);
+bool table::entry::mark(core::time_point now, core::milliseconds life) {
+    const core::time_point before = writer_waits_until;
+    writer_waits_until = std::min(writer_waits_until, now + writer_mark_ttl);
+    if (life > core::milliseconds(0)) {
+        writer_waits_until = std::max(writer_waits_until, now + life);
+    }
     set_expiry();
+    return writer_waits_until != before;
 }
 
 void table::entry::drop_expired(core::time_point now) {

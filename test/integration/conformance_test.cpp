@@ -1515,6 +1515,24 @@ BOOST_DATA_TEST_CASE(a_reader_whose_share_is_over_confirms_no_fence, all_kinds) 
     BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, far).fence == far);
 }
 
+/// Fault 21: it would keep readers out for as long as the server's clock was set back. (In memory: see the unit test.)
+BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_is_shortened, *label("fault-21")) {
+    subject s(kind::tcp);
+    BOOST_TEST(ask(s, looks, ann_reads) == "granted");
+    BOOST_TEST(ask(s, joins, bob_reads) == "granted");
+    const auto then = std::chrono::system_clock::now() + 1h;
+    const auto score = std::chrono::duration_cast<milliseconds>(then.time_since_epoch()).count();
+    for (const auto patience : {5000ms, 50ms, 0ms}) {
+        shared_server().command({"ZADD", "k", std::to_string(score), "writer"});
+        const auto begun = std::chrono::steady_clock::now();
+        BOOST_TEST(ask(s, claims.with_patience(patience), "da") == "denied: another");
+        BOOST_TEST(ask(s, joins, cid_reads) == "denied: another");
+        s.rig.run_until([&] { return ask(s, joins, cid_reads) == "granted"; });
+        BOOST_TEST((std::chrono::steady_clock::now() - begun >= colock::kinds::writer_mark_ttl));
+        BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
+    }
+}
+
 /// Fault 34: what is not ours is left alone, even if it is of the same type.
 BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone, *label("fault-34")) {
     subject s(kind::tcp);

@@ -598,8 +598,8 @@ colock_mutant(
     NAME no_mark
     WHAT "a writer that is denied leaves no mark"
     FILE src/kinds/exclusive.cpp
-    FIND [[found->mark(at.now + life_of_mark(command));]]
-    WITH [[found->mark(at.now + (@MUTANT@ ? core::milliseconds(0) : life_of_mark(command)));]]
+    FIND [[found->mark(at.now, life_of_mark(command))]]
+    WITH [[found->mark(at.now, @MUTANT@ ? core::milliseconds(0) : life_of_mark(command))]]
 )
 colock_mutant(
     NAME mark_outlives_its_writer
@@ -613,8 +613,16 @@ colock_mutant(
     NAME mark_shortened
     WHAT "a writer that waits for less shortens the mark of another"
     FILE src/kinds/table.cpp
-    FIND [[writer_waits_until = std::max(writer_waits_until, until);]]
-    WITH [[writer_waits_until = @MUTANT@ ? until : std::max(writer_waits_until, until);]]
+    FIND [[writer_waits_until = std::max(writer_waits_until, now + life);]]
+    WITH [[writer_waits_until = @MUTANT@ ? now + life : std::max(writer_waits_until, now + life);]]
+)
+colock_mutant(
+    NAME mark_from_before_a_jump
+    WHAT "a mark from before the clock was set back lives for as long as that took"
+    FILE src/kinds/table.cpp
+    FIND [[writer_waits_until = std::min(writer_waits_until, now + writer_mark_ttl);]]
+    WITH [[writer_waits_until = @MUTANT@ ? writer_waits_until
+                                  : std::min(writer_waits_until, now + writer_mark_ttl);]]
 )
 colock_mutant(
     NAME reader_joins_a_writer
@@ -895,7 +903,7 @@ colock_mutant(
         }
         vote granted]]
     WITH [[            if (@MUTANT@ && found->writer_waits_until > at.now) {
-                found->mark(at.now + writer_mark_ttl);
+                found->mark(at.now, writer_mark_ttl);
             }
             return vote::denied(key_state::foreign);
         }

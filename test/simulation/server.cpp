@@ -144,15 +144,14 @@ void server::expect_mark(const core::command& claim, core::time_point& until) {
     const core::time_point now = clock_.at(world_.now());
     const core::milliseconds life =
         std::min<core::milliseconds>(kinds::writer_mark_ttl, claim.patience);
-    if (life > 0ms) {
-        until = std::max(until, now + life);
-    }
-    const core::time_point there =
-        slot_with(std::string(claim.key)).table.mark_until(claim.key, now);
+    until = std::max(now + life, std::min(until, now + kinds::writer_mark_ttl));
+    slot& in = slot_with(std::string(claim.key));
+    const core::time_point latest = in.forgot_marks ? now + kinds::writer_mark_ttl : until;
+    const core::time_point there = in.table.mark_until(claim.key, now);
     if (until > now && there < until) {
         world_.violation("no reader before a waiting writer",
                          name_ + " has denied a writer, and has no mark of it");
-    } else if (there > until && set_back_ == duration::zero()) {  // or it may be an old one
+    } else if (there > latest) {
         world_.violation("no reader before a waiting writer",
                          name_ + " keeps readers out for longer than a writer waits");
     }
@@ -299,6 +298,7 @@ void server::jump(duration by) {
         const auto forget_marks = [](state& of) {
             for (slot& one : of) {
                 one.marked_until.clear();
+                one.forgot_marks = true;
             }
         };
         forget_marks(state_);

@@ -32,6 +32,8 @@ public:
         // By key: the last holder, or the readers; and until when a waiting writer keeps further readers out.
         std::map<std::string, std::set<std::string>> tokens;
         std::map<std::string, core::time_point> marked_until;
+        bool forgot_marks =
+            false;  // its clock was set back, and so the table may have marks that are not among those
     };
 
     server(world& w, std::string name, std::size_t slots = 1);

@@ -1,6 +1,7 @@
 #include "kinds/table.hpp"
 #include "kinds/exclusive.hpp"
 #include "kinds/fence.hpp"
+#include "kinds/shared.hpp"
 #include "support/step_of_kind.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -18,6 +19,7 @@ namespace colock::kinds {
 namespace {
 
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using core::step;
 using core::vote;
 using core::vote_kind;
@@ -38,6 +40,8 @@ struct subject {
     vote run(const test::step_of_kind& v, const std::string& token, std::uint64_t fence = 0) {
         core::command c;
         c.step = v.step;
+        c.contended = v.contended;
+        c.patience = v.patience;
         c.kind = v.kind;
         c.key = "k";
         c.token = token;
@@ -225,6 +229,35 @@ BOOST_AUTO_TEST_CASE(a_ticket_is_written_only_now_and_then) {
     s.run(step::join, "", 11);
     BOOST_TEST(s.keys.changes().size() == 1U);
     s.run(step::leave, "", 11);
+    BOOST_TEST(s.keys.changes().size() == 1U);
+}
+
+/// Fault 21: the clock of a simulated server can be set back, as that of a real one.
+BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_is_shortened, *label("fault-21")) {
+    const test::step_of_kind claims(step::acquire, writer, true);
+    for (const core::milliseconds patience : {5000ms, 50ms, 0ms}) {
+        subject s;
+        s.run({step::acquire, shared}, "reader:a");
+        s.run(claims, "bob");
+        s.now -= 1min;
+        s.run(claims.with_patience(patience), "cid");
+        BOOST_TEST((s.keys.mark_until("k", s.now) == s.now + writer_mark_ttl));
+    }
+}
+
+/// As those hear of it who have asked for the key.
+BOOST_AUTO_TEST_CASE(a_mark_that_ends_no_later_changes_nothing) {
+    subject s;
+    const test::step_of_kind claims(step::acquire, writer, true);
+    s.run({step::acquire, shared}, "reader:a");
+    s.run(claims, "bob");
+    BOOST_TEST(s.keys.changes().size() == 1U);
+    for (const core::milliseconds patience : {1000ms, 500ms, 0ms}) {
+        s.run(claims.with_patience(patience), "cid");
+        BOOST_TEST(s.keys.changes().empty());
+    }
+    s.now += 1ms;
+    s.run(claims, "cid");
     BOOST_TEST(s.keys.changes().size() == 1U);
 }
 

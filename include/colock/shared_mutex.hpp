@@ -34,9 +34,10 @@ namespace colock {
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came. Between clients, a waiting writer
 /// lets no new reader in: neither those of its own client that come after it, nor, once it was denied at the servers, those of
-/// others. It leaves a mark there, which ends at the writer's deadline. That of a writer that ends otherwise (it is cancelled, has
-/// made its `retry.attempts`, finds no quorum, or dies) may stay for a second. It keeps readers out, and, once the readers have
-/// left, a `mutex` and a writer's `try_acquire`, too.
+/// others. It leaves a mark there, which ends with its wait: at its deadline, or after the waits between its `retry.attempts`. That
+/// of a writer that ends otherwise (it is cancelled, finds no quorum, or dies) may stay for a second. A mark keeps readers out, and,
+/// once the readers have left, a `mutex` and a writer's `try_acquire`, too. (A writer that waits for readers of its own client, or,
+/// before its first attempt, for its turn among the clients, has left none.)
 /// When a writer lets go, the clients that wait for the name come in the order in which they joined its queue, and readers
 /// do not wait for each other there. So neither side starves.
 ///

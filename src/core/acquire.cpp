@@ -137,14 +137,23 @@ bool acquire::may_retry_at_once(acquire_outcome why, time_point now) const {
 }
 
 attempt acquire::current_attempt() const noexcept {
+    return {.contended = contended_, .deadline = settings_.deadline, .patience = patience()};
+}
+
+/// Until the deadline; and no longer than the waits between the attempts that are left, whatever those take themselves.
+duration acquire::patience() const noexcept {
     const bool is_last = settings_.attempts != 0 && attempts_ >= settings_.attempts;
-    duration patience = duration::max();
     if (is_last || settings_.deadline <= sent_) {
-        patience = duration::zero();
-    } else if (settings_.deadline != never) {
-        patience = settings_.deadline - sent_;
+        return duration::zero();
     }
-    return {.contended = contended_, .deadline = settings_.deadline, .patience = patience};
+    const duration until_deadline =
+        settings_.deadline == never ? duration::max() : settings_.deadline - sent_;
+    const duration all_waits = settings_.attempts == 0
+                                   ? duration::max()
+                                   : settings_.retry.longest_total(settings_.attempts);
+    return all_waits == duration::max()
+               ? until_deadline
+               : std::min(until_deadline, all_waits - settings_.retry.longest_total(attempts_));
 }
 
 time_point acquire::next_regular_attempt() const {

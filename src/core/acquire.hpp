@@ -128,6 +128,7 @@ private:
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;
+    [[nodiscard]] duration patience() const noexcept;
     [[nodiscard]] time_point next_regular_attempt() const;
     [[nodiscard]] duration step_aside();
     [[nodiscard]] duration short_pause(duration longest);

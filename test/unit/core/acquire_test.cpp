@@ -535,7 +535,9 @@ BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits)
     const row rows[] = {
         {never, 0, "give_back; attempt; wait 51", duration::max()},
         {at(100ms), 0, "give_back; attempt; wait 51", 99ms},
-        {at(100ms), 2, "give_back; attempt; wait 51", 99ms},
+        {at(100ms), 9, "give_back; attempt; wait 51", 99ms},
+        {never, 2, "give_back; attempt; wait 51", 20ms},
+        {at(5ms), 2, "give_back; attempt; wait 5", 4ms},
         {at(100ms), 1, "give_back; failed contended", 0ms},
         {never, 1, "give_back; failed contended", 0ms},
         {at(0ms), 0, "give_back; failed contended", 0ms},
@@ -557,24 +559,24 @@ BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits)
     }
 }
 
-/// It leaves no mark. (That of the attempt before may still be there.)
-BOOST_AUTO_TEST_CASE(the_last_attempt_has_no_patience) {
+/// So the mark of a writer ends when its attempts are over. The last leaves none.
+BOOST_AUTO_TEST_CASE(an_attempt_has_patience_for_the_waits_until_the_last) {
     attempts_settings settings = five();
     settings.instances = 1;
-    settings.attempts = 2;
-    settings.claims = true;
+    settings.retry = {10ms, 15ms};
+    settings.attempts = 4;
     attempts machine(settings, acquire_seed);
-    play(machine, {
-                      {0ms, start(), "attempt; wait 50"},
-                      {1ms, denied(0), "give_back; attempt; wait 51"},
-                  });
-    BOOST_TEST((machine.policy().current_attempt().patience == duration::max()));
-    play(machine, {
-                      {2ms, denied(0), "give_back; wait " + in_ms(2ms + pause(1))},
-                      {30ms, timer(), "attempt; wait 80"},
-                  });
-    BOOST_TEST((machine.policy().current_attempt().patience == 0ms));
-    BOOST_TEST(machine.policy().current_attempt().contended);
+    said(machine, start(), at(0ms));
+    time_point now = at(0ms);
+    for (const duration expected : {40ms, 30ms, 15ms, 0ms}) {
+        now += 1ms;
+        BOOST_TEST((machine.policy().current_attempt().patience == expected));
+        said(machine, denied(0), now);
+        if (machine.policy().backing_off()) {
+            now = machine.policy().next_attempt();
+            said(machine, timer(), now);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {

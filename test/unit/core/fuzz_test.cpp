@@ -255,10 +255,12 @@ private:
         leases_.emplace_back(lease_settings_, seed_);
         const bool may_wait = now_ < settings_.deadline &&
                               (settings_.attempts == 0 || attempts_ < settings_.attempts);
-        holds((told.patience > 0ms) == may_wait, "says wrongly whether it will wait");
-        holds(settings_.deadline == never || told.patience == 0ms ||
-                  now_ + told.patience == settings_.deadline,
+        const duration longest = !may_wait                     ? 0ms
+                                 : settings_.deadline == never ? duration::max()
+                                                               : settings_.deadline - now_;
+        holds(told.patience == longest || (settings_.attempts != 0 && told.patience < longest),
               "says that it will wait for another time than it may");
+        patience_ = told.patience;
         const auto step = tell_lease(lease::event::start(told));
         holds(step.send == acquire_tag && !step.attempt, "an attempt does not begin with acquire");
         until_ = step.until;
@@ -287,6 +289,8 @@ private:
             until_ = never;
         } else {
             check_given_back(step);
+            holds(next.attempt || next.failed || next.until - now_ <= patience_,
+                  "waits for longer than it has said");
             on_policy(next);
         }
         attempt_ended_now_ = false;
@@ -357,6 +361,7 @@ private:
     std::vector<std::uint64_t> fences_;   // that these brought
     std::set<std::size_t> raised_;        // those that have the fence since the second round
     std::set<std::size_t> votes_on_raise_;
+    duration patience_{};
     bool second_round_ = false;
 };
 

@@ -67,15 +67,15 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_state&
         case runtime::lease_result::no_quorum:
             return {errc::no_quorum, state.no_quorum_details()};
         case runtime::lease_result::of_another_client:
-            return wrong_lease(state, "the lease is of another client than the lock");
+            return wrong_lease(state, "the lease and the lock belong to different clients");
         case runtime::lease_result::of_another_name:
-            return wrong_lease(state, "the lease is of this name, the lock of another");
+            return wrong_lease(state, "the lease has this name, the lock has another");
         case runtime::lease_result::fenced_otherwise:
-            return wrong_lease(state, "one of lease and lock has fencing, the other has not");
+            return wrong_lease(state, "only one of the lease and the lock has fencing");
         case runtime::lease_result::no_writers:
-            return wrong_lease(state, "the lease is of a mutex, not of a shared_mutex");
+            return wrong_lease(state, "the lease is a mutex's, not a shared_mutex's");
         case runtime::lease_result::no_readers:
-            return wrong_lease(state, "the lease is no reader's");
+            return wrong_lease(state, "the lease is not a reader's");
         case runtime::lease_result::cancelled:
             break;
     }

@@ -69,7 +69,8 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept { return writer_.resource(); }
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Takes the lock as its writer, waiting for as long as others have it.
+    /// Takes the lock as its writer, waiting for as long as others have it. If it is free that takes one round at the servers; if
+    /// others have it, a second tells them at once that a writer waits.
     ///
     /// - Handler signature, errors, cancellation, completion, object lifetimes: as `mutex::acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>

@@ -334,6 +334,7 @@ void acquire_operation::on_granted(core::time_point now) {
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
     count_failed_attempt();
+    last_votes_ = std::make_unique<const core::round>(lease_->votes());
     carry_out(machine_->resume(event::attempted(why, lease_->votes()), now), now);
     if (running() && machine_->backing_off()) {
         wait_for_others();
@@ -343,7 +344,6 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
 /// In the remote queue; or by itself, told by the instances how long they will say no.
 void acquire_operation::wait_for_others() {
     const core::round& votes = lease_->votes();
-    last_votes_ = std::make_unique<const core::round>(votes);
     const bool had_ticket = queue_->remote() != nullptr;
     if (votes.unreachable() || votes.won() || !join_remote_queue()) {
         ask_remaining();
@@ -456,9 +456,8 @@ std::string acquire_operation::why_without_attempt() const {
     std::string_view why;
     switch (stage_) {
         case stage::in_local_queue:
-            why = queue_->attempting() == nullptr
-                      ? ": this client holds it already"
-                      : ": others of this client are before it in the queue";
+            why = queue_->is_held() ? ": this client holds it already"
+                                    : ": others of this client are before it in the queue";
             break;
         case stage::waiting_for_turn:
             why = ": its turn in the queue of the clients has not come";

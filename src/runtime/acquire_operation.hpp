@@ -36,7 +36,9 @@ public:
     void begin() final;
     void receive(std::shared_ptr<lease_state> lease) final;
     [[nodiscard]] bool is_hopeful() const noexcept final {
-        return (stage_ == stage::waiting_for_start || stage_ == stage::attempting) && !last_votes_;
+        return stage_ == stage::waiting_for_start ||
+               (stage_ == stage::attempting && machine_->attempts() <= 1 &&
+                !machine_->backing_off());
     }
     [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
     void on_advice(core::queue_ticket::advice advice) final;

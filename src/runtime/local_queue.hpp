@@ -58,8 +58,10 @@ public:
                attempting_->wanted()->is_shared() && attempting_->is_hopeful();
     }
 
-    /// Whether readers of this client are at the key.
-    [[nodiscard]] bool is_shared() const noexcept { return shared_ && !leases_.empty(); }
+    /// Whether this client holds the key.
+    [[nodiscard]] bool is_held() const noexcept { return !leases_.empty(); }
+    /// Whether readers of this client do.
+    [[nodiscard]] bool is_shared() const noexcept { return shared_ && is_held(); }
 
     [[nodiscard]] waiter& front() noexcept { return waiters_.front(); }
     void push(waiter& last) noexcept {

@@ -506,7 +506,7 @@ BOOST_AUTO_TEST_CASE(upgrades_are_refused, *label("fault-41")) {
         const lease other = co_await shared_mutex(some[0], "y").acquire();
         said = co_await upgrade(a, other);
         BOOST_TEST((said == errc::wrong_lease));
-        BOOST_TEST(said.details() == "'y': the lease is of this name, the lock of another");
+        BOOST_TEST(said.details() == "'y': the lease has this name, the lock has another");
     }());
 }
 
@@ -543,14 +543,15 @@ BOOST_AUTO_TEST_CASE(a_reader_that_reads_again_does_not_wait_for_a_writer, *labe
         };
         const error of_writer = co_await share(writer);
         BOOST_TEST((of_writer == errc::wrong_lease));
-        BOOST_TEST(of_writer.details() == "'x': the lease is no reader's");
+        BOOST_TEST(of_writer.details() == "'x': the lease is not a reader's");
         co_await writer.release();
         BOOST_TEST((co_await share(writer) == errc::not_held));
         BOOST_TEST((co_await share(lease()) == errc::not_held));
         const lease other = co_await shared_mutex(some[1], "x").acquire_shared();
         const error elsewhere = co_await share(other);
         BOOST_TEST((elsewhere == errc::wrong_lease));
-        BOOST_TEST(elsewhere.details() == "'x': the lease is of another client than the lock");
+        BOOST_TEST(elsewhere.details() ==
+                   "'x': the lease and the lock belong to different clients");
     }());
 }
 
@@ -737,7 +738,7 @@ BOOST_AUTO_TEST_CASE(bad_input) {
         const error said =
             co_await failure_of([&](auto token) { return lock.downgrade(other, token); });
         BOOST_TEST((said == errc::wrong_lease));
-        BOOST_TEST(said.details() == "'x': the lease is of a mutex, not of a shared_mutex");
+        BOOST_TEST(said.details() == "'x': the lease is a mutex's, not a shared_mutex's");
         BOOST_TEST(other.valid());
         lock_options fenced;
         fenced.fencing = true;
@@ -746,8 +747,7 @@ BOOST_AUTO_TEST_CASE(bad_input) {
         const error without =
             co_await failure_of([&](auto token) { return with_fences.downgrade(plain, token); });
         BOOST_TEST((without == errc::wrong_lease));
-        BOOST_TEST(without.details() ==
-                   "'y': one of lease and lock has fencing, the other has not");
+        BOOST_TEST(without.details() == "'y': only one of the lease and the lock has fencing");
         // A key of another type is not ours.
         instances[0].command({"RPUSH", "list", "1"});
         instances[1].command({"RPUSH", "list", "1"});

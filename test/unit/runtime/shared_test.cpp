@@ -238,6 +238,44 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_joins_other_readers) {
     expect_granted(five, {cid->acquire("a", once)});
 }
 
+/// Also if another operation attempts, or waits before it: or a task that waits for itself would be hard to find.
+BOOST_AUTO_TEST_CASE(an_error_tells_that_this_client_holds_the_lock) {
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    expect_granted(three, {read(*ann)});
+    three.world().run_for(100ms);  // the lease is shared no more
+    for (std::size_t i = 0; i != 3; ++i) {
+        three.server(i).latency = 50ms;
+    }
+    const acquire attempting = read(*ann);
+    const acquire writer = write(*ann);
+    const acquire behind = read(*ann);
+    three.world().run_for(10ms);
+    for (const acquire& one : {behind, writer}) {
+        one->cancel();
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
+        BOOST_TEST(one->text == "'a': this client holds it already");
+    }
+    expect_granted(three, {attempting});
+}
+
+/// One in two parts, as that of a writer that was denied and waits.
+BOOST_AUTO_TEST_CASE(an_error_in_the_second_part_of_an_attempt_tells_of_the_first) {
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    expect_granted(three, {read(*ann)});
+    for (std::size_t i = 0; i != 3; ++i) {
+        three.server(i).latency = 50ms;
+    }
+    const acquire writer = write(*bob);
+    three.world().run_for(120ms);
+    writer->cancel();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return writer->is_finished; }));
+    BOOST_TEST(writer->text.find("server 0 denied, held by another") != std::string::npos,
+               writer->text);
+}
+
 /// They wait for the attempt of the first of them, since nobody else is in the way.
 BOOST_AUTO_TEST_CASE(single_attempts_of_one_client_at_once_share_a_lease) {
     virtual_deployment five(5);

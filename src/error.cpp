@@ -14,7 +14,7 @@ public:
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<errc>(value)) {
             case errc::contended:
-                return "the lock is held by somebody else";
+                return "the lock is not free";
             case errc::no_quorum:
                 return "too few lock instances answered";
             case errc::too_slow:
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] std::string message(int value) const override {
         switch (static_cast<condition>(value)) {
             case condition::contended:
-                return "the lock is held by somebody else";
+                return "the lock is not free";
             case condition::unavailable:
                 return "the lock instances are unavailable";
             case condition::lost:

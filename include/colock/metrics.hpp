@@ -7,8 +7,8 @@ namespace colock {
 
 /// What a client has done since it was made. All but the last four only ever grow.
 struct counters {
-    /// Rounds sent to acquire a lock. A share of a reader's lease needs none. If others have the lock, a `shared_mutex` sends two
-    /// at first, each of which counts here and in `contended`.
+    /// Rounds sent to acquire a lock. A share of a reader's lease needs none. An acquire of a `shared_mutex` whose first round is
+    /// denied may send a second at once. Each counts here, and each that is denied counts in `contended`.
     std::uint64_t attempts = 0;
     std::uint64_t acquired = 0;         ///< leases handed out; each share is one
     std::uint64_t contended = 0;        ///< attempts refused because somebody else held the lock

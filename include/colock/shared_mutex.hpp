@@ -34,10 +34,10 @@ namespace colock {
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came. Between clients, a waiting writer
 /// lets no new reader in: neither those of its own client that come after it, nor, once it was denied at the servers, those of
-/// others. It leaves a mark there, which ends with its wait: at its deadline, or after the waits between its `retry.attempts`. That
-/// of a writer that ends otherwise (it is cancelled, finds no quorum, or dies) may stay for a second. A mark keeps readers out, and,
-/// once the readers have left, a `mutex` and a writer's `try_acquire`, too. (A writer that waits for readers of its own client, or,
-/// before its first attempt, for its turn among the clients, has left none.)
+/// others. It leaves a mark there, which ends at its deadline. That of a writer that ends otherwise may stay for a second: if it is
+/// cancelled, finds no quorum, or dies; or if it has made its `retry.attempts`, but then for no longer than these could have taken. A
+/// mark keeps readers out, and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. (A writer that waits for
+/// readers of its own client, or, before its first attempt, for its turn among the clients, has left none.)
 /// When a writer lets go, the clients that wait for the name come in the order in which they joined its queue, and readers
 /// do not wait for each other there. So neither side starves.
 ///
@@ -69,8 +69,8 @@ public:
     [[nodiscard]] std::string_view resource() const noexcept { return writer_.resource(); }
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Takes the lock as its writer, waiting for as long as others have it. If it is free that takes one round at the servers; if
-    /// others have it, a second tells them at once that a writer waits.
+    /// Takes the lock as its writer, waiting for as long as others have it. If it is free that takes one round at the servers. If
+    /// not, a second one follows at once, which tells the servers that a writer waits (unless `retry.attempts` is 1).
     ///
     /// - Handler signature, errors, cancellation, completion, object lifetimes: as `mutex::acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>

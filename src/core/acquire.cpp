@@ -44,6 +44,7 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     }
     note_availability(why);
     outcome_ = why;
+    attempt_took_ = now - sent_;
     if (may_retry_at_once(why, now)) {
         contended_ = true;
         --attempts_;  // the two count as one
@@ -140,7 +141,7 @@ attempt acquire::current_attempt() const noexcept {
     return {.contended = contended_, .deadline = settings_.deadline, .patience = patience()};
 }
 
-/// Until the deadline; and no longer than the waits between the attempts that are left, whatever those take themselves.
+/// For how long it waits at most if the attempt fails.
 duration acquire::patience() const noexcept {
     const bool is_last = settings_.attempts != 0 && attempts_ >= settings_.attempts;
     if (is_last || settings_.deadline <= sent_) {
@@ -148,12 +149,22 @@ duration acquire::patience() const noexcept {
     }
     const duration until_deadline =
         settings_.deadline == never ? duration::max() : settings_.deadline - sent_;
-    const duration all_waits = settings_.attempts == 0
-                                   ? duration::max()
-                                   : settings_.retry.longest_total(settings_.attempts);
-    return all_waits == duration::max()
-               ? until_deadline
-               : std::min(until_deadline, all_waits - settings_.retry.longest_total(attempts_));
+    return std::min(until_deadline, longest_time_to_last_attempt());
+}
+
+/// Each attempt before the last takes as long as the one before it did, as far as anybody can tell.
+duration acquire::longest_time_to_last_attempt() const noexcept {
+    if (settings_.attempts == 0) {
+        return duration::max();
+    }
+    const std::size_t left = settings_.attempts - attempts_;
+    const duration all_waits = settings_.retry.longest_total(settings_.attempts);
+    const duration room = duration::max() - all_waits;
+    if (attempt_took_ > duration::zero() && left > static_cast<std::size_t>(room / attempt_took_)) {
+        return duration::max();
+    }
+    return all_waits - settings_.retry.longest_total(attempts_) +
+           static_cast<duration::rep>(left) * attempt_took_;
 }
 
 time_point acquire::next_regular_attempt() const {

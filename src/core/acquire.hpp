@@ -129,6 +129,7 @@ private:
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;
     [[nodiscard]] duration patience() const noexcept;
+    [[nodiscard]] duration longest_time_to_last_attempt() const noexcept;
     [[nodiscard]] time_point next_regular_attempt() const;
     [[nodiscard]] duration step_aside();
     [[nodiscard]] duration short_pause(duration longest);
@@ -141,6 +142,7 @@ private:
     bool contended_ = false;
     bool polling_ = false;  // while backing off: for a short time, which nothing shortens
     time_point sent_{};
+    duration attempt_took_{};  // the last one that has ended
     acquire_settings settings_;
     std::uint64_t random_;
     std::size_t attempts_ = 0;

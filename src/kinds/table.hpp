@@ -52,8 +52,8 @@ public:
         /// That reader holds it for so long at least.
         void share(std::string_view holder, core::time_point until);
         void unshare(std::string_view holder);
-        /// A writer waits, for so long. The mark of another lives on, but no longer than a mark may: one that would is from
-        /// before the clock was set back. Whether that changed anything.
+        /// A writer waits, for so long. The mark of another lives on, but no longer than a mark may: one that would was left
+        /// before the clock was set back. Returns whether that changed anything.
         bool mark(core::time_point now, core::milliseconds life);
         void drop_expired(core::time_point now);
 

@@ -318,6 +318,7 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
 
 void acquire_operation::begin_attempt(core::time_point now) {
     if (lease_) {
+        last_votes_ = std::make_unique<const core::round>(lease_->votes());
         lease_->detach();
     }
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_,
@@ -334,7 +335,6 @@ void acquire_operation::on_granted(core::time_point now) {
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
     count_failed_attempt();
-    last_votes_ = std::make_unique<const core::round>(lease_->votes());
     carry_out(machine_->resume(event::attempted(why, lease_->votes()), now), now);
     if (running() && machine_->backing_off()) {
         wait_for_others();
@@ -447,20 +447,29 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
         const bool is_unanswered = votes.silent() == votes.instances();
         details_ = describe(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
                             parts_.instances.states(), without_ttl_);
+        if (client_holds_it()) {
+            details_ += "; this client holds it already";
+        }
     } else {
         details_ = why_without_attempt();
     }
+}
+
+/// As a task that waits for itself may want to know.
+bool acquire_operation::client_holds_it() const noexcept {
+    return queue_ != nullptr && queue_->is_held();
 }
 
 std::string acquire_operation::why_without_attempt() const {
     std::string_view why;
     switch (stage_) {
         case stage::in_local_queue:
-            why = queue_->is_held() ? ": this client holds it already"
+            why = client_holds_it() ? ": this client holds it already"
                                     : ": others of this client are before it in the queue";
             break;
         case stage::waiting_for_turn:
-            why = ": its turn in the queue of the clients has not come";
+            why = client_holds_it() ? ": this client holds it already, and others wait for it"
+                                    : ": its turn in the queue of the clients has not come";
             break;
         case stage::stepping_aside:
         case stage::attempting:

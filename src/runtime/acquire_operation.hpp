@@ -92,6 +92,7 @@ private:
     void wait(core::time_point until);
     void count_failed_attempt();
     void explain(core::acquire_outcome outcome);
+    [[nodiscard]] bool client_holds_it() const noexcept;
     [[nodiscard]] std::string why_without_attempt() const;
     void finish(core::acquire_outcome outcome);
 

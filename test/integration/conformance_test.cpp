@@ -1528,9 +1528,32 @@ BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_is_shortened, *la
         BOOST_TEST(ask(s, claims.with_patience(patience), "da") == "denied: another");
         BOOST_TEST(ask(s, joins, cid_reads) == "denied: another");
         s.rig.run_until([&] { return ask(s, joins, cid_reads) == "granted"; });
-        BOOST_TEST((std::chrono::steady_clock::now() - begun >= colock::kinds::writer_mark_ttl));
+        const auto lived = std::chrono::steady_clock::now() - begun;
+        BOOST_TEST((lived > colock::kinds::writer_mark_ttl - 50ms));  // by another clock
+        BOOST_TEST((lived < 2 * colock::kinds::writer_mark_ttl));
         BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
     }
+}
+
+/// Clients that have asked for the key would be told of a change. (In memory: see the unit test.)
+BOOST_AUTO_TEST_CASE(a_mark_that_ends_no_later_changes_nothing) {
+    subject s(kind::tcp);
+    const auto changes = [] {
+        const std::string info = shared_server().command({"INFO", "persistence"}).value_or("");
+        const std::string field = "rdb_changes_since_last_save:";
+        return std::stol(info.substr(info.find(field) + field.size()));
+    };
+    BOOST_TEST(ask(s, looks, ann_reads) == "granted");
+    BOOST_TEST(ask(s, claims, "da") == "denied: another");
+    const long before = changes();
+    for (const auto patience : {500ms, 50ms, 0ms}) {
+        BOOST_TEST(ask(s, claims.with_patience(patience), "ee") == "denied: another");
+    }
+    BOOST_TEST(changes() == before);
+    s.rig.run_until([&] {
+        BOOST_TEST(ask(s, claims, "ee") == "denied: another");
+        return changes() != before;
+    });
 }
 
 /// Fault 34: what is not ours is left alone, even if it is of the same type.

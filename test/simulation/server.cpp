@@ -87,8 +87,9 @@ core::vote server::execute(const core::command& command, const void* by) {
         return std::ranges::find(before, holder, &share::token) != before.end();
     };
     slot& in = slot_with(key);
-    const auto mark = in.marked_until.find(key);
-    const bool was_marked = mark != in.marked_until.end() && mark->second > now;
+    const auto expected = in.marks.find(key);
+    const bool was_marked =
+        expected != in.marks.end() && expected->second.is_known && expected->second.until > now;
     const bool has_mark = was_marked || in.table.mark_until(key, now) > now;
     core::vote answer = in.table.execute(command, now, wall());
     expect_untouched(command, before, shares_of(key, now));
@@ -99,9 +100,9 @@ core::vote server::execute(const core::command& command, const void* by) {
         expect_reason(command, before, has_mark);
     }
     if (clears_the_way(command) && before.empty()) {
-        in.marked_until.erase(key);
+        in.marks.erase(key);
     } else if (clears_the_way(command) && is_reader(before.front().token)) {
-        expect_mark(command, in.marked_until[key]);
+        expect_mark(command, in.marks[key]);
     }
     if (answer.kind == core::vote_kind::granted) {
         if (command.step == core::step::acquire) {
@@ -140,18 +141,24 @@ core::vote server::execute(const core::command& command, const void* by) {
 }
 
 /// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
-void server::expect_mark(const core::command& claim, core::time_point& until) {
+void server::expect_mark(const core::command& claim, mark& expected) {
     const core::time_point now = clock_.at(world_.now());
+    const core::time_point latest = now + kinds::writer_mark_ttl;
     const core::milliseconds life =
         std::min<core::milliseconds>(kinds::writer_mark_ttl, claim.patience);
-    until = std::max(now + life, std::min(until, now + kinds::writer_mark_ttl));
-    slot& in = slot_with(std::string(claim.key));
-    const core::time_point latest = in.forgot_marks ? now + kinds::writer_mark_ttl : until;
-    const core::time_point there = in.table.mark_until(claim.key, now);
-    if (until > now && there < until) {
+    const core::time_point there =
+        slot_with(std::string(claim.key)).table.mark_until(claim.key, now);
+    if (!expected.is_known) {
+        expected = {there};
+    }
+    expected.until = std::min(expected.until, latest);
+    if (life > 0ms) {
+        expected.until = std::max(expected.until, now + life);
+    }
+    if (expected.until > now && there < expected.until) {
         world_.violation("no reader before a waiting writer",
                          name_ + " has denied a writer, and has no mark of it");
-    } else if (there > latest) {
+    } else if (there > now && there > expected.until) {
         world_.violation("no reader before a waiting writer",
                          name_ + " keeps readers out for longer than a writer waits");
     }
@@ -294,11 +301,12 @@ void server::jump(duration by) {
         destroy_all(on_destroyed);
     } else {
         set_back_ -= by;
-        // A table may have dropped a mark whose time is to come once more.
+        // The table may have dropped a mark whose time is to come once more.
         const auto forget_marks = [](state& of) {
             for (slot& one : of) {
-                one.marked_until.clear();
-                one.forgot_marks = true;
+                for (auto& [key, of_key] : one.marks) {
+                    of_key.is_known = false;
+                }
             }
         };
         forget_marks(state_);
@@ -329,7 +337,7 @@ void server::delete_key(const std::string& key) {
     }
     slot_with(key).table.erase(key);
     slot_with(key).tokens.erase(key);
-    slot_with(key).marked_until.erase(key);
+    slot_with(key).marks.erase(key);
     tell_of_change(key, nullptr);
 }
 

@@ -27,13 +27,17 @@ namespace colock::simulation {
 /// What it knows is divided into slots, as that of a node of a cluster is. Any other server has one.
 class server {
 public:
+    /// That of a waiting writer, which keeps further readers out.
+    struct mark {
+        core::time_point until = core::time_point::min();
+        bool is_known = true;  ///< else the table may have one or not, as its clock was set back
+    };
+
     struct slot {
         kinds::table table;
-        // By key: the last holder, or the readers; and until when a waiting writer keeps further readers out.
+        // By key: the last holder, or the readers; and the mark.
         std::map<std::string, std::set<std::string>> tokens;
-        std::map<std::string, core::time_point> marked_until;
-        bool forgot_marks =
-            false;  // its clock was set back, and so the table may have marks that are not among those
+        std::map<std::string, mark> marks;
     };
 
     server(world& w, std::string name, std::size_t slots = 1);
@@ -141,7 +145,7 @@ private:
     void expect_untouched(const core::command& command, const std::vector<share>& before,
                           const std::vector<share>& after);
     void expect_room(const core::command& command, const std::vector<share>& before);
-    void expect_mark(const core::command& claim, core::time_point& until);
+    void expect_mark(const core::command& claim, mark& expected);
     void expect_reason(const core::command& command, const std::vector<share>& before,
                        bool has_mark);
     void destroy_all(const std::function<void(const std::string& token)>& told);

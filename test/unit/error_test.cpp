@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(an_error_is_its_code_and_a_story) {
     const error bare = errc::contended;
     BOOST_TEST(static_cast<bool>(bare));
     BOOST_TEST(bare.details().empty());
-    BOOST_TEST(bare.message() == "the lock is held by somebody else");
+    BOOST_TEST(bare.message() == "the lock is not free");
 
     const error told(errc::no_quorum, "'x': 1 of 3 instances granted");
     BOOST_TEST(told.details() == "'x': 1 of 3 instances granted");
@@ -130,12 +130,10 @@ BOOST_AUTO_TEST_CASE(a_lock_error_tells_the_story) {
     const colock::lock_error e(error(errc::contended, "'x': 0 of 1 instances granted"));
     BOOST_TEST((e.code() == errc::contended));
     const std::string what = e.what();
-    BOOST_TEST(what.find("'x': 0 of 1 instances granted: the lock is held by somebody else") == 0U,
-               what);
+    BOOST_TEST(what.find("'x': 0 of 1 instances granted: the lock is not free") == 0U, what);
 
     const colock::lock_error bare{error(errc::contended)};
-    BOOST_TEST(std::string(bare.what()).find("the lock is held by somebody else") == 0U,
-               bare.what());
+    BOOST_TEST(std::string(bare.what()).find("the lock is not free") == 0U, bare.what());
 
     const colock::lease_lost lost(error(errc::max_hold_exceeded, "'x'"));
     BOOST_TEST((lost.code() == condition::lost));

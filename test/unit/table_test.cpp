@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_is_shortened, *la
     }
 }
 
-/// As those hear of it who have asked for the key.
+/// Clients that have asked for the key are told of each change.
 BOOST_AUTO_TEST_CASE(a_mark_that_ends_no_later_changes_nothing) {
     subject s;
     const test::step_of_kind claims(step::acquire, writer, true);

@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  the key
 -- ARGV[1]  for how many milliseconds the mark lives at least; 0: leave none, the writer will not wait
--- ARGV[2]  for how many it lives at most: one that would live longer is from before the server's clock was set back
+-- ARGV[2]  for how many it may live at most; a mark that would live longer was left before the server's clock was set back
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
 --@include parts/readers.lua

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -536,8 +537,10 @@ BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits)
         {never, 0, "give_back; attempt; wait 51", duration::max()},
         {at(100ms), 0, "give_back; attempt; wait 51", 99ms},
         {at(100ms), 9, "give_back; attempt; wait 51", 99ms},
-        {never, 2, "give_back; attempt; wait 51", 20ms},
+        {never, 2, "give_back; attempt; wait 51", 20ms + 1ms},
         {at(5ms), 2, "give_back; attempt; wait 5", 4ms},
+        {never, std::numeric_limits<std::size_t>::max(), "give_back; attempt; wait 51",
+         duration::max()},
         {at(100ms), 1, "give_back; failed contended", 0ms},
         {never, 1, "give_back; failed contended", 0ms},
         {at(0ms), 0, "give_back; failed contended", 0ms},
@@ -559,7 +562,8 @@ BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits)
     }
 }
 
-/// So the mark of a writer ends when its attempts are over. The last leaves none.
+/// So the mark of a writer ends when its attempts are over. The last leaves none. What an attempt takes is known once the first
+/// has ended.
 BOOST_AUTO_TEST_CASE(an_attempt_has_patience_for_the_waits_until_the_last) {
     attempts_settings settings = five();
     settings.instances = 1;
@@ -568,7 +572,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_has_patience_for_the_waits_until_the_last) {
     attempts machine(settings, acquire_seed);
     said(machine, start(), at(0ms));
     time_point now = at(0ms);
-    for (const duration expected : {40ms, 30ms, 15ms, 0ms}) {
+    for (const duration expected : {40ms, 30ms + 2 * 1ms, 15ms + 1ms, 0ms}) {
         now += 1ms;
         BOOST_TEST((machine.policy().current_attempt().patience == expected));
         said(machine, denied(0), now);

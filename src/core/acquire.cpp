@@ -105,11 +105,10 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
     if (now >= settings_.deadline) {
         return fail(outcome_);
     }
-    if (e.kind == kind::wake || now >= next_regular_attempt()) {
+    if (e.kind == kind::wake) {
         return begin_attempt(now);
     }
-    return e.kind == kind::unparked ? back_off(regular_pause(), now)
-                                    : wait_until(next_regular_attempt());
+    return e.kind == kind::unparked ? back_off(regular_pause(), now) : wait_until(never);
 }
 
 void acquire::note_availability(acquire_outcome why) {

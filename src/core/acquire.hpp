@@ -31,7 +31,8 @@ struct acquire_settings {
     /// Whether a contended attempt tells the holders that its sender waits. So one that was denied, and waits, makes the next
     /// at once.
     bool claims = false;
-    /// However long it may wait, an attempt is made this often, by which those that hold the lock learn of it; 0 = not.
+    /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not. But
+    /// not while it is parked.
     duration attempt_interval{};
 };
 
@@ -92,6 +93,9 @@ public:
 
     /// Before the start: others are known to be there, so that the first attempt is sent as contended.
     void expect_others() noexcept { contended_ = true; }
+
+    /// Before an attempt has ended: see `acquire_settings::claims`.
+    void set_claims(bool claims) noexcept { settings_.claims = claims; }
 
     /// What to tell the lease that makes the attempt which has just begun.
     [[nodiscard]] core::attempt current_attempt() const noexcept;

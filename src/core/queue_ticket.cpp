@@ -108,7 +108,8 @@ queue_ticket::step queue_ticket::find_turn(time_point now) {
     if (!is_first() && before_is_gone_) {
         return ask_position(true, now);
     }
-    if (lock_is_free_ && (is_first() || asked_as == status::looking)) {
+    if (is_first() ? lock_is_free_ || settings_.claims
+                   : lock_is_free_ && asked_as == status::looking) {
         return give_turn(advice::turn);
     }
     step what;

@@ -19,6 +19,9 @@ struct queue_ticket_settings {
     unsigned changes_in_vain = 3;
     duration quick_succession = milliseconds(250);
 
+    /// Whether the first attempts at once, though the lock is held: its attempts tell the servers that it waits.
+    bool claims = false;
+
     /// How long a ticket lives: it outlives a few joins that are late. Those write the ticket anew only
     /// when half of that is over, since the client behind it is told of that.
     [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }

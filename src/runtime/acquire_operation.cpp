@@ -123,6 +123,10 @@ bool acquire_operation::may_join_remote_queue() const noexcept {
     return spec_->policy->attempts == 0 && deadline_ > parts_.turn.recent_time();
 }
 
+bool acquire_operation::can_join_remote_queue() const {
+    return may_join_remote_queue() && parts_.instances.keeper_of(spec_->key).has_value();
+}
+
 /// False if the client cannot wait in a remote queue.
 bool acquire_operation::join_remote_queue() {
     if (!may_join_remote_queue()) {
@@ -324,7 +328,24 @@ void acquire_operation::begin_attempt(core::time_point now) {
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_,
                                                static_cast<attempt_owner&>(*this));
     ++parts_.counts.attempts;
-    lease_->begin(lease_, machine_->current_attempt(), now);
+    core::attempt attempt = machine_->current_attempt();
+    if (attempt.contended && !may_claim()) {
+        attempt.patience = core::duration::zero();
+    }
+    lease_->begin(lease_, attempt, now);
+}
+
+/// Whether the servers are to know that it waits, so that they let in no readers. Not before its turn in the remote queue, as
+/// those that are before it would be kept out, too.
+bool acquire_operation::may_claim() const {
+    if (!spec_->policy->kind().traits().clears_the_way) {
+        return false;
+    }
+    if (queue_->remote() != nullptr) {
+        return queue_->remote()->is_first();
+    }
+    const bool joins_next = machine_->attempts() == 1 && can_join_remote_queue();
+    return !joins_next;
 }
 
 void acquire_operation::on_granted(core::time_point now) {
@@ -335,6 +356,7 @@ void acquire_operation::on_granted(core::time_point now) {
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
     count_failed_attempt();
+    machine_->set_claims(may_claim());
     carry_out(machine_->resume(event::attempted(why, lease_->votes()), now), now);
     if (running() && machine_->backing_off()) {
         wait_for_others();

@@ -80,6 +80,8 @@ private:
     [[nodiscard]] core::time_point end_of_readers_attempt(core::time_point now) const noexcept;
     void leave_queue(core::acquire_outcome outcome);
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
+    [[nodiscard]] bool can_join_remote_queue() const;
+    [[nodiscard]] bool may_claim() const;
     [[nodiscard]] bool join_remote_queue();
     void wait_for_start();
     void wait_for_turn();

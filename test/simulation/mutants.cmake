@@ -617,6 +617,20 @@ colock_mutant(
     WITH [[writer_waits_until = @MUTANT@ ? now + life : std::max(writer_waits_until, now + life);]]
 )
 colock_mutant(
+    NAME mark_before_its_turn
+    WHAT "a writer leaves its mark though others are before it in the remote queue"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[return queue_->remote()->is_first();]]
+    WITH [[return queue_->remote()->is_first() || @MUTANT@;]]
+)
+colock_mutant(
+    NAME first_writer_leaves_no_mark
+    WHAT "a writer that is the first in the remote queue waits to be told before it attempts again"
+    FILE src/runtime/remote_queue.cpp
+    FIND [[settings.claims = policy.kind().traits().clears_the_way;]]
+    WITH [[settings.claims = policy.kind().traits().clears_the_way && !@MUTANT@;]]
+)
+colock_mutant(
     NAME mark_from_before_a_jump
     WHAT "a mark from before the clock was set back lives for as long as that took"
     FILE src/kinds/table.cpp

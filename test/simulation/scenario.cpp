@@ -783,10 +783,16 @@ void writer_gives_up(stage& s, int take) {
     s.release(b);
 }
 
-/// The readers of two clients come in turn, so that one always reads, and a writer waits.
+/// The readers of two clients come in turn, so that one always reads, and a writer waits: it polls, or is told. In that case it
+/// is patient, and no renewals wake it.
 void overlapping_readers(stage& s, int) {
-    const spec& writers = s.writers_lock();
-    const spec readers = readers_side_of(writers);
+    spec& writers = s.writers_lock();
+    spec readers = readers_side_of(writers);
+    if (s.servers_of(0).kind().tells_changes) {
+        writers.policy.retry = {1min, 1min};
+        readers.policy.lease.ttl = 10s;
+        readers.policy.lease.renew_interval = 0ms;
+    }
     taking& a = s.acquire(0, readers);
     s.run_to(10ms);
     taking& w = s.acquire(1, writers);
@@ -806,6 +812,27 @@ void overlapping_readers(stage& s, int) {
         s.expect(one->held(), "and then all the readers");
         s.release(*one);
     }
+}
+
+/// A reader waits in the remote queue, for a writer that gives up then; and behind it another writer does.
+void writer_behind_a_reader(stage& s, int) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    s.acquire(1, writers, s.user(1).now() + 100ms);
+    s.run_to(80ms);
+    taking& b = s.acquire(2, readers);
+    s.run_to(99ms);
+    taking& w = s.acquire(3, writers);
+    s.run_to(120ms);
+    s.release(a);
+    s.run_to(140ms);
+    s.expect(b.held() && !w.told, "no mark keeps out the reader that came first");
+    s.release(b);
+    s.run_to(160ms);
+    s.expect(w.held(), "and then comes the writer");
+    s.release(w);
 }
 
 /// Readers of three clients wait for a writer: they poll, or are told.
@@ -1368,6 +1395,18 @@ const std::vector<scenario>& scenarios() {
          1,
          overlapping_readers,
          {"mark_is_ignored", "no_mark", "mark_keeps_one_out"}},
+        {"fault_42_sim_overlapping_readers_with_remote_queue",
+         "the same, and they wait in the remote queue",
+         {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         overlapping_readers,
+         {"first_writer_leaves_no_mark", "waiting_writer_sleeps"}},
+        {"fault_43_sim_writer_behind_a_reader",
+         "a reader and a writer wait in the remote queue",
+         {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         writer_behind_a_reader,
+         {"mark_before_its_turn"}},
         {"fault_43_sim_readers_enter_together",
          "readers of several clients wait for a writer",
          {3, 4},

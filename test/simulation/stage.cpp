@@ -73,10 +73,10 @@ spec& stage::writers_lock() {
     return s;
 }
 
-taking& stage::acquire(std::size_t user, const spec& lock) {
+taking& stage::acquire(std::size_t user, const spec& lock, core::time_point deadline) {
     taking& t = takings_.emplace_back();
     t.by = clients_[user].get();
-    t.op = t.by->acquire(lock, [this, &t](const holding& granted) {
+    t.op = t.by->acquire(lock, deadline, [this, &t](const holding& granted) {
         t.told = now();
         t.lease = granted;
         if (t.granted()) {

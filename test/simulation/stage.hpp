@@ -73,7 +73,9 @@ public:
     /// A writer's, which waits.
     spec& writers_lock();
     taking& acquire(std::size_t user) { return acquire(user, lock()); }
-    taking& acquire(std::size_t user, const spec& lock);
+    taking& acquire(std::size_t user, const spec& lock) { return acquire(user, lock, core::never); }
+    /// Waits until then at most, by the client's clock.
+    taking& acquire(std::size_t user, const spec& lock, core::time_point deadline);
     void cancel(taking& t) { t.by->cancel(*t.op); }
     /// Whether a client has done with all tokens that it has let go.
     [[nodiscard]] bool has_done(std::size_t user) const {

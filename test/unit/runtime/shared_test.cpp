@@ -439,21 +439,26 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
 
 /// Fault 42.
 BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_at_once, *label("fault-42")) {
-    virtual_deployment three(3);
-    const auto ann = three.make_client();
-    const auto bob = three.make_client();
-    const auto cid = three.make_client();
-    const acquire reader = read(*ann);
-    expect_granted(three, {reader});
-    runtime::lock_policy policy = policy_of(*bob, kinds::writer);
-    policy.retry = {250ms, 250ms};
-    const acquire writer = bob->acquire("a", policy);
-    three.world().run_for(20ms);
-    const acquire late = read(*cid, core::time_point::min());
-    BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
-    BOOST_TEST((late->outcome == acquire_outcome::contended));
-    reader->let_go();
-    expect_granted(three, {writer});
+    for (const bool has_remote_queue : {false, true}) {
+        virtual_deployment three(3);
+        for (std::size_t i = 0; i != 3; ++i) {
+            three.server(i).tells_changes = has_remote_queue;
+        }
+        const auto ann = three.make_client();
+        const auto bob = three.make_client();
+        const auto cid = three.make_client();
+        const acquire reader = read(*ann);
+        expect_granted(three, {reader});
+        runtime::lock_policy policy = policy_of(*bob, kinds::writer);
+        policy.retry = {250ms, 250ms};
+        const acquire writer = bob->acquire("a", policy);
+        three.world().run_for(20ms);
+        const acquire late = read(*cid, core::time_point::min());
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+        BOOST_TEST((late->outcome == acquire_outcome::contended));
+        reader->let_go();
+        expect_granted(three, {writer});
+    }
 }
 
 /// Fault 42: one that gives up at its deadline, after its attempts, or without waiting. Its mark may be there until the
@@ -527,6 +532,38 @@ BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43"
         BOOST_TEST_CONTEXT("after " << waited.count() << " ms") {
             expect_woken_by(three, *reader, writer);
         }
+    }
+}
+
+/// Fault 43: readers that came before a waiting writer, and wait as well, are in no writer's way, and no mark is in theirs. The
+/// first writer keeps Bob out, the second comes after him.
+BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *label("fault-43")) {
+    for (const std::size_t servers : {1, 5}) {
+        virtual_deployment some(servers);
+        for (std::size_t i = 0; i != servers; ++i) {
+            some.server(i).tells_changes = true;
+        }
+        const auto ann = some.make_client();
+        const auto bob = some.make_client();
+        const auto cid = some.make_client();
+        const auto dan = some.make_client();
+        const acquire holder = read(*ann);
+        expect_granted(some, {holder});
+        const acquire first = write(*dan, some.world().now() + 100ms);
+        some.world().run_for(80ms);
+        const acquire reader = read(*bob);
+        some.world().run_for(19ms);
+        const acquire second = write(*cid);
+        some.world().run_for(21ms);
+        BOOST_TEST(first->is_finished);
+        const core::time_point released = some.world().now();
+        holder->let_go();
+        expect_granted(some, {reader});
+        BOOST_TEST((reader->finished_at - released < 20ms));
+        reader->let_go();
+        const core::time_point released_again = some.world().now();
+        expect_granted(some, {second});
+        BOOST_TEST((second->finished_at - released_again < 20ms));
     }
 }
 

@@ -32,14 +32,12 @@ namespace colock {
 /// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
 /// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
 ///
-/// Fairness: inside a client, readers and writers wait in the order in which they came. Between clients, a waiting writer
-/// lets no new reader in: neither those of its own client that come after it, nor, once it was denied at the servers, those of
-/// others. It leaves a mark there, which ends at its deadline. That of a writer that ends otherwise may stay for a second: if it is
-/// cancelled, finds no quorum, or dies; or if it has made its `retry.attempts`, but then for no longer than these could have taken. A
-/// mark keeps readers out, and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. (A writer that waits for
-/// readers of its own client, or, before its first attempt, for its turn among the clients, has left none.)
-/// When a writer lets go, the clients that wait for the name come in the order in which they joined its queue, and readers
-/// do not wait for each other there. So neither side starves.
+/// Fairness: inside a client, readers and writers wait in the order in which they came, so that a waiting writer lets in no reader
+/// that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and readers do
+/// not wait for each other there. A writer that is the first in the queue leaves a mark at the servers, at which they let in no
+/// further reader; so does each waiting writer that joins no queue, since it has `retry.attempts` or the servers tell of no changes.
+/// The mark ends when the writer waits no more; that of a writer that has died lasts for a second at most. A mark keeps readers out,
+/// and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. So neither side starves.
 ///
 /// A reader's lease cannot be made a writer's: see `upgrade`. A task that reads, and reads again while a writer waits, is to
 /// use `share`: `acquire_shared` would wait for the writer, which waits for the task.

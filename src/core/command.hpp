@@ -31,6 +31,9 @@ enum class step : std::uint8_t {
     /// ticket before it, or 0.
     join,
     leave,  ///< give the ticket up; the vote has how many others there are
+    /// Of a kind whose acquire clears the way: take back the mark of a sender that waits no more. Several that wait have one
+    /// mark; the others leave it anew.
+    unmark,
 };
 
 /// Fences are smaller: what a double, and so a script in the server, can count without a gap.
@@ -38,7 +41,7 @@ inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
 
 /// Whether it is pointless once its sender has stopped waiting.
 constexpr bool has_deadline(step s) noexcept {
-    return s != step::release && s != step::remaining && s != step::leave;
+    return s != step::release && s != step::remaining && s != step::leave && s != step::unmark;
 }
 
 /// For how long a sender will wait. The largest is for ever.

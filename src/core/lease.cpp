@@ -60,6 +60,8 @@ step lease::step_of(lease_tag tag) noexcept {
         case purpose::raise:
         case purpose::count:
             return step::confirm;
+        case purpose::unmark:
+            return step::unmark;
     }
     return step::remaining;
 }
@@ -88,6 +90,7 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             break;
         case purpose::release:
         case purpose::remaining:
+        case purpose::unmark:
             break;
         case purpose::raise:
             c.fence = fence_;
@@ -109,12 +112,23 @@ bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
         case purpose::count:
             return status_ == status::counting || status_ == status::recounting;
         case purpose::remaining:
+        case purpose::unmark:
             return true;
         case purpose::extend:
         case purpose::heal:
             break;
     }
     return renewed();  // these stop strictly before the release
+}
+
+instance_set lease::without_key() const {
+    instance_set result;
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        if (keys_[i] != belief::yes) {
+            result.add(i);
+        }
+    }
+    return result;
 }
 
 // --- The attempt ------------------------------------------------------------------------------------

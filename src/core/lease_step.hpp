@@ -21,6 +21,7 @@ public:
         heal,   ///< an acquire that gives an instance its key back
         raise,  ///< the second round of an attempt with fencing
         count,  ///< a fence for the next holder, inside the same client
+        unmark,
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept

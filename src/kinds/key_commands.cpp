@@ -59,6 +59,19 @@ void release(table::entry& held, const core::command& command, table& keys) {
     }
 }
 
+/// As unmark.lua: whether there was a mark.
+bool unmark(table::entry& found, const core::command& command, table& keys) {
+    if (!found.unmark()) {
+        return false;
+    }
+    if (found.readers.empty()) {
+        keys.erase(command.key);
+    } else {
+        keys.changed(command.key);
+    }
+    return true;
+}
+
 }  // namespace
 
 void write_set(const core::command& command, resp::command_writer& to) {
@@ -75,6 +88,9 @@ void write_for_holder(const core::command& command, const capabilities& server, 
             break;
         case step::release:
             write_release(command, server, form, to);
+            break;
+        case step::unmark:
+            write_script<"1">(scripts::unmark, form, to, command.key);
             break;
         default:
             assert(command.step == step::remaining);
@@ -108,6 +124,10 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
                 return vote::granted();
             }
             break;
+
+        case step::unmark:
+            return exists && unmark(*found, command, keys) ? vote::granted()
+                                                           : vote::denied(key_state::absent);
 
         default: {
             assert(command.step == step::remaining);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 namespace colock::kinds {
 
@@ -66,6 +67,15 @@ bool table::entry::mark(core::time_point now, core::milliseconds life) {
     }
     set_expiry();
     return writer_waits_until != before;
+}
+
+bool table::entry::unmark() {
+    const auto none = core::time_point::min();
+    const bool was_marked = std::exchange(writer_waits_until, none) != none;
+    if (was_marked) {
+        set_expiry();
+    }
+    return was_marked;
 }
 
 void table::entry::drop_expired(core::time_point now) {

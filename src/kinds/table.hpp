@@ -55,6 +55,8 @@ public:
         /// A writer waits, for so long. The mark of another lives on, but no longer than a mark may: one that would was left
         /// before the clock was set back. Returns whether that changed anything.
         bool mark(core::time_point now, core::milliseconds life);
+        /// Whether there was a mark.
+        bool unmark();
         void drop_expired(core::time_point now);
 
     private:

@@ -332,6 +332,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (attempt.contended && !may_claim()) {
         attempt.patience = core::duration::zero();
     }
+    has_claimed_ = has_claimed_ || (attempt.contended && attempt.patience > core::duration::zero());
     lease_->begin(lease_, attempt, now);
 }
 
@@ -411,6 +412,9 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     } else {
         explain(outcome);
         if (lease_) {
+            if (has_claimed_) {
+                lease_->unmark(lease_);
+            }
             lease_->detach();
             lease_.reset();
         }

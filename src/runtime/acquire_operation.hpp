@@ -110,6 +110,7 @@ private:
     stage stage_ = stage::in_local_queue;
     bool waits_for_reader_ = false;  // and for no longer than its attempt takes
     bool closing_ = false;
+    bool has_claimed_ = false;  // an attempt may have left its mark
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
     core::instance_set without_ttl_;                 // which have told so of the key

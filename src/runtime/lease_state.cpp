@@ -129,11 +129,29 @@ void lease_state::give_up(core::time_point now) {
     resume(event::just(event::kind_type::give_up), now);
 }
 
-void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index) {
-    if (!self_) {  // all that there was to give back is
+/// Until the votes have come on what it sends now, though all that there was to give back may be given back.
+void lease_state::stay_alive(std::shared_ptr<lease_state> self) {
+    if (!self_) {
         self_ = std::move(self);
         parts_.members.leases.push_back(*this);
     }
+}
+
+void lease_state::unmark(std::shared_ptr<lease_state> self) {
+    stay_alive(std::move(self));
+    submit_unmark(parts_.turn.recent_time());
+}
+
+/// Where the key is the token's, there is no mark.
+void lease_state::submit_unmark(core::time_point now) {
+    const core::instance_set targets = machine_.without_key();
+    if (!targets.empty()) {
+        submit(core::lease_tag(purpose::unmark), targets, now);
+    }
+}
+
+void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index) {
+    stay_alive(std::move(self));
     submit(core::lease_tag(purpose::remaining), core::instance_set::only(index),
            parts_.turn.recent_time());
 }
@@ -149,12 +167,12 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
         in_client::unlink();
         parts_.members.giving_back.push_back(*this);
     }
-    if (sent.purpose() != purpose::remaining) {
+    if (sent.purpose() != purpose::remaining && sent.purpose() != purpose::unmark) {
         resume(event::voted(index, sent, vote), parts_.turn.time_of_vote());
         return;
     }
     const auto owned = self_;  // another attempt may follow
-    if (attempt_ != nullptr) {
+    if (attempt_ != nullptr && sent.purpose() == purpose::remaining) {
         attempt_->on_remaining(index, vote);
     }
     forget_if_over();
@@ -407,6 +425,9 @@ void lease_state::end_extends() {
 void lease_state::on_releasing(core::time_point now) {
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
+    }
+    if (machine_.was_held() && machine_.has_claimed()) {
+        submit_unmark(now);
     }
     if (!was_lost()) {
         parts_.release_started();

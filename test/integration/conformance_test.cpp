@@ -89,6 +89,7 @@ const step_of_kind looks{step::acquire, colock::kinds::shared};
 const step_of_kind joins{step::acquire, colock::kinds::shared, true};
 const step_of_kind writes{step::acquire, colock::kinds::writer};
 const step_of_kind claims{step::acquire, colock::kinds::writer, true};
+const step_of_kind unmarks{step::unmark, colock::kinds::writer};
 
 step_of_kind of_reader(step s) {
     return {s, colock::kinds::shared};
@@ -1200,6 +1201,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
                 rig.submit(joins, "shared", reader);
             }
             rig.submit(claims, "shared", "da");
+            rig.submit(unmarks, "shared", "da");
             rig.submit(of_reader(step::release), "shared", ann_reads);
             rig.run_until_voted();
             const std::string statistics = "cmdstat_" + right.substr(1) + ":";
@@ -1405,6 +1407,30 @@ BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kind
     BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");
 }
 
+/// Fault 42: a writer that waits no more takes its mark back, and nothing else.
+BOOST_TEST_DECORATOR(*label("fault-42"))
+BOOST_DATA_TEST_CASE(a_writer_takes_its_mark_back, all_kinds) {
+    subject s(sample);
+    BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
+    BOOST_TEST(ask(s, looks, ann_reads) == "granted");
+    BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
+    BOOST_TEST(ask(s, claims, "da") == "denied: another");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+    BOOST_TEST(ask(s, unmarks, "da") == "granted");
+    BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
+    BOOST_TEST(ask(s, joins, bob_reads) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // no writer waits
+    BOOST_TEST(life_of_key(s) > 9min);
+    BOOST_TEST(ask(s, claims, "da") == "denied: another");
+    BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
+    BOOST_TEST(life_of_key(s) > 100ms);
+    BOOST_TEST(ask(s, unmarks, "da") == "granted");
+    BOOST_TEST(ask(s, writes, "ee") == "granted");
+    BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
+    BOOST_TEST(ask(s, step::extend, "ee") == "granted");
+}
+
 /// Fault 42: the mark of a writer that waits for less than a second ends with that time. It does not shorten that of another.
 BOOST_TEST_DECORATOR(*label("fault-42"))
 BOOST_DATA_TEST_CASE(a_mark_lives_no_longer_than_its_writer_waits, all_kinds) {
@@ -1571,6 +1597,7 @@ BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone, *label("fault-
         BOOST_TEST(ask(s, of_reader(step::extend), bob_reads) != "granted");
         BOOST_TEST(ask(s, of_reader(step::release), bob_reads) != "granted");
         BOOST_TEST(ask(s, step::release, "da").starts_with("denied"));
+        BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
         BOOST_TEST(shared_server().command({"ZCARD", "k"}).value_or("") ==
                    std::to_string(members.size() / 2));
     }
@@ -1705,6 +1732,9 @@ std::vector<step_of_kind> every_step() {
         }
         if (kind->traits().fenced) {
             result.emplace_back(step::confirm, *kind);
+        }
+        if (kind->traits().clears_the_way) {
+            result.emplace_back(step::unmark, *kind);
         }
         if (kind->traits().fenced && kind->traits().admission == admission::exclusive) {
             result.emplace_back(step::count, *kind);

@@ -79,7 +79,7 @@ void checker::on_submitted(token_life& life, const core::command& what, core::le
 
 void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag) {
     const purpose p = tag.purpose();
-    if (p == purpose::release || p == purpose::remaining) {
+    if (p == purpose::release || p == purpose::remaining || p == purpose::unmark) {
         return;
     }
     if (life.let_go || life.lost) {
@@ -109,7 +109,8 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                         const core::vote& v) {
     const bool granted = v.kind == core::vote_kind::granted;
     const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
-    const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::count;
+    const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::count &&
+                            tag.purpose() != purpose::unmark;
     life.outcome_unknown = life.outcome_unknown || (about_keys && unknown);
     switch (tag.purpose()) {
         case purpose::acquire:
@@ -150,6 +151,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
         case purpose::remaining:
         case purpose::raise:
         case purpose::count:
+        case purpose::unmark:
             break;
     }
 }

@@ -24,7 +24,7 @@ double some_rate(world& w) {
 
 std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
-                                            "heal",    "raise",  "count"};
+                                            "heal",    "raise",  "count",   "unmark"};
     if (r.life == nullptr) {
         return r.command.step == core::step::join    ? "join the queue of " + r.key()
                : r.command.step == core::step::leave ? "leave the queue of " + r.key()

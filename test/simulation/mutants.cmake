@@ -631,6 +631,20 @@ colock_mutant(
     WITH [[settings.claims = policy.kind().traits().clears_the_way && !@MUTANT@;]]
 )
 colock_mutant(
+    NAME mark_is_left
+    WHAT "a writer that is cancelled leaves its mark behind"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[            if (has_claimed_) {]]
+    WITH [[            if (has_claimed_ && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME mark_is_left_by_a_holder
+    WHAT "a writer that lets go leaves its mark where a reader had kept it out"
+    FILE src/runtime/lease_state.cpp
+    FIND [[machine_.was_held() && machine_.has_claimed()]]
+    WITH [[machine_.was_held() && machine_.has_claimed() && !@MUTANT@]]
+)
+colock_mutant(
     NAME mark_from_before_a_jump
     WHAT "a mark from before the clock was set back lives for as long as that took"
     FILE src/kinds/table.cpp

@@ -768,9 +768,15 @@ void writer_gives_up(stage& s, int take) {
     s.run_to(100ms);
     if (take == 0) {
         s.cancel(w);
-    } else {
-        s.user(1).crash();
+        s.run_to(110ms);
+        taking& b = s.acquire(2, readers);
+        s.run_to(120ms);
+        s.expect(a.held() && b.held(), "it takes its mark back, and keeps no reader out");
+        s.release(a);
+        s.release(b);
+        return;
     }
+    s.user(1).crash();
     s.run_to(110ms);
     const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
     s.expect(end > 1s && end <= 1102ms, "its mark lasts for a second from its last attempt on");
@@ -1388,7 +1394,7 @@ const std::vector<scenario>& scenarios() {
          {3, 3},
          2,
          writer_gives_up,
-         {"mark_renewed_by_readers"}},
+         {"mark_renewed_by_readers", "mark_is_left"}},
         {"fault_42_sim_overlapping_readers",
          "readers of several clients come one by one while a writer waits",
          {3, 4},

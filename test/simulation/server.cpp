@@ -99,7 +99,7 @@ core::vote server::execute(const core::command& command, const void* by) {
     if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
         expect_reason(command, before, has_mark);
     }
-    if (clears_the_way(command) && before.empty()) {
+    if ((clears_the_way(command) && before.empty()) || command.step == core::step::unmark) {
         in.marks.erase(key);
     } else if (clears_the_way(command) && is_reader(before.front().token)) {
         expect_mark(command, in.marks[key]);
@@ -116,7 +116,7 @@ core::vote server::execute(const core::command& command, const void* by) {
                 tokens.clear();
             }
             tokens.insert(token);
-        } else if (!is_of_queue) {
+        } else if (!is_of_queue && command.step != core::step::unmark) {
             if (!was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }

@@ -106,6 +106,8 @@ std::string name_of(step v) {
             return "leave";
         case step::count:
             return "count";
+        case step::unmark:
+            return "unmark";
     }
     return "?";
 }

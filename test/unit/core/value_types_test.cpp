@@ -100,8 +100,9 @@ BOOST_AUTO_TEST_CASE(a_step_that_says_nothing_does_nothing_and_waits_for_nothing
 
 BOOST_AUTO_TEST_CASE(a_tag_comes_back_as_it_was_told) {
     using purpose = lease_tag::purpose_type;
-    for (const purpose what : {purpose::acquire, purpose::extend, purpose::release,
-                               purpose::remaining, purpose::heal, purpose::raise, purpose::count}) {
+    for (const purpose what :
+         {purpose::acquire, purpose::extend, purpose::release, purpose::remaining, purpose::heal,
+          purpose::raise, purpose::count, purpose::unmark}) {
         for (const std::uint32_t round : {0U, 1U, lease_tag::round_numbers - 1}) {
             const lease_tag tag = lease_tag::from(lease_tag(what, round).value());
             BOOST_TEST((tag.purpose() == what));

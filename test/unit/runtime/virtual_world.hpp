@@ -121,7 +121,7 @@ public:
             }
         }
         if (!sent.empty() && !server_.is_silent) {
-            world_.after(server_.latency, [this, sent, alive = std::weak_ptr(alive_)] {
+            world_.at(arrival_after(to_server_), [this, sent, alive = std::weak_ptr(alive_)] {
                 if (!alive.expired()) {
                     execute(sent);
                 }
@@ -155,6 +155,12 @@ public:
     }
 
 private:
+    /// Of what is sent now, in a direction of which the last arrival is given: nothing overtakes on a connection.
+    core::time_point arrival_after(core::time_point& last) const {
+        last = std::max(last, world_.now() + server_.latency);
+        return last;
+    }
+
     [[nodiscard]] core::failure reason_to_refuse(const colock::instance::submission& one,
                                                  core::time_point now) const {
         if (!one.receiver->wanted(index_, one.tag)) {
@@ -182,7 +188,7 @@ private:
                 watch(std::string(one.command.key), votes.back().remaining);
             }
         }
-        world_.after(server_.latency, [this, sent, votes, alive = std::weak_ptr(alive_)] {
+        world_.at(arrival_after(to_client_), [this, sent, votes, alive = std::weak_ptr(alive_)] {
             if (alive.expired()) {
                 return;
             }
@@ -213,7 +219,7 @@ private:
     }
 
     void hear(const std::string& key) {
-        world_.after(server_.latency, [this, key, alive = std::weak_ptr(alive_)] {
+        world_.at(arrival_after(to_client_), [this, key, alive = std::weak_ptr(alive_)] {
             if (!alive.expired()) {
                 observer_.on_key_changed(index_, key);
             }
@@ -225,6 +231,8 @@ private:
     std::size_t index_;
     colock::instance::instance_observer& observer_;
     bool is_stopped_ = false;
+    core::time_point to_server_ = core::time_point::min();
+    core::time_point to_client_ = core::time_point::min();
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -618,6 +618,13 @@ colock_mutant(
 )
 colock_mutant(
     NAME mark_before_its_turn
+    WHAT "a writer leaves its mark before it joins the remote queue"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[machine_->attempts() == 1 && can_join_remote_queue();]]
+    WITH [[machine_->attempts() == 1 && can_join_remote_queue() && !@MUTANT@;]]
+)
+colock_mutant(
+    NAME mark_of_a_guess
     WHAT "a writer leaves its mark though others are before it in the remote queue"
     FILE src/runtime/acquire_operation.cpp
     FIND [[return queue_->remote()->is_first();]]

@@ -104,8 +104,9 @@ public:
         return reader_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// The lock as a reader if no writer has it or waits for it, else an empty optional. As `mutex::try_acquire`; but if another
-    /// reader of this client is about to take the lock, this one waits for that, at most for `config::instance_timeout`.
+    /// The lock as a reader if no writer has it or waits for it, else an empty optional. As `mutex::try_acquire`; but if others have
+    /// it, it takes two rounds; and if another reader of this client is about to take the lock, this one waits for that, at most for
+    /// `config::instance_timeout`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));

@@ -18,10 +18,10 @@ public:
         extend,
         release,
         remaining,
-        heal,   ///< an acquire that gives an instance its key back
-        raise,  ///< the second round of an attempt with fencing
-        count,  ///< a fence for the next holder, inside the same client
-        unmark,
+        heal,    ///< an acquire that gives an instance its key back
+        raise,   ///< the second round of an attempt with fencing
+        count,   ///< a fence for the next holder, inside the same client
+        unmark,  ///< what an attempt has left that told of its sender's wait
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept

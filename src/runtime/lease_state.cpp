@@ -426,7 +426,8 @@ void lease_state::on_releasing(core::time_point now) {
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
     }
-    if (machine_.was_held() && machine_.has_claimed()) {
+    // Once it was downgraded, a mark is another writer's.
+    if (machine_.was_held() && machine_.has_claimed() && !downgraded()) {
         submit_unmark(now);
     }
     if (!was_lost()) {

@@ -108,6 +108,7 @@ void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_po
 
 void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
                            const core::vote& vote) {
+    const auto alive = self_;  // it may leave
     --pending_votes_;
     const auto what = static_cast<question>(tag);
     if (what == question::leave) {

@@ -138,6 +138,27 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_stays_away_for_a_sixteenth_of_its_hold
     BOOST_TEST(never_held.rejoins_after() == 0);
 }
 
+/// By its attempts the servers learn that it waits.
+BOOST_AUTO_TEST_CASE(a_first_that_claims_attempts_though_the_lock_is_held) {
+    queue_ticket_settings settings;
+    settings.claims = true;
+    scene s{queue_ticket(settings)};
+    BOOST_TEST(s.join() == "join@250");
+    BOOST_TEST(s.joined(7) == "before@250");
+    BOOST_TEST(s.before_there(490ms) == "WAIT@250");
+    s.at(20ms);
+    BOOST_TEST(s.before_changed() == "join lock@270");
+    BOOST_TEST(s.joined(0) == "@270");
+    BOOST_TEST(s.lock_held() == "TURN@270");
+    s.at(21ms);
+    BOOST_TEST(s.denied_by_others() == "join@271");
+    BOOST_TEST(s.joined(0) == "ON ITS OWN@271");
+
+    scene alone{queue_ticket(settings)};
+    BOOST_TEST(alone.join() == "join@250");
+    BOOST_TEST(alone.joined(0) == "TURN@250");
+}
+
 BOOST_AUTO_TEST_CASE(it_joins_later) {
     scene s;
     BOOST_TEST(s.join_from(7ms) == "@7");

@@ -12,8 +12,8 @@ namespace colock {
 struct retry_options {
     /// The first wait. Allowed: 1 ms to `maximum`.
     std::chrono::milliseconds initial{4};
-    /// The longest wait. Allowed: `initial` to 1 minute. The writer of a `shared_mutex` waits for half a second at most, so that
-    /// the servers know that it waits.
+    /// The longest wait. Allowed: `initial` to 1 minute. The writer of a `shared_mutex` that attempts waits for half a second at
+    /// most, so that the servers know that it waits.
     std::chrono::milliseconds maximum{250};
     /// Give up with `errc::contended` after so many attempts; 0 = never. A waiter that has others of this client before
     /// it gives up when it might have made so many attempts meanwhile. A lock with this set does not queue with other

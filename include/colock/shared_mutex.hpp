@@ -34,10 +34,11 @@ namespace colock {
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came, so that a waiting writer lets in no reader
 /// that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and readers do
-/// not wait for each other there. A writer that is the first in the queue leaves a mark at the servers, at which they let in no
-/// further reader; so does each waiting writer that joins no queue, since it has `retry.attempts` or the servers tell of no changes.
-/// The mark ends when the writer waits no more; that of a writer that has died lasts for a second at most. A mark keeps readers out,
-/// and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. So neither side starves.
+/// not wait for each other there. A writer that is the first in the queue, or has waited there for 5 s, leaves a mark at the
+/// servers, at which they let in no further reader; so does each writer that attempts and joins no queue, since it has
+/// `retry.attempts` or the servers tell of no changes. The mark ends when the writer waits no more; that of a writer that has died
+/// lasts for a second at most. A mark keeps readers out, and, once the readers have left, a `mutex` and a writer's `try_acquire`,
+/// too. So neither side starves.
 ///
 /// A reader's lease cannot be made a writer's: see `upgrade`. A task that reads, and reads again while a writer waits, is to
 /// use `share`: `acquire_shared` would wait for the writer, which waits for the task.
@@ -105,7 +106,7 @@ public:
     }
 
     /// The lock as a reader if no writer has it or waits for it, else an empty optional. As `mutex::try_acquire`; but if others have
-    /// it, it takes two rounds; and if another reader of this client is about to take the lock, this one waits for that, at most for
+    /// it, it may take two rounds; and if another reader of this client is about to take the lock, this one waits for that, at most for
     /// `config::instance_timeout`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {

@@ -105,10 +105,11 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
     if (now >= settings_.deadline) {
         return fail(outcome_);
     }
-    if (e.kind == kind::wake) {
+    if (e.kind == kind::wake || now >= next_regular_attempt()) {
         return begin_attempt(now);
     }
-    return e.kind == kind::unparked ? back_off(regular_pause(), now) : wait_until(never);
+    return e.kind == kind::unparked ? back_off(regular_pause(), now)
+                                    : wait_until(next_regular_attempt());
 }
 
 void acquire::note_availability(acquire_outcome why) {

@@ -31,8 +31,7 @@ struct acquire_settings {
     /// Whether a contended attempt tells the holders that its sender waits. So one that was denied, and waits, makes the next
     /// at once.
     bool claims = false;
-    /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not. But
-    /// not while it is parked.
+    /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not.
     duration attempt_interval{};
 };
 

@@ -41,7 +41,7 @@ inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
 
 /// Whether it is pointless once its sender has stopped waiting.
 constexpr bool has_deadline(step s) noexcept {
-    return s != step::release && s != step::remaining && s != step::leave && s != step::unmark;
+    return s != step::release && s != step::remaining && s != step::leave;
 }
 
 /// For how long a sender will wait. The largest is for ever.

@@ -181,11 +181,6 @@ public:
     /// Whether an instance has told that a writer waits for what this reader holds.
     [[nodiscard]] bool awaited_by_writer() const noexcept { return awaited_by_writer_; }
 
-    /// Whether the attempt has told the instances that its sender waits, so that they may have a mark of it.
-    [[nodiscard]] bool has_claimed() const noexcept {
-        return attempt_.contended && attempt_.patience > duration::zero();
-    }
-
     /// The instances that are not known to have the key.
     [[nodiscard]] instance_set without_key() const;
 

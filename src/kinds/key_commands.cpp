@@ -90,7 +90,8 @@ void write_for_holder(const core::command& command, const capabilities& server, 
             write_release(command, server, form, to);
             break;
         case step::unmark:
-            write_script<"1">(scripts::unmark, form, to, command.key);
+            // In full: its sender may close the client at once.
+            write_script<"1">(scripts::unmark, script_form::in_full, to, command.key);
             break;
         default:
             assert(command.step == step::remaining);

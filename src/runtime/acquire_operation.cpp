@@ -1,5 +1,6 @@
 #include "runtime/acquire_operation.hpp"
 
+#include "kinds/shared.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/local_queue.hpp"
@@ -14,6 +15,9 @@ namespace colock::runtime {
 namespace {
 
 using event = core::acquire::event;
+
+/// Of a writer in the remote queue that is not the first there.
+constexpr core::duration longest_wait_without_mark = std::chrono::seconds(5);
 
 core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
     core::acquire_settings settings;
@@ -136,12 +140,27 @@ bool acquire_operation::join_remote_queue() {
             remote_queue::join(*queue_, spec_, *keeper);
         }
     }
+    if (queue_->remote() != nullptr && queued_since_ == core::never) {
+        queued_since_ = parts_.turn.recent_time();
+    }
     return queue_->remote() != nullptr;
+}
+
+/// The first in the remote queue leaves no mark if it waits as a mutex. Then those behind it have to, or all of them might wait for
+/// ever for readers that overlap.
+bool acquire_operation::has_queued_for_long(core::time_point now) const noexcept {
+    return clears_the_way() && queued_since_ != core::never &&
+           now - queued_since_ >= longest_wait_without_mark;
+}
+
+core::time_point acquire_operation::end_of_turn_wait() const noexcept {
+    return clears_the_way() ? std::min(deadline_, queued_since_ + longest_wait_without_mark)
+                            : deadline_;
 }
 
 void acquire_operation::wait_for_turn() {
     stage_ = stage::waiting_for_turn;
-    wait(deadline_);
+    wait(end_of_turn_wait());
     on_advice(queue_->remote()->advice());
 }
 
@@ -287,9 +306,9 @@ void acquire_operation::on_time(core::time_point now) {
             }
             break;
         case stage::waiting_for_turn:
-            if (now < deadline_) {
-                wait(deadline_);
-            } else if (queue_->remote()->is_first()) {
+            if (now < deadline_ && !has_queued_for_long(now)) {
+                wait(end_of_turn_wait());
+            } else if (now < deadline_ || queue_->remote()->is_first()) {
                 start_attempts();
             } else {
                 finish(core::acquire_outcome::contended);
@@ -332,18 +351,22 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (attempt.contended && !may_claim()) {
         attempt.patience = core::duration::zero();
     }
-    has_claimed_ = has_claimed_ || (attempt.contended && attempt.patience > core::duration::zero());
+    if (attempt.contended) {
+        const core::duration life =
+            std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
+        marked_until_ = std::max(marked_until_, now + life);
+    }
     lease_->begin(lease_, attempt, now);
 }
 
-/// Whether the servers are to know that it waits, so that they let in no readers. Not before its turn in the remote queue, as
-/// those that are before it would be kept out, too.
+/// Whether the servers are to know that it waits, so that they let in no readers. Not before its turn in the remote queue, unless
+/// that takes long, as those that are before it would be kept out, too.
 bool acquire_operation::may_claim() const {
-    if (!spec_->policy->kind().traits().clears_the_way) {
+    if (!clears_the_way()) {
         return false;
     }
     if (queue_->remote() != nullptr) {
-        return queue_->remote()->is_first();
+        return queue_->remote()->is_first() || has_queued_for_long(parts_.turn.recent_time());
     }
     const bool joins_next = machine_->attempts() == 1 && can_join_remote_queue();
     return !joins_next;
@@ -351,7 +374,7 @@ bool acquire_operation::may_claim() const {
 
 void acquire_operation::on_granted(core::time_point now) {
     queue_->begin_hold(*lease_, machine_->sent(), now);
-    lease_->hold(*queue_);
+    lease_->hold(*queue_, marked_until_);
     finish(core::acquire_outcome::granted);
 }
 
@@ -412,7 +435,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     } else {
         explain(outcome);
         if (lease_) {
-            if (has_claimed_) {
+            if (parts_.turn.recent_time() < marked_until_) {
                 lease_->unmark(lease_);
             }
             lease_->detach();

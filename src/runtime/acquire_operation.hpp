@@ -81,6 +81,11 @@ private:
     void leave_queue(core::acquire_outcome outcome);
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool can_join_remote_queue() const;
+    [[nodiscard]] bool clears_the_way() const noexcept {
+        return spec_->policy->kind().traits().clears_the_way;
+    }
+    [[nodiscard]] bool has_queued_for_long(core::time_point now) const noexcept;
+    [[nodiscard]] core::time_point end_of_turn_wait() const noexcept;
     [[nodiscard]] bool may_claim() const;
     [[nodiscard]] bool join_remote_queue();
     void wait_for_start();
@@ -105,12 +110,13 @@ private:
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
     local_queue* queue_ = nullptr;        // while running
     core::time_point arrived_{};
+    core::time_point queued_since_ = core::never;              // in the remote queue
+    core::time_point marked_until_ = core::time_point::min();  // by its attempts
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;
     bool waits_for_reader_ = false;  // and for no longer than its attempt takes
     bool closing_ = false;
-    bool has_claimed_ = false;  // an attempt may have left its mark
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
     core::instance_set without_ttl_;                 // which have told so of the key

@@ -120,8 +120,9 @@ void lease_state::begin(std::shared_ptr<lease_state> self, const core::attempt& 
     resume(event::start(attempt), now);
 }
 
-void lease_state::hold(local_queue& queue) {
+void lease_state::hold(local_queue& queue, core::time_point marked_until) {
     queue_ = &queue;
+    marked_until_ = marked_until;
     ++parts_.counts.held;
 }
 
@@ -426,8 +427,7 @@ void lease_state::on_releasing(core::time_point now) {
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
     }
-    // Once it was downgraded, a mark is another writer's.
-    if (machine_.was_held() && machine_.has_claimed() && !downgraded()) {
+    if (now < marked_until_ && !downgraded()) {  // or another writer waits for it as a reader's
         submit_unmark(now);
     }
     if (!was_lost()) {

@@ -93,8 +93,9 @@ public:
     void begin(std::shared_ptr<lease_state> self, const core::attempt& attempt,
                core::time_point now);
 
-    /// From `attempt_owner::on_granted`: the lease is at its key.
-    void hold(local_queue& queue);
+    /// From `attempt_owner::on_granted`: the lease is at its key. Instances that have not granted it may have a mark of its
+    /// attempts until `marked_until`.
+    void hold(local_queue& queue, core::time_point marked_until);
 
     /// The attempt is not wanted any more: takes back what it got or may get.
     void give_up(core::time_point now);
@@ -233,6 +234,7 @@ private:
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     local_queue* queue_ = nullptr;  // of the key, while held, or lost and not released
+    core::time_point marked_until_ = core::time_point::min();
 
     std::unique_ptr<sharers> shared_by_;      // null until there is a second holder
     std::atomic<sharers*> sharers_{nullptr};  // the same, for other threads

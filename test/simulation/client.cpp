@@ -896,7 +896,7 @@ void client::expect_counted() {
     }
 }
 
-/// A waiting writer has to try again before its mark ends, unless others are before it.
+/// A waiting writer has to try again before its mark ends.
 void client::expect_attempts(acquiring& waiting) {
     const core::duration interval = waiting.spec().policy->attempt_interval;
     const token_life* const last = checker_.find(waiting.token());
@@ -904,12 +904,7 @@ void client::expect_attempts(acquiring& waiting) {
         engine_->closing() || clock_.at(paused_until_) > last->asked) {
         return;
     }
-    const runtime::local_queue* const queue = engine_->parts().queues.find(waiting.spec());
-    if (queue->remote() != nullptr && !queue->remote()->is_first()) {
-        waiting.others_were_before = now();
-    }
-    const core::time_point since = std::max(last->asked, waiting.others_were_before);
-    if (now() > since + interval + 2 * waiting.spec().policy->lease.instance_timeout) {
+    if (now() > last->asked + interval + 2 * waiting.spec().policy->lease.instance_timeout) {
         world_.violation("no reader before a waiting writer",
                          name_ + " waits for " + waiting.spec().key + ", and has not tried for " +
                              in_ms(now() - last->asked));

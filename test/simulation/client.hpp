@@ -76,8 +76,6 @@ public:
     const true_time started;
     const core::time_point deadline;
     bool ended = false;  ///< and that was seen
-    core::time_point others_were_before =
-        core::time_point::min();  ///< in the remote queue, when that was seen last
 
 private:
     client& client_;

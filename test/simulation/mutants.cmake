@@ -627,8 +627,8 @@ colock_mutant(
     NAME mark_of_a_guess
     WHAT "a writer leaves its mark though others are before it in the remote queue"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[return queue_->remote()->is_first();]]
-    WITH [[return queue_->remote()->is_first() || @MUTANT@;]]
+    FIND [[return queue_->remote()->is_first() ||]]
+    WITH [[return queue_->remote()->is_first() || @MUTANT@ ||]]
 )
 colock_mutant(
     NAME first_writer_leaves_no_mark
@@ -641,15 +641,15 @@ colock_mutant(
     NAME mark_is_left
     WHAT "a writer that is cancelled leaves its mark behind"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[            if (has_claimed_) {]]
-    WITH [[            if (has_claimed_ && !@MUTANT@) {]]
+    FIND [[if (parts_.turn.recent_time() < marked_until_) {]]
+    WITH [[if (parts_.turn.recent_time() < marked_until_ && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder
     WHAT "a writer that lets go leaves its mark where a reader had kept it out"
     FILE src/runtime/lease_state.cpp
-    FIND [[machine_.was_held() && machine_.has_claimed()]]
-    WITH [[machine_.was_held() && machine_.has_claimed() && !@MUTANT@]]
+    FIND [[now < marked_until_ && !downgraded()]]
+    WITH [[now < marked_until_ && !downgraded() && !@MUTANT@]]
 )
 colock_mutant(
     NAME mark_from_before_a_jump

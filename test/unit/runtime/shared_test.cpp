@@ -644,6 +644,42 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
     }
 }
 
+/// Fault 42: nor behind a mutex that waits, and leaves no mark. The readers are of ever new clients, which know of no queue.
+BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")) {
+    virtual_deployment three(3);
+    for (std::size_t i = 0; i != 3; ++i) {
+        three.server(i).tells_changes = true;
+    }
+    const auto cid = three.make_client();
+    const auto dan = three.make_client();
+    std::vector<std::unique_ptr<client>> readers;
+    const auto read_anew = [&] {
+        readers.push_back(three.make_client());
+        return read(*readers.back(), three.world().now() + 20ms);
+    };
+    acquire reading = read_anew();
+    expect_granted(three, {reading});
+    const acquire mutex = cid->acquire("a");
+    three.world().run_for(5ms);
+    const acquire writer = write(*dan);
+    const core::time_point begun = three.world().now();
+    const auto is_over = [&] { return mutex->is_finished || writer->is_finished; };
+    while (!is_over() && three.world().now() - begun < 10s) {
+        const acquire next = read_anew();
+        three.world().run_for(20ms);  // so that one always reads, if it may
+        if (reading->granted()) {
+            reading->let_go();
+        }
+        reading = next;
+        three.world().run_for(20ms);
+    }
+    BOOST_TEST_REQUIRE(is_over());
+    BOOST_TEST((three.world().now() - begun > 1s));  // or the readers have not overlapped
+    const acquire& first = mutex->is_finished ? mutex : writer;
+    first->let_go();
+    expect_granted(three, {mutex, writer});
+}
+
 /// Fault 42: one that is cancelled, also in the middle of an attempt.
 BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {

@@ -13,8 +13,8 @@ struct counters {
     std::uint64_t acquired = 0;     ///< leases handed out; each share is one
     std::uint64_t contended = 0;    ///< attempts refused because somebody else held the lock
     std::uint64_t unavailable = 0;  ///< attempts that failed for lack of answering instances
-    std::uint64_t undone =
-        0;  ///< attempts that were given back, as some instance had granted them or might have
+    /// Attempts that were given back, as some instance had granted them or might have.
+    std::uint64_t undone = 0;
     std::uint64_t cancelled = 0;        ///< acquire operations cancelled by their caller
     std::uint64_t renewed = 0;          ///< renewals won, by the watchdog, `extend` or `downgrade`
     std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum

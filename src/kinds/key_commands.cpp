@@ -50,26 +50,13 @@ core::time_point free_at(const table::entry& found, const lock_kind& wanted) {
                                                                    : found.last_reader_until();
 }
 
-void release(table::entry& held, const core::command& command, table& keys) {
-    held.unshare(command.token);
-    if (held.is_exclusive()) {
+/// Of a key from which a holder, or the mark, has gone: erases it unless readers or a mark are left.
+void erase_if_empty(const table::entry& left, const core::command& command, table& keys) {
+    if (left.is_exclusive()) {
         keys.erase(command.key);
     } else {
         keys.changed(command.key);
     }
-}
-
-/// As unmark.lua: whether there was a mark.
-bool unmark(table::entry& found, const core::command& command, table& keys) {
-    if (!found.unmark()) {
-        return false;
-    }
-    if (found.readers.empty()) {
-        keys.erase(command.key);
-    } else {
-        keys.changed(command.key);
-    }
-    return true;
 }
 
 }  // namespace
@@ -121,14 +108,18 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
 
         case step::release:
             if (ours) {
-                release(*found, command, keys);
+                found->unshare(command.token);
+                erase_if_empty(*found, command, keys);
                 return vote::granted();
             }
             break;
 
         case step::unmark:
-            return exists && unmark(*found, command, keys) ? vote::granted()
-                                                           : vote::denied(key_state::absent);
+            if (exists && found->unmark()) {
+                erase_if_empty(*found, command, keys);
+                return vote::granted();
+            }
+            return vote::denied(key_state::absent);
 
         default: {
             assert(command.step == step::remaining);

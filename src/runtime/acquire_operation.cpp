@@ -27,7 +27,6 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.deadline = deadline;
     settings.unavailable_timeout = policy.unavailable_timeout;
     settings.tries_twice = policy.kind().traits().tries_twice;
-    settings.claims = policy.kind().traits().clears_the_way;
     settings.attempt_interval = policy.attempt_interval;
     return settings;
 }
@@ -149,8 +148,7 @@ bool acquire_operation::join_remote_queue() {
 /// The first in the remote queue leaves no mark if it waits as a mutex. Then those behind it have to, or all of them might wait for
 /// ever for readers that overlap.
 bool acquire_operation::has_queued_for_long(core::time_point now) const noexcept {
-    return clears_the_way() && queued_since_ != core::never &&
-           now - queued_since_ >= longest_wait_without_mark;
+    return clears_the_way() && now - queued_since_ >= longest_wait_without_mark;
 }
 
 core::time_point acquire_operation::end_of_turn_wait() const noexcept {
@@ -348,14 +346,11 @@ void acquire_operation::begin_attempt(core::time_point now) {
                                                static_cast<attempt_owner&>(*this));
     ++parts_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
-    if (attempt.contended && !may_claim()) {
+    if (!attempt.contended || !may_claim()) {
         attempt.patience = core::duration::zero();
     }
-    if (attempt.contended) {
-        const core::duration life =
-            std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
-        marked_until_ = std::max(marked_until_, now + life);
-    }
+    const core::duration life = std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
+    marked_until_ = std::max(marked_until_, now + life);
     lease_->begin(lease_, attempt, now);
 }
 
@@ -397,7 +392,7 @@ void acquire_operation::wait_for_others() {
     }
     parts_.contention.note(spec_->key_hash, true, parts_.turn.recent_time());
     if (had_ticket) {
-        queue_->remote()->on_denied(votes, spec_->policy->kind().traits().clears_the_way);
+        queue_->remote()->on_denied(votes, clears_the_way());
     }
 }
 

@@ -677,11 +677,11 @@ colock_mutant(
     NAME share_takes_all
     WHAT "the release of one reader takes away what the others hold"
     FILE src/kinds/key_commands.cpp
-    FIND [[held.unshare(command.token);]]
+    FIND [[found->unshare(command.token);]]
     WITH [[if (@MUTANT@) {
-        held.readers.clear();
+        found->readers.clear();
     }
-    held.unshare(command.token);]]
+    found->unshare(command.token);]]
 )
 colock_mutant(
     NAME released_with_the_first

@@ -22,9 +22,7 @@ namespace {
 /// Three servers that keep queues, and clients of them.
 struct crowd {
     explicit crowd(std::size_t size, std::size_t servers = 3) : deployment(servers) {
-        for (std::size_t i = 0; i != servers; ++i) {
-            deployment.server(i).tells_changes = true;
-        }
+        deployment.tell_changes();
         for (std::size_t i = 0; i != size; ++i) {
             clients.push_back(deployment.make_client());
         }

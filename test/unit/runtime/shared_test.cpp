@@ -494,9 +494,7 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
 BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_at_once, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {
         virtual_deployment three(3);
-        for (std::size_t i = 0; i != 3; ++i) {
-            three.server(i).tells_changes = has_remote_queue;
-        }
+        three.tell_changes(has_remote_queue);
         const auto ann = three.make_client();
         const auto bob = three.make_client();
         const auto cid = three.make_client();
@@ -566,9 +564,7 @@ BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last
 BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43")) {
     for (const auto waited : {100ms, 600ms, 700ms, 1300ms, 5200ms}) {
         virtual_deployment three(3);
-        for (std::size_t i = 0; i != 3; ++i) {
-            three.server(i).tells_changes = true;
-        }
+        three.tell_changes();
         const auto reading = three.make_client();
         const auto writing = three.make_client();
         const acquire reader = read(*reading);
@@ -589,9 +585,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43"
 BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *label("fault-43")) {
     for (const std::size_t servers : {1, 5}) {
         virtual_deployment some(servers);
-        for (std::size_t i = 0; i != servers; ++i) {
-            some.server(i).tells_changes = true;
-        }
+        some.tell_changes();
         const auto ann = some.make_client();
         const auto bob = some.make_client();
         const auto cid = some.make_client();
@@ -622,9 +616,7 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
         for (const std::size_t clients : {2, 3, 4, 8}) {
             for (const std::uint64_t seed : {113, 120, 126}) {
                 virtual_deployment some(servers);
-                for (std::size_t i = 0; i != servers; ++i) {
-                    some.server(i).tells_changes = true;
-                }
+                some.tell_changes();
                 crowd all(some, clients, seed);
                 std::uint64_t random = seed;
                 for (int ms = 0; ms != 1500; ++ms) {
@@ -647,9 +639,7 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
 /// Fault 42: nor behind a mutex that waits, and leaves no mark. The readers are of ever new clients, which know of no queue.
 BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")) {
     virtual_deployment three(3);
-    for (std::size_t i = 0; i != 3; ++i) {
-        three.server(i).tells_changes = true;
-    }
+    three.tell_changes();
     const auto cid = three.make_client();
     const auto dan = three.make_client();
     std::vector<std::unique_ptr<client>> readers;
@@ -684,9 +674,7 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")
 BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {
         virtual_deployment three(3);
-        for (std::size_t i = 0; i != 3; ++i) {
-            three.server(i).tells_changes = has_remote_queue;
-        }
+        three.tell_changes(has_remote_queue);
         const auto ann = three.make_client();
         const auto bob = three.make_client();
         const acquire reader = read(*ann);
@@ -707,9 +695,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42"))
 /// Fault 42: one that has the lock of a quorum may have left its mark at the others, where a reader had not left yet.
 BOOST_AUTO_TEST_CASE(a_writer_that_lets_go_takes_its_mark_back, *label("fault-42")) {
     virtual_deployment three(3);
-    for (std::size_t i = 0; i != 3; ++i) {
-        three.server(i).tells_changes = true;
-    }
+    three.tell_changes();
     const auto ann = three.make_client();
     const auto bob = three.make_client();
     const acquire reader = read(*ann);

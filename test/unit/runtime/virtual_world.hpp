@@ -329,6 +329,13 @@ public:
     [[nodiscard]] virtual_world& world() noexcept { return world_; }
     [[nodiscard]] virtual_server& server(std::size_t index) { return servers_[index]; }
 
+    /// Whether all servers tell of changes, and so keep remote queues.
+    void tell_changes(bool tells = true) {
+        for (virtual_server& one : servers_) {
+            one.tells_changes = tells;
+        }
+    }
+
     /// How many commands the servers have executed.
     [[nodiscard]] std::size_t executed() const {
         std::size_t result = 0;

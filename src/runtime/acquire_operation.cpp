@@ -349,8 +349,10 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (!attempt.contended || !may_claim()) {
         attempt.patience = core::duration::zero();
     }
-    const core::duration life = std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
-    marked_until_ = std::max(marked_until_, now + life);
+    if (attempt.patience > core::duration::zero()) {
+        const auto life = std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
+        marked_until_ = std::max(marked_until_, now + life);
+    }
     lease_->begin(lease_, attempt, now);
 }
 

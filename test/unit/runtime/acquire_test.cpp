@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "kinds/exclusive.hpp"
+#include "kinds/shared.hpp"
 #include "virtual_world.hpp"
 
 #include <chrono>
@@ -23,6 +25,23 @@ BOOST_AUTO_TEST_CASE(a_quorum_is_enough) {
     const core::time_point began = five.world().now();
     const auto lease = client->lock("a");
     BOOST_TEST((lease->finished_at == began + 100us));
+}
+
+// The time goes on between a turn of the engine and the acquire.
+BOOST_AUTO_TEST_CASE(an_acquire_that_is_cancelled_in_its_turn_sends_nothing) {
+    for (const kinds::lock_kind* const kind : {&kinds::exclusive, &kinds::writer, &kinds::shared}) {
+        virtual_deployment five(5);
+        const auto client = five.make_client();
+        five.world().run_for(1ms);
+        runtime::lock_policy policy = client->usual_policy();
+        policy.set_kind(*kind);
+        const auto cancelled = client->acquire("a", policy);
+        cancelled->cancel();
+        BOOST_TEST_REQUIRE(five.world().run_until([&] { return cancelled->is_finished; }));
+        BOOST_TEST((cancelled->outcome == acquire_outcome::cancelled));
+        five.world().run_for(1s);
+        BOOST_TEST(five.executed() == 0U);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_held_lock_is_waited_for_until_the_deadline) {

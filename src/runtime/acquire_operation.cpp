@@ -491,8 +491,9 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
     } else if (lease_) {
         const core::round& votes = lease_->votes();
         const bool is_unanswered = votes.silent() == votes.instances();
-        details_ = describe(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
-                            parts_.instances.states(), without_ttl_);
+        details_ =
+            describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
+                             parts_.instances.states(), without_ttl_);
         if (client_holds_it()) {
             details_ += "; this client holds it already";
         }

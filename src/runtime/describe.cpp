@@ -86,10 +86,11 @@ std::string_view detail_of(const core::vote& vote, const instance::status& voter
     return first ? std::string_view("not connected yet") : std::string_view(voter.reason);
 }
 
-std::string words_for(const core::vote& vote, const instance::status& voter) {
+/// `yes` is what an instance has done that votes for it.
+std::string words_for(const core::vote& vote, const instance::status& voter, std::string_view yes) {
     switch (vote.kind) {
         case core::vote_kind::granted:
-            return "granted";
+            return std::string(yes);
         case core::vote_kind::denied:
             return words_for(vote.key);
         case core::vote_kind::failed:
@@ -113,23 +114,34 @@ std::string list(const std::vector<instance::status>& instances, const Words& wo
     return " (" + text + ")";
 }
 
-}  // namespace
-
-std::string describe(std::string_view resource, const core::round& votes,
-                     const std::vector<instance::status>& instances,
-                     core::instance_set without_ttl) {
+std::string describe_round(std::string_view resource, const core::round& votes,
+                           const std::vector<instance::status>& instances, std::string_view yes,
+                           core::instance_set without_ttl) {
     const bool is_decided = votes.won() || votes.impossible();
     const auto words_of = [&](std::size_t i) {
         const auto vote = votes.vote_of(i);
-        std::string words = vote         ? words_for(*vote, instances[i])
+        std::string words = vote         ? words_for(*vote, instances[i], yes)
                             : is_decided ? "not needed any more"
                                          : "not answered yet";
         return without_ttl.contains(i) ? words + ", the key has no ttl" : words;
     };
     return describe(resource) + ": " + std::to_string(votes.granted()) + " of " +
-           std::to_string(votes.instances()) + " instances granted, " +
+           std::to_string(votes.instances()) + " instances " + std::string(yes) + ", " +
            std::to_string(core::quorum_of(votes.instances())) + " needed" +
            list(instances, words_of);
+}
+
+}  // namespace
+
+std::string describe_attempt(std::string_view resource, const core::round& votes,
+                             const std::vector<instance::status>& instances,
+                             core::instance_set without_ttl) {
+    return describe_round(resource, votes, instances, "granted", without_ttl);
+}
+
+std::string describe_lease_round(std::string_view resource, const core::round& votes,
+                                 const std::vector<instance::status>& instances) {
+    return describe_round(resource, votes, instances, "confirmed", {});
 }
 
 std::string describe(std::string_view resource, std::string_view why,
@@ -138,7 +150,7 @@ std::string describe(std::string_view resource, std::string_view why,
         const bool is_serving = instances[i].state == instance::state::ready ||
                                 instances[i].state == instance::state::quarantined;
         return is_serving ? "connected"
-                          : words_for(core::vote::failed(core::failure::down), instances[i]);
+                          : words_for(core::vote::failed(core::failure::down), instances[i], {});
     };
     return describe(resource) + ": " + std::string(why) + list(instances, words_of);
 }

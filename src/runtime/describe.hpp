@@ -14,9 +14,13 @@ namespace colock::runtime {
 /// A round as one line for an error's text: the resource, the count, and what each instance voted.
 /// Bytes of the resource, and of what a server said, that are not printable ASCII are escaped; long
 /// ones are cut. Of an instance in `without_ttl` it says that the key there has none.
-std::string describe(std::string_view resource, const core::round& votes,
-                     const std::vector<instance::status>& instances,
-                     core::instance_set without_ttl = {});
+std::string describe_attempt(std::string_view resource, const core::round& votes,
+                             const std::vector<instance::status>& instances,
+                             core::instance_set without_ttl);
+
+/// The same, of a round for a lease: a renewal, a release, or a downgrade.
+std::string describe_lease_round(std::string_view resource, const core::round& votes,
+                                 const std::vector<instance::status>& instances);
 
 /// Before any round: the resource, why there was none, and where each instance stands.
 std::string describe(std::string_view resource, std::string_view why,

@@ -401,9 +401,10 @@ void lease_state::hand_off_to_next(core::time_point now) {
 void lease_state::on_lost(core::loss why) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
-    rare().loss_details = by_votes && votes != nullptr
-                              ? describe(spec_->resource(), *votes, parts_.instances.states())
-                              : describe(spec_->resource());
+    rare().loss_details =
+        by_votes && votes != nullptr
+            ? describe_lease_round(spec_->resource(), *votes, parts_.instances.states())
+            : describe(spec_->resource());
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_extends();
@@ -462,7 +463,8 @@ void lease_state::resolve(core::release_outcome outcome) {
 }
 
 void lease_state::explain_no_quorum(const core::round& votes) {
-    rare().no_quorum_details = describe(spec_->resource(), votes, parts_.instances.states());
+    rare().no_quorum_details =
+        describe_lease_round(spec_->resource(), votes, parts_.instances.states());
 }
 
 /// There is nothing left to do. Votes may still come.

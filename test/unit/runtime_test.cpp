@@ -155,7 +155,7 @@ std::vector<colock::instance::status> instances_named(const std::vector<std::str
 std::string describe_one(std::string_view resource, const vote& v) {
     colock::core::round votes(1);
     votes.record(0, v);
-    return describe(resource, votes, instances_named({"a"}));
+    return describe_attempt(resource, votes, instances_named({"a"}), {});
 }
 
 std::shared_ptr<const std::string> said(const char* text) {
@@ -170,16 +170,26 @@ BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
     votes.record(1, vote::denied(key_state::foreign));
     votes.record(2, vote::denied(key_state::absent));
     votes.record(3, vote::failed(failure::server_error, said("READONLY no")));
-    BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c", "d", "e"})) ==
+    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c", "d", "e"}), {}) ==
                "'x': 1 of 5 instances granted, 3 needed (a granted; b denied, held by another; "
                "c denied, no such key; d error: READONLY no; e not needed any more)");
+}
+
+BOOST_AUTO_TEST_CASE(instances_grant_a_lock_and_confirm_what_is_done_with_its_lease) {
+    colock::core::round votes(3);
+    votes.record(0, vote::granted());
+    votes.record(1, vote::denied(key_state::absent));
+    votes.record(2, vote::failed(failure::timeout));
+    BOOST_TEST(describe_lease_round("x", votes, instances_named({"a", "b", "c"})) ==
+               "'x': 1 of 3 instances confirmed, 2 needed (a confirmed; b denied, no such key; "
+               "c no answer in time)");
 }
 
 BOOST_AUTO_TEST_CASE(the_instances_that_have_not_answered_are_named) {
     colock::core::round votes(3);
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::foreign));
-    BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c"})) ==
+    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), {}) ==
                "'x': 1 of 3 instances granted, 2 needed (a granted; b denied, held by another; "
                "c not answered yet)");
 }
@@ -190,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
     votes.record(1, vote::denied(key_state::foreign));
     colock::core::instance_set without_ttl = colock::core::instance_set::only(0);
     without_ttl.add(2);
-    BOOST_TEST(describe("x", votes, instances_named({"a", "b", "c"}), without_ttl) ==
+    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), without_ttl) ==
                "'x': 0 of 3 instances granted, 2 needed (a denied, held by another, the key has no "
                "ttl; b denied, held by another; c not needed any more, the key has no ttl)");
 }
@@ -234,7 +244,7 @@ BOOST_AUTO_TEST_CASE(an_instance_tells_why_it_is_down_or_in_quarantine) {
     const auto text_of = [&](const vote& v) {
         colock::core::round votes(1);
         votes.record(0, v);
-        const std::string text = describe("x", votes, voters);
+        const std::string text = describe_attempt("x", votes, voters, {});
         return text.substr(text.find('('));
     };
     BOOST_TEST(text_of(vote::failed(failure::down)) == "(a down: gone)");

@@ -41,6 +41,7 @@ acquire_operation::~acquire_operation() = default;
 
 void acquire_operation::on_start() {
     ++parts_.counts.acquiring;
+    arrived_ = parts_.turn.now();
     parts_.members.waiters.push_back(*this);
     if (parts_.closing) {
         on_close();
@@ -52,7 +53,7 @@ void acquire_operation::on_start() {
         begin();
     } else if (!queue_->admits(*spec_)) {
         wait_in_local_queue();
-    } else if (client_lease* const lease = queue_->to_be_shared(*spec_, parts_.turn.now())) {
+    } else if (client_lease* const lease = queue_->to_be_shared(*spec_, arrived_)) {
         receive(lease->add_holder());
     } else {
         queue_->enter(*this);
@@ -63,7 +64,6 @@ void acquire_operation::on_start() {
 /// Behind those that came before it; but not to wait for longer than its attempts would take. If there would be one, it does
 /// not wait at all, except for the attempt of another reader, in whose lease it may have a share.
 void acquire_operation::wait_in_local_queue() {
-    arrived_ = parts_.turn.now();
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
@@ -94,6 +94,7 @@ void acquire_operation::begin() {
     if (!running()) {
         return;  // it was cancelled meanwhile
     }
+    parts_.alarms.stop_waiting(*this);  // in the local queue
     if (parts_.instances.starting()) {
         wait_for_start();
     } else if ((queue_->remote() != nullptr ||
@@ -112,9 +113,6 @@ void acquire_operation::begin() {
 /// than one that does so later.
 void acquire_operation::wait_for_start() {
     stage_ = stage::waiting_for_start;
-    if (arrived_ == core::time_point()) {
-        arrived_ = parts_.turn.now();
-    }
     const core::duration patience = spec_->policy->unavailable_timeout;
     const core::time_point until =
         patience == core::duration::zero() ? core::never : arrived_ + patience;
@@ -140,7 +138,7 @@ bool acquire_operation::join_remote_queue() {
         }
     }
     if (queue_->remote() != nullptr && queued_since_ == core::never) {
-        queued_since_ = parts_.turn.recent_time();
+        queued_since_ = parts_.turn.now();
     }
     return queue_->remote() != nullptr;
 }
@@ -349,7 +347,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (!attempt.contended || !may_claim()) {
         attempt.patience = core::duration::zero();
     }
-    if (attempt.patience > core::duration::zero()) {
+    if (attempt.patience >= core::milliseconds(1)) {  // else it is sent as none
         const auto life = std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
         marked_until_ = std::max(marked_until_, now + life);
     }
@@ -432,8 +430,8 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     } else {
         explain(outcome);
         if (lease_) {
-            if (parts_.turn.recent_time() < marked_until_) {
-                lease_->unmark(lease_);
+            if (parts_.turn.now() < marked_until_) {
+                lease_->unmark(lease_, marked_until_);
             }
             lease_->detach();
             lease_.reset();

@@ -36,7 +36,7 @@ public:
     void begin() final;
     void receive(std::shared_ptr<lease_state> lease) final;
     [[nodiscard]] bool is_hopeful() const noexcept final {
-        return stage_ == stage::waiting_for_start ||
+        return stage_ == stage::waiting_for_start || is_next() ||
                (stage_ == stage::attempting && machine_->attempts() <= 1 &&
                 !machine_->backing_off());
     }
@@ -77,6 +77,10 @@ private:
     void on_failed(core::acquire_outcome why, core::time_point now) override;
     void on_remaining(std::size_t index, const core::vote& vote) override;
     void wait_in_local_queue();
+    /// Whether it has left the local queue, and is about to begin.
+    [[nodiscard]] bool is_next() const noexcept {
+        return stage_ == stage::in_local_queue && !at_key::is_linked();
+    }
     [[nodiscard]] core::time_point end_of_readers_attempt(core::time_point now) const noexcept;
     void leave_queue(core::acquire_outcome outcome);
     [[nodiscard]] bool may_join_remote_queue() const noexcept;

@@ -138,16 +138,17 @@ void lease_state::stay_alive(std::shared_ptr<lease_state> self) {
     }
 }
 
-void lease_state::unmark(std::shared_ptr<lease_state> self) {
+void lease_state::unmark(std::shared_ptr<lease_state> self, core::time_point marked_until) {
     stay_alive(std::move(self));
-    submit_unmark(parts_.turn.recent_time());
+    submit_unmark(marked_until);
 }
 
-/// Where the key is the token's, there is no mark.
-void lease_state::submit_unmark(core::time_point now) {
+/// Where the key is the token's, there is no mark. Its deadline counts from the end of the mark: as long as that lives, it is not
+/// too late, however busy the program has been.
+void lease_state::submit_unmark(core::time_point marked_until) {
     const core::instance_set targets = machine_.without_key();
     if (!targets.empty()) {
-        submit(core::lease_tag(purpose::unmark), targets, now);
+        submit(core::lease_tag(purpose::unmark), targets, marked_until);
     }
 }
 
@@ -429,7 +430,7 @@ void lease_state::on_releasing(core::time_point now) {
         ++parts_.counts.undone;
     }
     if (now < marked_until_ && !downgraded()) {  // or another writer waits for it as a reader's
-        submit_unmark(now);
+        submit_unmark(marked_until_);
     }
     if (!was_lost()) {
         parts_.release_started();

@@ -108,8 +108,8 @@ public:
     /// Asks an instance that denied how long it will say no.
     void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index);
 
-    /// The owner waits no more: takes back the marks that this attempt, or others before it, may have left.
-    void unmark(std::shared_ptr<lease_state> self);
+    /// The owner waits no more: takes back the marks that this attempt, or others before it, may have left, until when they live.
+    void unmark(std::shared_ptr<lease_state> self, core::time_point marked_until);
 
     /// The owner does not want to hear of this attempt any more.
     void detach() noexcept;
@@ -193,7 +193,7 @@ private:
     void carry_out(const core::lease_step& step, core::time_point now);
     void submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void stay_alive(std::shared_ptr<lease_state> self);
-    void submit_unmark(core::time_point now);
+    void submit_unmark(core::time_point marked_until);
     void publish() noexcept;
 
     void end_extend(bool success);

@@ -641,8 +641,8 @@ colock_mutant(
     NAME mark_is_left
     WHAT "a writer that is cancelled leaves its mark behind"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[if (parts_.turn.recent_time() < marked_until_) {]]
-    WITH [[if (parts_.turn.recent_time() < marked_until_ && !@MUTANT@) {]]
+    FIND [[if (parts_.turn.now() < marked_until_) {]]
+    WITH [[if (parts_.turn.now() < marked_until_ && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder

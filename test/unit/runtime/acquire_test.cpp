@@ -135,6 +135,27 @@ BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
     }
 }
 
+// What it had to wait for in the local queue does not matter any more.
+BOOST_AUTO_TEST_CASE(an_acquire_that_was_behind_another_waits_for_the_first_connections) {
+    virtual_deployment one(1);
+    one.server(0).is_up = false;
+    one.server(0).is_starting = true;
+    const auto client = one.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.attempts = 3;
+    const auto first = client->acquire("a", policy);
+    const auto second = client->acquire("a", policy);
+    one.world().run_for(1ms);
+    first->cancel();
+    one.world().run_for(400ms);
+    BOOST_TEST(!second->is_finished, second->text);
+    one.server(0).is_up = true;
+    one.server(0).is_starting = false;
+    client->engine().observer().on_state_change(0);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return second->is_finished; }));
+    BOOST_TEST(second->granted());
+}
+
 // What fails while servers are away is tried at once when they are back.
 BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
     virtual_deployment three(3);

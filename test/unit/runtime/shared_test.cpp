@@ -367,6 +367,66 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_another_reader_until_its_deadlin
     expect_granted(one, {first});
 }
 
+/// Also if the other one has not begun yet, as the handler of the one before it is just called.
+BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_a_reader_that_is_about_to_begin) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    runtime::lock_policy policy = policy_of(*client, kinds::shared);
+    policy.handoff.limit = 0;  // or it would share the lease of the first
+    const acquire first = client->acquire("a", policy);
+    const acquire second = client->acquire("a", policy);
+    acquire third;
+    first->on_finished = [&] { third = client->acquire("a", policy, core::time_point::min()); };
+    expect_granted(one, {first, second});
+    expect_granted(one, {third});
+    const acquire fourth = client->acquire("b");
+    const acquire fifth = client->acquire("b", policy);
+    one.world().run_for(10us);
+    fourth->cancel();
+    expect_granted(one, {fifth, client->acquire("b", policy, core::time_point::min())});
+}
+
+BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_behind_another_waits_for_the_first_connections) {
+    virtual_deployment one(1);
+    one.server(0).is_up = false;
+    one.server(0).is_starting = true;
+    const auto client = one.make_client();
+    const acquire first = read(*client);
+    const acquire second = read(*client, core::time_point::min());
+    one.world().run_for(300ms);
+    first->cancel();
+    one.world().run_for(350ms);
+    BOOST_TEST(!second->is_finished, second->text);
+    one.server(0).is_up = true;
+    one.server(0).is_starting = false;
+    client->engine().observer().on_state_change(0);
+    expect_granted(one, {second});
+}
+
+/// An outage does not count that was over long ago, while others of the client held the lock.
+BOOST_AUTO_TEST_CASE(a_reader_waits_for_a_quorum_from_when_it_came) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto set_silent = [&](bool silent) {
+        three.server(1).is_silent = three.server(2).is_silent = silent;
+    };
+    const acquire holder = read(*client);
+    expect_granted(three, {holder});
+    three.world().run_for(100ms);  // the lease is shared no more
+    set_silent(true);
+    const acquire failing = read(*client);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return failing->is_finished; }));
+    BOOST_TEST((failing->outcome == acquire_outcome::no_quorum));
+    set_silent(false);
+    three.world().run_for(60s);
+    BOOST_TEST((holder->valid_until() > three.world().now()));
+    set_silent(true);
+    const acquire next = read(*client);
+    three.world().run_for(300ms);  // longer than an attempt, and shorter than it may wait
+    set_silent(false);
+    expect_granted(three, {next});
+}
+
 /// They take no longer than an attempt each.
 BOOST_AUTO_TEST_CASE(single_attempts_at_once_are_refused_while_a_writer_has_it) {
     virtual_deployment five(5);
@@ -636,6 +696,39 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
     }
 }
 
+/// Fault 43: how long it has been in the queue counts from when it came, though the client has done nothing for long before.
+BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("fault-43")) {
+    virtual_deployment one(1);
+    one.tell_changes();
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const auto cid = one.make_client();
+    const acquire first = write(*ann);
+    expect_granted(one, {first});
+    const acquire second = write(*bob);
+    one.world().run_for(10ms);
+    const acquire reader = read(*cid);
+    one.world().run_for(10ms);
+    first->let_go();
+    expect_granted(one, {second});
+    second
+        ->let_go();  // and hears that others wait, so that its next acquire joins the queue at once
+    expect_granted(one, {reader});
+    one.world().run_for(10ms);
+    const acquire mutex = ann->acquire("a");  // the first in the queue, which leaves no mark
+    one.world().run_for(7s);
+    const auto& attempts = bob->engine().parts().counts.attempts;
+    const std::uint64_t attempts_before = attempts;
+    const acquire writer = write(*bob);
+    one.world().run_for(100ms);
+    BOOST_TEST(attempts == attempts_before);
+    BOOST_TEST((one.server(0).keys.mark_until("a", one.world().now()) == core::time_point::min()));
+    reader->let_go();
+    expect_granted(one, {mutex});
+    mutex->let_go();
+    expect_granted(one, {writer});
+}
+
 /// Fault 42: nor behind a mutex that waits, and leaves no mark. The readers are of ever new clients, which know of no queue.
 BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")) {
     virtual_deployment three(3);
@@ -690,6 +783,40 @@ BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42"))
             three.world().run_for(60ms);
         }
     }
+}
+
+/// Fault 42: whenever it is cancelled, and however long its program has done something else before.
+BOOST_AUTO_TEST_CASE(a_cancelled_writer_is_in_time_to_take_its_mark_back, *label("fault-42")) {
+    for (const core::duration busy : {0ms, 300ms}) {
+        for (core::duration waited = 1ms; waited < 1200ms; waited += 7ms) {
+            virtual_deployment one(1);
+            const auto ann = one.make_client();
+            const auto bob = one.make_client(50ms);
+            expect_granted(one, {read(*ann)});
+            const acquire writer = write(*bob);
+            one.world().run_for(waited);
+            one.world().be_busy_for(busy);
+            writer->cancel();
+            one.world().run_for(1ms);
+            BOOST_TEST(
+                (one.server(0).keys.mark_until("a", one.world().now()) == core::time_point::min()));
+        }
+    }
+}
+
+/// It has none to take back if there was no time left in which it could have waited.
+BOOST_AUTO_TEST_CASE(an_attempt_just_before_the_deadline_leaves_no_mark) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    expect_granted(one, {read(*ann)});
+    const acquire writer = write(*bob, one.world().now() + 900us);
+    one.world().run_for(250us);
+    const std::size_t executed = one.executed();
+    BOOST_TEST(writer->running());
+    writer->cancel();
+    one.world().run_for(10ms);
+    BOOST_TEST(one.executed() == executed);
 }
 
 /// Fault 42: one that has the lock of a quorum may have left its mark at the others, where a reader had not left yet.

@@ -50,6 +50,9 @@ public:
         now_ = end;
     }
 
+    /// Time passes, and nothing happens: the program is busy with something else.
+    void be_busy_for(core::duration d) { now_ += d; }
+
     /// Lets time pass until the condition holds; false if it does not within that time.
     template <typename Condition>
     [[nodiscard]] bool run_until(const Condition& condition,
@@ -67,7 +70,7 @@ public:
 private:
     void step() {
         const auto next = events_.extract(events_.begin());
-        now_ = next.key().first;
+        now_ = std::max(now_, next.key().first);
         next.mapped()();
     }
 
@@ -84,6 +87,7 @@ struct virtual_server {
     core::duration latency = std::chrono::microseconds(50);  ///< one way
     bool is_silent = false;                                  ///< takes commands, and does nothing
     bool is_up = true;
+    bool is_starting = false;   ///< is not up, and has not been tried yet
     bool loses_leaves = false;  ///< of remote queues: they get no answer
     std::size_t lost_leaves = 0;
     bool tells_changes = false;  ///< of keys that were asked for: then it keeps remote queues
@@ -146,7 +150,7 @@ public:
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
         return ready() && server_.tells_changes ? 1 + index_ : 0;
     }
-    [[nodiscard]] bool starting() const noexcept override { return false; }
+    [[nodiscard]] bool starting() const noexcept override { return server_.is_starting; }
     [[nodiscard]] colock::instance::status snapshot() const override {
         colock::instance::status result;
         result.address = "server " + std::to_string(index_);
@@ -347,10 +351,10 @@ public:
 
     class client {
     public:
-        client(virtual_deployment& in, std::uint64_t seed)
-            : in_(in), environment_(in.world_, seed) {
+        client(virtual_deployment& in, std::uint64_t seed, core::milliseconds instance_timeout)
+            : in_(in), environment_(in.world_, seed), instance_timeout_(instance_timeout) {
             runtime::engine_settings settings;
-            settings.instance_timeout = std::chrono::milliseconds(250);
+            settings.instance_timeout = instance_timeout;
             settings.close_timeout = std::chrono::seconds(2);
             engine_ = std::make_shared<runtime::engine>(environment_, settings);
             environment_.engine = engine_.get();
@@ -376,7 +380,7 @@ public:
             policy.lease.instances = in_.servers_.size();
             policy.lease.ttl = std::chrono::seconds(10);
             policy.lease.renew_interval = policy.lease.ttl / 3;
-            policy.lease.instance_timeout = std::chrono::milliseconds(250);
+            policy.lease.instance_timeout = instance_timeout_;
             policy.retry = {std::chrono::milliseconds(4), std::chrono::milliseconds(250)};
             policy.unavailable_timeout = std::chrono::seconds(1);
             return policy;
@@ -419,11 +423,13 @@ public:
     private:
         virtual_deployment& in_;
         virtual_environment environment_;
+        core::milliseconds instance_timeout_;
         std::shared_ptr<runtime::engine> engine_;
     };
 
-    [[nodiscard]] std::unique_ptr<client> make_client() {
-        return std::make_unique<client>(*this, ++clients_);
+    [[nodiscard]] std::unique_ptr<client> make_client(
+        core::milliseconds instance_timeout = std::chrono::milliseconds(250)) {
+        return std::make_unique<client>(*this, ++clients_, instance_timeout);
     }
 
 private:

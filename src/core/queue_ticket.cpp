@@ -108,7 +108,7 @@ queue_ticket::step queue_ticket::find_turn(time_point now) {
     if (!is_first() && before_is_gone_) {
         return ask_position(true, now);
     }
-    if (is_first() ? lock_is_free_ || settings_.claims
+    if (is_first() ? lock_is_free_ || settings_.attempts_while_held
                    : lock_is_free_ && asked_as == status::looking) {
         return give_turn(advice::turn);
     }

@@ -19,8 +19,9 @@ struct queue_ticket_settings {
     unsigned changes_in_vain = 3;
     duration quick_succession = milliseconds(250);
 
-    /// Whether the first attempts at once, though the lock is held: its attempts tell the servers that it waits.
-    bool claims = false;
+    /// Whether the first attempts at once, though the lock is held: a writer's attempts tell the servers that it waits, and a reader
+    /// joins others if only they hold the lock.
+    bool attempts_while_held = false;
 
     /// How long a ticket lives: it outlives a few joins that are late. Those write the ticket anew only
     /// when half of that is over, since the client behind it is told of that.

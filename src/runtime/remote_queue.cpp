@@ -20,7 +20,7 @@ core::queue_ticket_settings settings_for(const lock_policy& policy) {
     core::queue_ticket_settings settings;
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
-    settings.claims = policy.kind().traits().clears_the_way;
+    settings.attempts_while_held = policy.kind().traits().clears_the_way || policy.is_shared();
     return settings;
 }
 

@@ -634,8 +634,9 @@ colock_mutant(
     NAME first_writer_leaves_no_mark
     WHAT "a writer that is the first in the remote queue waits to be told before it attempts again"
     FILE src/runtime/remote_queue.cpp
-    FIND [[settings.claims = policy.kind().traits().clears_the_way;]]
-    WITH [[settings.claims = policy.kind().traits().clears_the_way && !@MUTANT@;]]
+    FIND [[settings.attempts_while_held = policy.kind().traits().clears_the_way || policy.is_shared();]]
+    WITH [[settings.attempts_while_held =
+        (policy.kind().traits().clears_the_way && !@MUTANT@) || policy.is_shared();]]
 )
 colock_mutant(
     NAME mark_is_left

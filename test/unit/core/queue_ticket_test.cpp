@@ -138,10 +138,10 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_stays_away_for_a_sixteenth_of_its_hold
     BOOST_TEST(never_held.rejoins_after() == 0);
 }
 
-/// By its attempts the servers learn that it waits.
-BOOST_AUTO_TEST_CASE(a_first_that_claims_attempts_though_the_lock_is_held) {
+/// By the attempts of a writer the servers learn that it waits, and a reader joins others.
+BOOST_AUTO_TEST_CASE(a_first_may_attempt_though_the_lock_is_held) {
     queue_ticket_settings settings;
-    settings.claims = true;
+    settings.attempts_while_held = true;
     scene s{queue_ticket(settings)};
     BOOST_TEST(s.join() == "join@250");
     BOOST_TEST(s.joined(7) == "before@250");

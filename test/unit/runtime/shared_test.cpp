@@ -696,6 +696,43 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
     }
 }
 
+/// A reader that expects others waits for its turn in the queue first; and it is its turn if only readers hold the lock.
+BOOST_AUTO_TEST_CASE(a_reader_that_is_the_first_in_the_queue_joins_other_readers) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    expect_granted(three, {read(*ann)});
+    const acquire writer = write(*bob);
+    three.world().run_for(20ms);
+    const acquire late = read(*cid, three.world().now() + 50ms);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+    BOOST_TEST((late->outcome == acquire_outcome::contended));
+    writer->cancel();
+    three.world().run_for(1ms);
+    const core::time_point now = three.world().now();
+    const acquire next = read(*cid);
+    expect_granted(three, {next});
+    BOOST_TEST((next->finished_at - now < 1ms));
+}
+
+/// It is told of the end of a writer's hold, and mostly waits for that.
+BOOST_AUTO_TEST_CASE(a_reader_that_is_the_first_in_the_queue_costs_the_servers_little) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const acquire writer = write(*ann);
+    expect_granted(three, {writer});
+    const std::size_t executed = three.executed();
+    const acquire reader = read(*bob);
+    three.world().run_for(5s);
+    BOOST_TEST(three.executed() - executed < 300U);  // 20 a server and second; more at first
+    writer->let_go();
+    expect_granted(three, {reader});
+}
+
 /// Fault 43: how long it has been in the queue counts from when it came, though the client has done nothing for long before.
 BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("fault-43")) {
     virtual_deployment one(1);

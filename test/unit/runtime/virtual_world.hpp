@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,7 +93,7 @@ struct virtual_server {
     std::size_t lost_leaves = 0;
     bool tells_changes = false;  ///< of keys that were asked for: then it keeps remote queues
     std::size_t executed = 0;
-    std::multimap<std::string, virtual_instance*> asked{};  ///< which are to be told of a key
+    std::set<std::pair<std::string, virtual_instance*>> asked{};  ///< which are to be told of a key
 };
 
 /// An engine's way to a server.
@@ -102,7 +103,7 @@ public:
                      colock::instance::instance_observer& observer)
         : world_(world), server_(server), index_(index), observer_(observer) {}
     ~virtual_instance() override {
-        std::erase_if(server_.asked, [this](const auto& one) { return one.second == this; });
+        std::erase_if(server_.asked, [this](const auto& asker) { return asker.second == this; });
     }
 
     void start() override {}
@@ -136,12 +137,17 @@ public:
     /// Something has happened to a key: those that have asked for it are told once, but not the one that did it.
     static void tell_of_change(virtual_server& server, const std::string& key,
                                const virtual_instance* by) {
-        const auto [first, last] = server.asked.equal_range(key);
-        const std::vector<std::pair<std::string, virtual_instance*>> told(first, last);
-        server.asked.erase(first, last);
-        for (const auto& [name, who] : told) {
+        std::vector<virtual_instance*> told;
+        std::erase_if(server.asked, [&](const auto& asker) {
+            if (asker.first != key) {
+                return false;
+            }
+            told.push_back(asker.second);
+            return true;
+        });
+        for (virtual_instance* const who : told) {
             if (who != by) {
-                who->hear(name);
+                who->hear(key);
             }
         }
     }

@@ -2,6 +2,7 @@
 # generated header.
 #
 # In a script, a line `--@include FILE` stands for that file, which is one of the parts; its path begins at the script's.
+# Comments and indentation are left out, as some scripts are sent in full each time.
 # For each NAME.lua the header, included as <path>, has `inline constexpr colock::kinds::script NAME` in the namespace;
 # and `all`, which has each of them.
 # Run as a script (cmake -P), this same file writes the header.
@@ -22,6 +23,9 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
             file(READ "${directory}/${part}" part_text)
             string(REPLACE "${line}\n" "${part_text}" text "${text}")
         endforeach()
+        string(REGEX REPLACE "(\n| ) *--[^\n]*" "\\1" text "\n${text}")  # comments
+        string(REGEX REPLACE "[ \n]*\n[ \n]*" "\n" text "${text}")  # indentation and empty lines
+        string(STRIP "${text}" text)
         string(FIND "${text}" ")lua\"" end_of_literal)
         if(NOT end_of_literal EQUAL -1)
             message(FATAL_ERROR "${script}: a script must not contain )lua\"")

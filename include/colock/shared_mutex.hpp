@@ -25,7 +25,7 @@ namespace colock {
 /// On the servers, readers and the writer share the one key of the name, and a writer holds it as a `mutex` does. So a
 /// quorum of readers and one of a writer share an instance that knows of both; and a `mutex` on the same name, or a
 /// Redlock of another library, excludes readers and writers and is excluded by them. (A waiting `mutex` lets readers of other
-/// clients in, and overlapping ones can starve it. A waiting writer does not.) Each reader's lease has a ttl of its own there, so
+/// clients in, and overlapping ones can starve it. A waiting writer does not let them in: see below.) Each reader's lease has a ttl of its own there, so
 /// that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
 ///
 /// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
@@ -36,9 +36,10 @@ namespace colock {
 /// that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and readers do
 /// not wait for each other there. A writer that is the first in the queue, or has waited there for 5 s, leaves a mark at the
 /// servers, at which they let in no further reader; so does each writer that attempts and joins no queue, since it has
-/// `retry.attempts` or the servers tell of no changes. The mark ends when the writer waits no more; that of a writer that has died
-/// lasts for a second at most. A mark keeps readers out, and, once the readers have left, a `mutex` and a writer's `try_acquire`,
-/// too. So neither side starves.
+/// `retry.attempts` or the servers tell of no changes. A writer behind readers of its own client leaves none until they have let go.
+/// The mark ends when the writer waits no more; that of a writer that has died lasts for a second at most. A mark keeps readers
+/// out, and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. So neither side starves. (Among writers that
+/// join no queue, and poll, one that comes anew may be quicker than one that has waited for long.)
 ///
 /// A reader's lease cannot be made a writer's: see `upgrade`. A task that reads, and reads again while a writer waits, is to
 /// use `share`: `acquire_shared` would wait for the writer, which waits for the task.
@@ -105,7 +106,7 @@ public:
         return reader_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// The lock as a reader if no writer has it or waits for it, else an empty optional. As `mutex::try_acquire`; but if others have
+    /// The lock as a reader if no writer has it, or waits for it with a mark (see above), else an empty optional. As `mutex::try_acquire`; but if others have
     /// it, it may take two rounds; and if another reader of this client is about to take the lock, this one waits for that, at most for
     /// `config::instance_timeout`.
     template <typename CompletionToken = boost::asio::deferred_t>

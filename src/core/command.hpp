@@ -31,8 +31,7 @@ enum class step : std::uint8_t {
     /// ticket before it, or 0.
     join,
     leave,  ///< give the ticket up; the vote has how many others there are
-    /// Of a kind whose acquire clears the way: take back the mark of a sender that waits no more. Several that wait have one
-    /// mark; the others leave it anew.
+    /// Of a kind whose acquire clears the way: take back the mark of a client of which nobody waits any more.
     unmark,
 };
 
@@ -57,6 +56,8 @@ struct command {
     /// Of a contended acquire: for how long its sender will wait if this is denied, at most.
     patience_time patience = patience_time::max();
     const kinds::lock_kind* kind = nullptr;
+    /// A number of the sender's client, below 2^53: by it the mark of its waiting writer is told from those of others.
+    std::uint64_t client = 0;
     std::string_view key;
     std::string_view token;
     milliseconds ttl{};           ///< for those that acquire, extend and join

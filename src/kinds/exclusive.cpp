@@ -26,7 +26,8 @@ void write_claim(const core::command& command, script_form form, resp::command_w
         // In full: nobody hears of it if the server does not know the script.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
                           number(life_of_mark(command).count()).text(),
-                          number(writer_mark_ttl.count()).text());
+                          number(writer_mark_ttl.count()).text(),
+                          number(static_cast<long long>(command.client)).text());
     }
 }
 void claim(const core::command& command, table& keys, const instant& at) {
@@ -39,7 +40,7 @@ void claim(const core::command& command, table& keys, const instant& at) {
     }
     if (found->readers.empty()) {
         keys.erase(command.key);
-    } else if (found->mark(at.now, life_of_mark(command))) {
+    } else if (found->leave_mark(command.client, at.now, life_of_mark(command))) {
         keys.changed(command.key);
     }
 }

@@ -41,7 +41,7 @@ vote extend(table::entry& held, const core::command& command, table& keys, const
     }
     // A writer's that is a reader's now keeps the time that it had.
     held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);
-    return held.writer_waits_until > at.now ? vote::awaited() : vote::granted();
+    return held.marked_until() > at.now ? vote::awaited() : vote::granted();
 }
 
 /// When nothing is in the way any more: as obstacle.lua for a writer, and else when the key ends.
@@ -78,7 +78,8 @@ void write_for_holder(const core::command& command, const capabilities& server, 
             break;
         case step::unmark:
             // In full: its sender may close the client at once.
-            write_script<"1">(scripts::unmark, script_form::in_full, to, command.key);
+            write_script<"1">(scripts::unmark, script_form::in_full, to, command.key,
+                              number(static_cast<long long>(command.client)).text());
             break;
         default:
             assert(command.step == step::remaining);
@@ -115,7 +116,7 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
             break;
 
         case step::unmark:
-            if (exists && found->unmark()) {
+            if (exists && found->unmark(command.client)) {
                 erase_if_empty(*found, command, keys);
                 return vote::granted();
             }

@@ -73,7 +73,7 @@ public:
         }
         table::entry* found = keys.find(command.key, at.now);
         if (found != nullptr &&
-            (!joins(command) || found->readers.empty() || found->writer_waits_until > at.now)) {
+            (!joins(command) || found->readers.empty() || found->marked_until() > at.now)) {
             return vote::denied(key_state::foreign);
         }
         vote granted = vote::granted();

@@ -59,19 +59,32 @@ void table::entry::unshare(std::string_view holder) {
     set_expiry();
 }
 
-bool table::entry::mark(core::time_point now, core::milliseconds life) {
-    const core::time_point before = writer_waits_until;
-    writer_waits_until = std::min(writer_waits_until, now + writer_mark_ttl);
-    if (life > core::milliseconds(0)) {
-        writer_waits_until = std::max(writer_waits_until, now + life);
+core::time_point table::entry::marked_until() const noexcept {
+    core::time_point last = core::time_point::min();
+    for (const mark& one : marks) {
+        last = std::max(last, one.expires);
     }
-    set_expiry();
-    return writer_waits_until != before;
+    return last;
 }
 
-bool table::entry::unmark() {
-    const auto none = core::time_point::min();
-    const bool was_marked = std::exchange(writer_waits_until, none) != none;
+bool table::entry::leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life) {
+    const core::time_point latest = now + writer_mark_ttl;
+    bool has_changed =
+        std::erase_if(marks, [latest](const mark& one) { return one.expires > latest; }) != 0;
+    if (life > core::milliseconds(0)) {
+        std::erase_if(marks, [client](const mark& one) { return one.client == client; });
+        marks.push_back({client, now + life});
+        has_changed = true;
+    }
+    if (has_changed) {
+        set_expiry();
+    }
+    return has_changed;
+}
+
+bool table::entry::unmark(std::uint64_t client) {
+    const bool was_marked =
+        std::erase_if(marks, [client](const mark& one) { return one.client == client; }) != 0;
     if (was_marked) {
         set_expiry();
     }
@@ -79,12 +92,25 @@ bool table::entry::unmark() {
 }
 
 void table::entry::drop_expired(core::time_point now) {
-    std::erase_if(readers, [now](const reader& one) { return one.expires <= now; });
+    const auto is_over = [now](const auto& one) { return one.expires <= now; };
+    std::erase_if(readers, is_over);
+    std::erase_if(marks, is_over);
 }
 
-/// It lives as long as the last of its readers, and the mark.
+/// It lives as long as the last of its readers, and of its marks.
 void table::entry::set_expiry() {
-    expires = std::max(writer_waits_until, last_reader_until());
+    expires = std::max(marked_until(), last_reader_until());
+}
+
+core::time_point table::mark_until(std::string_view key, core::time_point now,
+                                   std::uint64_t client) {
+    if (const entry* const found = find(key, now)) {
+        const auto of_client = std::ranges::find(found->marks, client, &mark::client);
+        if (of_client != found->marks.end()) {
+            return of_client->expires;
+        }
+    }
+    return core::time_point::min();
 }
 
 table::entry* table::find(std::string_view key, core::time_point now) {

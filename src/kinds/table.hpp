@@ -35,15 +35,21 @@ public:
         core::time_point expires;
     };
 
+    /// Of a waiting writer.
+    struct mark {
+        std::uint64_t client;
+        core::time_point expires;
+    };
+
     /// A key. It holds one token, or has readers; or neither, if they have all left and a writer waits.
     struct entry {
         std::string token;
         core::time_point expires;
         std::vector<reader> readers{};
-        core::time_point writer_waits_until = core::time_point::min();
+        std::vector<mark> marks{};
 
         [[nodiscard]] bool is_exclusive() const noexcept {
-            return readers.empty() && writer_waits_until == core::time_point::min();
+            return readers.empty() && marks.empty();
         }
         /// Whether a token holds it, be it as one of the readers, or as the writer that a reader has been.
         [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept;
@@ -52,11 +58,13 @@ public:
         /// That reader holds it for so long at least.
         void share(std::string_view holder, core::time_point until);
         void unshare(std::string_view holder);
-        /// A writer waits, for so long. The mark of another lives on, but no longer than a mark may: one that would was left
-        /// before the clock was set back. Returns whether that changed anything.
-        bool mark(core::time_point now, core::milliseconds life);
-        /// Whether there was a mark.
-        bool unmark();
+        /// When the last mark expires; `time_point::min()` if there is none.
+        [[nodiscard]] core::time_point marked_until() const noexcept;
+        /// A writer of that client waits, for so long, if not 0. A mark goes that would live longer than one may: it was left before
+        /// the clock was set back. Returns whether that changed anything.
+        bool leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life);
+        /// No writer of that client waits. Returns whether there was a mark of it.
+        bool unmark(std::uint64_t client);
         void drop_expired(core::time_point now);
 
     private:
@@ -78,13 +86,14 @@ public:
     /// How many keys there are, the expired ones that were not yet collected included.
     [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
-    /// When the mark of a waiting writer on that key ends; `time_point::min()` if there is none.
+    /// When the last mark of waiting writers on that key ends; `time_point::min()` if there is none.
     [[nodiscard]] core::time_point mark_until(std::string_view key, core::time_point now) {
         const entry* const found = find(key, now);
-        const core::time_point until =
-            found != nullptr ? found->writer_waits_until : core::time_point::min();
-        return until > now ? until : core::time_point::min();
+        return found != nullptr ? found->marked_until() : core::time_point::min();
     }
+    /// That of one client.
+    [[nodiscard]] core::time_point mark_until(std::string_view key, core::time_point now,
+                                              std::uint64_t client);
 
     /// Forgets everything, as a server that restarts without its data.
     void clear() noexcept {

@@ -95,6 +95,7 @@ void lease_state::submit(core::lease_tag tag, core::instance_set targets, core::
                                           : core::never;
     core::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
     command.kind = &spec().policy->kind();
+    command.client = parts_.client_number;
     command.key = spec_->key;
     command.token = held_as();
     machine_.fill(command, tag);
@@ -429,7 +430,7 @@ void lease_state::on_releasing(core::time_point now) {
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
     }
-    if (now < marked_until_ && !downgraded()) {  // or another writer waits for it as a reader's
+    if (now < marked_until_) {
         submit_unmark(marked_until_);
     }
     if (!was_lost()) {

@@ -2,6 +2,7 @@
 #define COLOCK_RUNTIME_SHARED_PARTS_HPP
 
 #include "core/backoff.hpp"
+#include "core/command.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "kinds/kind.hpp"
@@ -39,6 +40,7 @@ struct shared_parts {
 
     environment& world;
     const engine_settings settings;
+    const std::uint64_t client_number = world.random() % core::fence_limit;  // see `core::command`
     statistics counts;
     turns turn{world};
     timers alarms{world};

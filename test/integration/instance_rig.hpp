@@ -164,6 +164,7 @@ public:
                                .contended = what.contended,
                                .patience = what.patience,
                                .kind = what.kind,
+                               .client = client_of(s.token),
                                .key = s.key,
                                .token = s.token,
                                .ttl = ttl,

@@ -591,15 +591,15 @@ colock_mutant(
     NAME mark_is_ignored
     WHAT "readers are let in though a writer waits"
     FILE src/kinds/shared.cpp
-    FIND [[found->writer_waits_until > at.now)]]
-    WITH [[(found->writer_waits_until > at.now && !@MUTANT@))]]
+    FIND [[found->marked_until() > at.now)]]
+    WITH [[(found->marked_until() > at.now && !@MUTANT@))]]
 )
 colock_mutant(
     NAME no_mark
     WHAT "a writer that is denied leaves no mark"
     FILE src/kinds/exclusive.cpp
-    FIND [[found->mark(at.now, life_of_mark(command))]]
-    WITH [[found->mark(at.now, @MUTANT@ ? core::milliseconds(0) : life_of_mark(command))]]
+    FIND [[life_of_mark(command))) {]]
+    WITH [[@MUTANT@ ? core::milliseconds(0) : life_of_mark(command))) {]]
 )
 colock_mutant(
     NAME mark_outlives_its_writer
@@ -610,11 +610,24 @@ colock_mutant(
                                               writer_mark_ttl);]]
 )
 colock_mutant(
-    NAME mark_shortened
-    WHAT "a writer that waits for less shortens the mark of another"
+    NAME one_mark_for_all
+    WHAT "a writer's mark takes the place of another's"
     FILE src/kinds/table.cpp
-    FIND [[writer_waits_until = std::max(writer_waits_until, now + life);]]
-    WITH [[writer_waits_until = @MUTANT@ ? now + life : std::max(writer_waits_until, now + life);]]
+    FIND [[    marks.push_back({client, now + life});]]
+    WITH [[    if (@MUTANT@) {
+            marks.clear();
+        }
+        marks.push_back({client, now + life});]]
+)
+colock_mutant(
+    NAME mark_of_another_taken
+    WHAT "a writer that waits no more takes back the marks of others"
+    FILE src/kinds/key_commands.cpp
+    FIND [[found->unmark(command.client)) {]]
+    WITH [[(found->unmark(command.client) || (@MUTANT@ && !found->marks.empty()))) {
+                if (@MUTANT@) {
+                    found->marks.clear();
+                }]]
 )
 colock_mutant(
     NAME mark_before_its_turn
@@ -649,16 +662,15 @@ colock_mutant(
     NAME mark_is_left_by_a_holder
     WHAT "a writer that lets go leaves its mark where a reader had kept it out"
     FILE src/runtime/lease_state.cpp
-    FIND [[now < marked_until_ && !downgraded()]]
-    WITH [[now < marked_until_ && !downgraded() && !@MUTANT@]]
+    FIND [[if (now < marked_until_) {]]
+    WITH [[if (now < marked_until_ && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME mark_from_before_a_jump
     WHAT "a mark from before the clock was set back lives for as long as that took"
     FILE src/kinds/table.cpp
-    FIND [[writer_waits_until = std::min(writer_waits_until, now + writer_mark_ttl);]]
-    WITH [[writer_waits_until = @MUTANT@ ? writer_waits_until
-                                  : std::min(writer_waits_until, now + writer_mark_ttl);]]
+    FIND [[return one.expires > latest; }]]
+    WITH [[return one.expires > latest && !@MUTANT@; }]]
 )
 colock_mutant(
     NAME reader_joins_a_writer
@@ -898,10 +910,10 @@ colock_mutant(
     NAME key_lives_with_the_newest
     WHAT "a key expires with the reader that came last, though others have it for longer"
     FILE src/kinds/table.cpp
-    FIND [[expires = std::max(writer_waits_until, last_reader_until());]]
+    FIND [[expires = std::max(marked_until(), last_reader_until());]]
     WITH [[expires = @MUTANT@ && !readers.empty()
                   ? readers.back().expires
-                  : std::max(writer_waits_until, last_reader_until());]]
+                  : std::max(marked_until(), last_reader_until());]]
 )
 colock_mutant(
     NAME late_extend_shortens_a_share
@@ -925,7 +937,7 @@ colock_mutant(
         }
         vote granted]]
     WITH [[            if (@MUTANT@ && !found->is_exclusive()) {
-                found->writer_waits_until = core::time_point::min();
+                found->marks.clear();
             }
             return vote::denied(key_state::foreign);
         }
@@ -938,8 +950,8 @@ colock_mutant(
     FIND [[            return vote::denied(key_state::foreign);
         }
         vote granted]]
-    WITH [[            if (@MUTANT@ && found->writer_waits_until > at.now) {
-                found->mark(at.now, writer_mark_ttl);
+    WITH [[            if (@MUTANT@ && !found->marks.empty()) {
+                found->leave_mark(found->marks.front().client, at.now, writer_mark_ttl);
             }
             return vote::denied(key_state::foreign);
         }

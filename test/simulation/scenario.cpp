@@ -575,7 +575,7 @@ void hand_off_after_a_rollback(stage& s, int) {
     const taking& b = s.hand_off(*a, fenced);
     s.run_to(99ms);
     s.expect(s.count(fault::quarantined) > 0, "the server is not asked for a fence");
-    s.run_to(200ms);
+    s.run_to(400ms);
     s.expect(b.told && !b.granted(), "so it is not handed off");
 }
 
@@ -785,6 +785,30 @@ void writer_gives_up(stage& s, int take) {
     s.expect(a.held() && !b.told, "and keeps further readers out");
     s.run_to(end + 70ms);
     s.expect(a.held() && b.held(), "and not for longer");
+    s.release(a);
+    s.release(b);
+}
+
+/// A writer that waits for a reader has died, and the clocks of all servers are set back. Without another writer, its mark would
+/// keep readers out for as long as that took.
+void mark_before_a_jump(stage& s, int) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    s.acquire(1, writers);
+    s.run_to(100ms);
+    s.user(1).crash();
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.instance(i).jump(-1min);
+    }
+    taking& w = s.acquire(2, writers);
+    s.run_to(150ms);
+    s.cancel(w);
+    s.run_to(200ms);
+    taking& b = s.acquire(3, readers);
+    s.run_to(210ms);
+    s.expect(a.held() && b.held(), "the mark of the dead has gone when another writer came");
     s.release(a);
     s.release(b);
 }
@@ -1298,6 +1322,12 @@ const std::vector<scenario>& scenarios() {
          1,
          jump_back,
          {"extend_without_token_check"}},
+        {"fault_21_sim_mark_before_a_jump",
+         "the servers' clocks are set back while the mark of a dead writer is there",
+         {3, 4},
+         1,
+         mark_before_a_jump,
+         {"mark_from_before_a_jump"}},
         {"fault_23_sim_acquire_too_slow",
          "a quorum grants when the validity is over",
          {},

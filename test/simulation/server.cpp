@@ -87,9 +87,9 @@ core::vote server::execute(const core::command& command, const void* by) {
         return std::ranges::find(before, holder, &share::token) != before.end();
     };
     slot& in = slot_with(key);
-    const auto expected = in.marks.find(key);
-    const bool was_marked =
-        expected != in.marks.end() && expected->second.is_known && expected->second.until > now;
+    const bool was_marked = std::ranges::any_of(in.marks[key], [now](const auto& of_client) {
+        return of_client.second.is_known && of_client.second.until > now;
+    });
     const bool has_mark = was_marked || in.table.mark_until(key, now) > now;
     core::vote answer = in.table.execute(command, now, wall());
     expect_untouched(command, before, shares_of(key, now));
@@ -99,7 +99,9 @@ core::vote server::execute(const core::command& command, const void* by) {
     if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
         expect_reason(command, before, has_mark);
     }
-    if ((clears_the_way(command) && before.empty()) || command.step == core::step::unmark) {
+    if (command.step == core::step::unmark) {
+        in.marks[key].erase(command.client);
+    } else if (clears_the_way(command) && before.empty()) {
         in.marks.erase(key);
     } else if (clears_the_way(command) && is_reader(before.front().token)) {
         expect_mark(command, in.marks[key]);
@@ -141,24 +143,31 @@ core::vote server::execute(const core::command& command, const void* by) {
 }
 
 /// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
-void server::expect_mark(const core::command& claim, mark& expected) {
+void server::expect_mark(const core::command& claim, marks_by_client& expected) {
     const core::time_point now = clock_.at(world_.now());
-    const core::time_point latest = now + kinds::writer_mark_ttl;
     const core::milliseconds life =
         std::min<core::milliseconds>(kinds::writer_mark_ttl, claim.patience);
-    const core::time_point there =
-        slot_with(std::string(claim.key)).table.mark_until(claim.key, now);
-    if (!expected.is_known) {
-        expected = {there};
+    kinds::table& table = slot_with(std::string(claim.key)).table;
+    const core::time_point there = table.mark_until(claim.key, now);
+    core::time_point last = life > 0ms ? now + life : core::time_point::min();
+    for (auto& [client, of_client] : expected) {
+        if (!of_client.is_known) {
+            of_client = {table.mark_until(claim.key, now, client)};
+        }
+        if (of_client.until > now + kinds::writer_mark_ttl) {
+            of_client.until = core::time_point::min();  // from before the clock was set back
+        }
+        if (client != claim.client || life == 0ms) {
+            last = std::max(last, of_client.until);
+        }
     }
-    expected.until = std::min(expected.until, latest);
     if (life > 0ms) {
-        expected.until = std::max(expected.until, now + life);
+        expected[claim.client] = {now + life};
     }
-    if (expected.until > now && there < expected.until) {
+    if (last > now && there < last) {
         world_.violation("no reader before a waiting writer",
                          name_ + " has denied a writer, and has no mark of it");
-    } else if (there > now && there > expected.until) {
+    } else if (there > now && there > last) {
         world_.violation("no reader before a waiting writer",
                          name_ + " keeps readers out for longer than a writer waits");
     }
@@ -305,7 +314,9 @@ void server::jump(duration by) {
         const auto forget_marks = [](state& of) {
             for (slot& one : of) {
                 for (auto& [key, of_key] : one.marks) {
-                    of_key.is_known = false;
+                    for (auto& [client, of_client] : of_key) {
+                        of_client.is_known = false;
+                    }
                 }
             }
         };

@@ -27,17 +27,19 @@ namespace colock::simulation {
 /// What it knows is divided into slots, as that of a node of a cluster is. Any other server has one.
 class server {
 public:
-    /// That of a waiting writer, which keeps further readers out.
+    /// Of a waiting writer; it keeps further readers out.
     struct mark {
         core::time_point until = core::time_point::min();
         bool is_known = true;  ///< else the table may have one or not, as its clock was set back
     };
 
+    using marks_by_client = std::map<std::uint64_t, mark>;
+
     struct slot {
         kinds::table table;
-        // By key: the last holder, or the readers; and the mark.
+        // By key: the last holder, or the readers; and the marks, by client.
         std::map<std::string, std::set<std::string>> tokens;
-        std::map<std::string, mark> marks;
+        std::map<std::string, marks_by_client> marks;
     };
 
     server(world& w, std::string name, std::size_t slots = 1);
@@ -145,7 +147,7 @@ private:
     void expect_untouched(const core::command& command, const std::vector<share>& before,
                           const std::vector<share>& after);
     void expect_room(const core::command& command, const std::vector<share>& before);
-    void expect_mark(const core::command& claim, mark& expected);
+    void expect_mark(const core::command& claim, marks_by_client& expected);
     void expect_reason(const core::command& command, const std::vector<share>& before,
                        bool has_mark);
     void destroy_all(const std::function<void(const std::string& token)>& told);

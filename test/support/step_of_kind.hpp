@@ -6,6 +6,10 @@
 #include "kinds/kind.hpp"
 #include "kinds/remote_queue.hpp"
 
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
 namespace colock::test {
 
 /// A step of a kind: of an exclusive lock, unless it is told, or is one that only another kind has.
@@ -51,6 +55,11 @@ private:
         }
     }
 };
+
+/// The client of which a test's token is: each has its own.
+inline std::uint64_t client_of(std::string_view token) noexcept {
+    return std::hash<std::string_view>{}(token) % core::fence_limit;
+}
 
 inline const step_of_kind fenced_acquire{core::step::acquire, kinds::fenced};
 

@@ -2,23 +2,25 @@
 -- are others, it leaves a mark among them, at which no more are let in. The mark expires unless the writer tries again.
 --
 -- KEYS[1]  the key
--- ARGV[1]  for how many milliseconds the mark lives at least; 0: leave none, the writer will not wait
--- ARGV[2]  for how many it may live at most; a mark that would live longer was left before the server's clock was set back
+-- ARGV[1]  for how many milliseconds the mark lives; 0: leave none, the writer will not wait
+-- ARGV[2]  for how many a mark may live at most; one that would live longer was left before the server's clock was set back,
+--          and goes: its writer leaves it anew
+-- ARGV[3]  the number of the writer's client
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
 --@include parts/readers.lua
 
 local key = KEYS[1]
+local life = tonumber(ARGV[1])
 local now = now_in_ms()
-local least = now + ARGV[1]
-local mark = 0  -- of another writer, perhaps
+local dropped = 0  -- marks
 
 local value = redis.pcall('get', key)
 if value == false or type(value) == 'string' and not is_reader(value) then
     return 1
 end
 if type(value) == 'string' then
-    if least == now then
+    if life == 0 then
         return 0
     end
     local forbidden = is_forbidden(key)
@@ -30,16 +32,18 @@ else  -- an error: a key of another type
     if not has_readers(key) then
         return 1  -- nothing of ours
     end
-    redis.call('zremrangebyscore', key, '-inf', now)
-    mark = tonumber(redis.call('zscore', key, 'writer') or 0)
-    if redis.call('zcard', key) == (mark > 0 and 1 or 0) then
+    drop_expired(key, now)
+    local last = redis.call('zrange', key, -1, -1)[1]
+    if not last or is_mark(last) then
         redis.call('del', key)
         return 1
     end
+    dropped = redis.call('zremrangebyscore', key, '-inf', '(' .. -(now + ARGV[2]))
 end
-local mark_until = math.max(least, math.min(mark, now + ARGV[2]))
-if mark_until > now and mark_until ~= mark then
-    redis.call('zadd', key, mark_until, 'writer')
+if life > 0 then
+    redis.call('zadd', key, -(now + life), 'writer:' .. ARGV[3])
+end
+if life > 0 or dropped > 0 then
     live_with_last(key)
 end
 return 0

@@ -10,12 +10,6 @@ local key = KEYS[1]
 if not has_readers(key) then
     return redis.call('pttl', key)  -- no key, a string, or nothing of ours
 end
-local last = redis.call('zrange', key, -2, -1, 'withscores')  -- the mark may be the last one
-local expires = 0
-for i = 1, #last, 2 do
-    if last[i] ~= 'writer' then
-        expires = tonumber(last[i + 1])
-    end
-end
-local left = expires - now_in_ms()
+local last = redis.call('zrange', key, -1, -1, 'withscores')[2]  -- of a mark it is negative
+local left = last - now_in_ms()
 return left > 0 and left or -2

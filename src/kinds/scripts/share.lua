@@ -33,8 +33,9 @@ elseif value then  -- an error: a key of another type
     if not has_readers(key) then
         return -1  -- nothing of ours
     end
-    redis.call('zremrangebyscore', key, '-inf', now)
-    if redis.call('zscore', key, 'writer') then
+    drop_expired(key, now)
+    local first = redis.call('zrange', key, 0, 0)[1]
+    if first and is_mark(first) then
         return -1
     end
 end

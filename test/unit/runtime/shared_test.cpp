@@ -822,6 +822,31 @@ BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42"))
     }
 }
 
+/// Fault 42: and only its own, so that others still keep readers out. Writers that poll all have marks.
+BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_no_other_mark_back, *label("fault-42")) {
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    const auto dan = three.make_client();
+    const acquire reader = read(*ann);
+    expect_granted(three, {reader});
+    const acquire patient = write(*bob);
+    three.world().run_for(20ms);
+    for (int i = 0; i != 20; ++i) {
+        const acquire writer = write(*cid);
+        three.world().run_for(20ms);
+        writer->cancel();
+        three.world().run_for(1ms);
+        const acquire late = read(*dan, core::time_point::min());
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+        BOOST_TEST((late->outcome == acquire_outcome::contended));
+    }
+    patient->cancel();
+    three.world().run_for(1ms);
+    expect_granted(three, {read(*dan, core::time_point::min())});
+}
+
 /// Fault 42: whenever it is cancelled, and however long its program has done something else before.
 BOOST_AUTO_TEST_CASE(a_cancelled_writer_is_in_time_to_take_its_mark_back, *label("fault-42")) {
     for (const core::duration busy : {0ms, 300ms}) {

@@ -1,8 +1,13 @@
 -- The readers of a lock's key: one holds it as a string, its token; several as a sorted set of their tokens, by the times in
--- milliseconds at which they expire. A waiting writer has a mark among them, `writer`.
+-- milliseconds at which they expire. A waiting writer has a mark among them, `writer:` and the number of its client, by the time
+-- at which it expires, too, but as a negative number. So marks come first in the set, and readers last.
 
 local function is_reader(token)
     return string.find(token, '^reader:%x+$')
+end
+
+local function is_mark(member)
+    return string.find(member, '^writer:%d+$')
 end
 
 -- Now, and what TIME has told.
@@ -15,7 +20,7 @@ end
 local function has_readers(key)
     for _, place in ipairs({0, -1}) do
         local member = redis.pcall('zrange', key, place, place)[1]
-        if not member or not (member == 'writer' or is_reader(member)) then
+        if not member or not (is_mark(member) or is_reader(member)) then
             return false
         end
     end
@@ -40,11 +45,20 @@ local function make_set(key, reader, now)
     redis.call('zadd', key, now + left, reader)
 end
 
--- The key lives as long as its last member, if there is one.
+-- Readers and marks that have expired go.
+local function drop_expired(key, now)
+    redis.call('zremrangebyscore', key, -now, now)
+end
+
+-- The key lives as long as its last reader and the mark that lives longest, if it has any.
 local function live_with_last(key)
-    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]
-    if last then
-        redis.call('pexpire', key, last - now_in_ms())
+    local ends = 0
+    for _, place in ipairs({0, -1}) do
+        local score = redis.call('zrange', key, place, place, 'withscores')[2]
+        ends = math.max(ends, math.abs(score or 0))
+    end
+    if ends > 0 then
+        redis.call('pexpire', key, ends - now_in_ms())
     end
 end
 

@@ -26,7 +26,6 @@ void write_claim(const core::command& command, script_form form, resp::command_w
         // In full: nobody hears of it if the server does not know the script.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
                           number(life_of_mark(command).count()).text(),
-                          number(writer_mark_ttl.count()).text(),
                           number(static_cast<long long>(command.client)).text());
     }
 }
@@ -38,9 +37,11 @@ void claim(const core::command& command, table& keys, const instant& at) {
     if (found == nullptr || found->is_exclusive()) {
         return;
     }
+    const core::milliseconds life = life_of_mark(command);
     if (found->readers.empty()) {
         keys.erase(command.key);
-    } else if (found->leave_mark(command.client, at.now, life_of_mark(command))) {
+    } else if (life > core::milliseconds(0)) {
+        found->leave_mark(command.client, at.now, life);
         keys.changed(command.key);
     }
 }

@@ -67,19 +67,10 @@ core::time_point table::entry::marked_until() const noexcept {
     return last;
 }
 
-bool table::entry::leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life) {
-    const core::time_point latest = now + writer_mark_ttl;
-    bool has_changed =
-        std::erase_if(marks, [latest](const mark& one) { return one.expires > latest; }) != 0;
-    if (life > core::milliseconds(0)) {
-        std::erase_if(marks, [client](const mark& one) { return one.client == client; });
-        marks.push_back({client, now + life});
-        has_changed = true;
-    }
-    if (has_changed) {
-        set_expiry();
-    }
-    return has_changed;
+void table::entry::leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life) {
+    std::erase_if(marks, [client](const mark& one) { return one.client == client; });
+    marks.push_back({client, now + life});
+    set_expiry();
 }
 
 bool table::entry::unmark(std::uint64_t client) {
@@ -91,10 +82,16 @@ bool table::entry::unmark(std::uint64_t client) {
     return was_marked;
 }
 
-void table::entry::drop_expired(core::time_point now) {
-    const auto is_over = [now](const auto& one) { return one.expires <= now; };
-    std::erase_if(readers, is_over);
-    std::erase_if(marks, is_over);
+bool table::entry::drop_expired(core::time_point now) {
+    if (is_exclusive()) {
+        return true;
+    }
+    const core::time_point latest = now + writer_mark_ttl;
+    std::erase_if(readers, [now](const reader& one) { return one.expires <= now; });
+    std::erase_if(marks,
+                  [=](const mark& one) { return one.expires <= now || one.expires > latest; });
+    set_expiry();
+    return !readers.empty() || !marks.empty();
 }
 
 /// It lives as long as the last of its readers, and of its marks.
@@ -118,11 +115,10 @@ table::entry* table::find(std::string_view key, core::time_point now) {
     if (found == keys_.end()) {
         return nullptr;
     }
-    if (found->second.expires <= now) {
+    if (found->second.expires <= now || !found->second.drop_expired(now)) {
         keys_.erase(found);
         return nullptr;
     }
-    found->second.drop_expired(now);
     return &found->second;
 }
 

@@ -60,12 +60,13 @@ public:
         void unshare(std::string_view holder);
         /// When the last mark expires; `time_point::min()` if there is none.
         [[nodiscard]] core::time_point marked_until() const noexcept;
-        /// A writer of that client waits, for so long, if not 0. A mark goes that would live longer than one may: it was left before
-        /// the clock was set back. Returns whether that changed anything.
-        bool leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life);
+        /// A writer of that client waits, for so long.
+        void leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life);
         /// No writer of that client waits. Returns whether there was a mark of it.
         bool unmark(std::uint64_t client);
-        void drop_expired(core::time_point now);
+        /// Readers and marks that have expired go, and marks that would live longer than one may: those were left before the clock was
+        /// set back. Returns whether anything is left, if there was anything.
+        bool drop_expired(core::time_point now);
 
     private:
         void set_expiry();

@@ -598,8 +598,8 @@ colock_mutant(
     NAME no_mark
     WHAT "a writer that is denied leaves no mark"
     FILE src/kinds/exclusive.cpp
-    FIND [[life_of_mark(command))) {]]
-    WITH [[@MUTANT@ ? core::milliseconds(0) : life_of_mark(command))) {]]
+    FIND [[life > core::milliseconds(0)]]
+    WITH [[life > core::milliseconds(0) && !@MUTANT@]]
 )
 colock_mutant(
     NAME mark_outlives_its_writer
@@ -615,9 +615,9 @@ colock_mutant(
     FILE src/kinds/table.cpp
     FIND [[    marks.push_back({client, now + life});]]
     WITH [[    if (@MUTANT@) {
-            marks.clear();
-        }
-        marks.push_back({client, now + life});]]
+        marks.clear();
+    }
+    marks.push_back({client, now + life});]]
 )
 colock_mutant(
     NAME mark_of_another_taken
@@ -669,8 +669,8 @@ colock_mutant(
     NAME mark_from_before_a_jump
     WHAT "a mark from before the clock was set back lives for as long as that took"
     FILE src/kinds/table.cpp
-    FIND [[return one.expires > latest; }]]
-    WITH [[return one.expires > latest && !@MUTANT@; }]]
+    FIND [[one.expires > latest; }]]
+    WITH [[(one.expires > latest && !@MUTANT@); }]]
 )
 colock_mutant(
     NAME reader_joins_a_writer

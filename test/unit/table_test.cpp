@@ -246,6 +246,14 @@ BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fau
             patience == 0ms ? core::time_point::min() : s.now + std::min(patience, writer_mark_ttl);
         BOOST_TEST((s.keys.mark_until("k", s.now) == expected));
     }
+    subject s;
+    s.run({step::acquire, shared}, "reader:a");
+    s.run(claims, "bob");
+    s.run({step::release, shared}, "reader:a");
+    BOOST_TEST((s.keys.find("k", s.now) != nullptr));
+    s.now -= 1min;
+    BOOST_TEST((s.run(step::acquire, "cid").kind == vote_kind::granted));
+    BOOST_TEST((s.run(step::extend, "cid").kind == vote_kind::granted));
 }
 
 /// Clients that have asked for the key are told of each change.

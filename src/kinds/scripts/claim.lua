@@ -3,9 +3,7 @@
 --
 -- KEYS[1]  the key
 -- ARGV[1]  for how many milliseconds the mark lives; 0: leave none, the writer will not wait
--- ARGV[2]  for how many a mark may live at most; one that would live longer was left before the server's clock was set back,
---          and goes: its writer leaves it anew
--- ARGV[3]  the number of the writer's client
+-- ARGV[2]  the number of the writer's client
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
 --@include parts/readers.lua
@@ -13,7 +11,6 @@
 local key = KEYS[1]
 local life = tonumber(ARGV[1])
 local now = now_in_ms()
-local dropped = 0  -- marks
 
 local value = redis.pcall('get', key)
 if value == false or type(value) == 'string' and not is_reader(value) then
@@ -38,12 +35,9 @@ else  -- an error: a key of another type
         redis.call('del', key)
         return 1
     end
-    dropped = redis.call('zremrangebyscore', key, '-inf', '(' .. -(now + ARGV[2]))
 end
 if life > 0 then
-    redis.call('zadd', key, -(now + life), 'writer:' .. ARGV[3])
-end
-if life > 0 or dropped > 0 then
+    redis.call('zadd', key, -(now + life), 'writer:' .. ARGV[2])
     live_with_last(key)
 end
 return 0

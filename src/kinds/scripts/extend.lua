@@ -32,5 +32,4 @@ if now + ARGV[2] > expires then
     redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
     live_with_last(KEYS[1])
 end
-local first = redis.call('zrange', KEYS[1], 0, 0, 'withscores')
-return is_mark(first[1]) and -first[2] > now and 2 or 1
+return is_marked(KEYS[1], now) and 2 or 1

@@ -34,8 +34,7 @@ elseif value then  -- an error: a key of another type
         return -1  -- nothing of ours
     end
     drop_expired(key, now)
-    local first = redis.call('zrange', key, 0, 0)[1]
-    if first and is_mark(first) then
+    if is_marked(key, now) then
         return -1
     end
 end

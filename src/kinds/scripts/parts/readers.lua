@@ -10,6 +10,10 @@ local function is_mark(member)
     return string.find(member, '^writer:%d+$')
 end
 
+-- For how long a mark may live, in milliseconds, as `kinds::writer_mark_ttl`. One that would live longer was left before the
+-- server's clock was set back, and does not count. Its writer, if it still waits, leaves it anew.
+local longest_mark = 1000
+
 -- Now, and what TIME has told.
 local function now_in_ms()
     local time = redis.call('time')
@@ -30,7 +34,7 @@ end
 -- The error, if the server does not allow us what a set of readers takes: to be known before anything is written. `key` is a
 -- string, so each command fails, and changes nothing; the error tells whether it was allowed.
 local function is_forbidden(key)
-    for _, command in ipairs({{'zadd', key, 0, ''}, {'zrange', key, 0, 0}, {'pexpire', key, ''}}) do
+    for _, command in ipairs({{'zadd', key, 0, ''}, {'zrange', key, 0, 0}, {'zscore', key, ''}, {'pexpire', key, ''}}) do
         local answer = redis.pcall(unpack(command))
         if not string.find(answer.err, 'WRONGTYPE') and not string.find(answer.err, 'integer') then
             return answer
@@ -45,20 +49,29 @@ local function make_set(key, reader, now)
     redis.call('zadd', key, now + left, reader)
 end
 
--- Readers and marks that have expired go.
+-- Readers and marks that have expired go, and marks that do not count.
 local function drop_expired(key, now)
     redis.call('zremrangebyscore', key, -now, now)
+    redis.call('zremrangebyscore', key, '-inf', '(' .. -(now + longest_mark))
 end
 
--- The key lives as long as its last reader and the mark that lives longest, if it has any.
+-- When the mark that lives longest ends; 0 if there is none.
+local function marked_until(key)
+    local first = redis.call('zrange', key, 0, 0, 'withscores')
+    return first[1] and is_mark(first[1]) and -first[2] or 0
+end
+
+local function is_marked(key, now)
+    local ends = marked_until(key)
+    return ends > now and ends <= now + longest_mark
+end
+
+-- The key lives as long as its last reader and its marks, if it has any.
 local function live_with_last(key)
-    local ends = 0
-    for _, place in ipairs({0, -1}) do
-        local score = redis.call('zrange', key, place, place, 'withscores')[2]
-        ends = math.max(ends, math.abs(score or 0))
-    end
-    if ends > 0 then
-        redis.call('pexpire', key, ends - now_in_ms())
+    local now = now_in_ms()
+    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]  -- of a mark it is negative
+    if last then
+        redis.call('pexpire', key, math.max(last, math.min(marked_until(key), now + longest_mark)) - now)
     end
 end
 

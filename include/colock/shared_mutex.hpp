@@ -22,11 +22,11 @@ namespace colock {
 /// A read-write lock on a name, over a quorum of instances: any number of readers, or one writer. It is a name and options;
 /// what is held is the `lease`, a reader's or a writer's. Cheap to make and to copy; may outlive its client, as a `mutex`.
 ///
-/// On the servers, readers and the writer share the one key of the name, and a writer holds it as a `mutex` does. So a
-/// quorum of readers and one of a writer share an instance that knows of both; and a `mutex` on the same name, or a
-/// Redlock of another library, excludes readers and writers and is excluded by them. (A waiting `mutex` lets readers of other
-/// clients in, and overlapping ones can starve it. A waiting writer does not let them in: see below.) Each reader's lease has a ttl of its own there, so
-/// that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
+/// On the servers, readers and the writer share the one key of the name, and a writer holds it as a `mutex` does. So a quorum
+/// of readers and one of a writer share an instance that knows of both; and a `mutex` on the same name, or a Redlock of another
+/// library, excludes readers and writers and is excluded by them. (A waiting `mutex` lets readers of other clients in, and
+/// overlapping ones can starve it. A waiting writer does not let them in: see below.) Each reader's lease has a ttl of its own
+/// there, so that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
 ///
 /// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
 /// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
@@ -106,9 +106,9 @@ public:
         return reader_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// The lock as a reader if no writer has it, or waits for it with a mark (see above), else an empty optional. As `mutex::try_acquire`; but if others have
-    /// it, it may take two rounds; and if another reader of this client is about to take the lock, this one waits for that, at most for
-    /// `config::instance_timeout`.
+    /// The lock as a reader if no writer has it, or waits for it with a mark (see above), else an empty optional. As
+    /// `mutex::try_acquire`; but if others have it, it may take two rounds; and if another reader of this client is about to
+    /// take the lock, this one waits for that, at most for `config::instance_timeout`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));

@@ -18,9 +18,9 @@
 //
 // So an exclusive lock of any library on the same name excludes readers, and is excluded by them.
 //
-// A writer that was denied and waits leaves a mark in the set, its client's, and while one lives no further reader is let in. The
-// writer takes the mark back when it waits no more. The mark also expires by itself, unless the writer tries again, and no later than the time
-// for which the writer waits. So one that has died is not in the way for long.
+// A writer that was denied and waits leaves a mark in the set, its client's, and while one lives no further reader is let in.
+// The writer takes the mark back when it waits no more. The mark also expires by itself, unless the writer tries again, and no
+// later than the time for which the writer waits. So one that has died is not in the way for long.
 
 namespace colock::kinds {
 

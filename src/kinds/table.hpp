@@ -64,8 +64,8 @@ public:
         void leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life);
         /// No writer of that client waits. Returns whether there was a mark of it.
         bool unmark(std::uint64_t client);
-        /// Readers and marks that have expired go, and marks that would live longer than one may: those were left before the clock was
-        /// set back. Returns whether anything is left, if there was anything.
+        /// Readers and marks that have expired go, and marks that would live longer than one may: those were left before the
+        /// clock was set back. Returns whether anything is left, if there was anything.
         bool drop_expired(core::time_point now);
 
     private:

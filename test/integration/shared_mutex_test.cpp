@@ -234,9 +234,14 @@ BOOST_AUTO_TEST_CASE(a_user_without_one_of_the_commands_for_several_readers) {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
         const shared_mutex first(some[0], "x", without_watchdog(10s));
         const shared_mutex second(some[1], "x");
+        co_await all_ready(some[0]);
+        co_await all_ready(some[1]);
         for (const std::string missing : {"zadd", "zrange", "zscore", "pexpire"}) {
             BOOST_TEST_CONTEXT("without " << missing) {
                 lease held = co_await first.acquire_shared();
+                // Not only a quorum, or the second could be the first at the others.
+                co_await async_wait_until(
+                    [&] { return instances.holding("x") == instances.size(); });
                 for (const redis_server& one : instances) {
                     one.command({"ACL", "SETUSER", "default", "-" + missing});
                 }

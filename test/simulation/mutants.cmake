@@ -888,13 +888,13 @@ colock_mutant(
     NAME key_outlives_its_readers
     WHAT "a key lives as long as a reader would have that has left"
     FILE src/kinds/table.cpp
-    FIND [[{ return one.token == holder; });
-    set_expiry();]]
-    WITH [[{ return one.token == holder; });
-    if (@MUTANT@ && !readers.empty()) {
-        return;
+    FIND [[    std::erase_if(readers, [holder](const reader& one)]]
+    WITH [[    for (reader& one : readers) {
+        if (@MUTANT@ && readers.size() > 1 && one.token == holder) {
+            one.token = "reader:";
+        }
     }
-    set_expiry();]]
+    std::erase_if(readers, [holder](const reader& one)]]
 )
 colock_mutant(
     NAME newcomer_shortens_the_others

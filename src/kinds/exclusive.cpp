@@ -25,7 +25,7 @@ void write_claim(const core::command& command, script_form form, resp::command_w
     if (is_cleared_for(command, form)) {
         // In full: nobody hears of it if the server does not know the script.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
-                          number(life_of_mark(command).count()).text(),
+                          number(life_of_mark(command.patience).count()).text(),
                           number(static_cast<long long>(command.client)).text());
     }
 }
@@ -37,7 +37,7 @@ void claim(const core::command& command, table& keys, const instant& at) {
     if (found == nullptr || found->is_exclusive()) {
         return;
     }
-    const core::milliseconds life = life_of_mark(command);
+    const core::milliseconds life = life_of_mark(command.patience);
     if (found->readers.empty()) {
         keys.erase(command.key);
     } else if (life > core::milliseconds(0)) {

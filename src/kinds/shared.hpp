@@ -1,11 +1,11 @@
 #ifndef COLOCK_KINDS_SHARED_HPP
 #define COLOCK_KINDS_SHARED_HPP
 
-#include "core/command.hpp"
 #include "core/time.hpp"
 #include "kinds/kind.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 // The two sides of a read-write lock. All is in the one key of the lock, so that an instance decides by one look, and a
@@ -40,10 +40,11 @@ inline constexpr std::string_view reader_prefix = "reader:";
 /// For how long a writer's mark keeps readers out, if the writer does not try again.
 inline constexpr core::milliseconds writer_mark_ttl{1000};
 
-/// The same for the mark of an attempt: a writer that will not wait so long leaves one that lives no longer than that, and none
-/// if it will not wait at all.
-[[nodiscard]] inline core::milliseconds life_of_mark(const core::command& attempt) noexcept {
-    return std::min<core::milliseconds>(writer_mark_ttl, attempt.patience);
+/// The same for the mark of an attempt whose sender will wait so long: the mark lives no longer than that, and there is none if that
+/// is less than a millisecond.
+[[nodiscard]] constexpr core::milliseconds life_of_mark(core::duration patience) noexcept {
+    return std::chrono::duration_cast<core::milliseconds>(
+        std::min<core::duration>(writer_mark_ttl, patience));
 }
 
 /// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks

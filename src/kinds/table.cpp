@@ -68,7 +68,7 @@ core::time_point table::entry::marked_until() const noexcept {
 }
 
 void table::entry::leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life) {
-    std::erase_if(marks, [client](const mark& one) { return one.client == client; });
+    unmark(client);
     marks.push_back({client, now + life});
     set_expiry();
 }
@@ -97,17 +97,6 @@ bool table::entry::drop_expired(core::time_point now) {
 /// It lives as long as the last of its readers, and of its marks.
 void table::entry::set_expiry() {
     expires = std::max(marked_until(), last_reader_until());
-}
-
-core::time_point table::mark_until(std::string_view key, core::time_point now,
-                                   std::uint64_t client) {
-    if (const entry* const found = find(key, now)) {
-        const auto of_client = std::ranges::find(found->marks, client, &mark::client);
-        if (of_client != found->marks.end()) {
-            return of_client->expires;
-        }
-    }
-    return core::time_point::min();
 }
 
 table::entry* table::find(std::string_view key, core::time_point now) {

@@ -92,9 +92,6 @@ public:
         const entry* const found = find(key, now);
         return found != nullptr ? found->marked_until() : core::time_point::min();
     }
-    /// That of one client.
-    [[nodiscard]] core::time_point mark_until(std::string_view key, core::time_point now,
-                                              std::uint64_t client);
 
     /// Forgets everything, as a server that restarts without its data.
     void clear() noexcept {

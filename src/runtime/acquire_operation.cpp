@@ -347,8 +347,8 @@ void acquire_operation::begin_attempt(core::time_point now) {
     if (!attempt.contended || !may_claim()) {
         attempt.patience = core::duration::zero();
     }
-    if (attempt.patience >= core::milliseconds(1)) {  // else it is sent as none
-        const auto life = std::min<core::duration>(attempt.patience, kinds::writer_mark_ttl);
+    const core::milliseconds life = kinds::life_of_mark(attempt.patience);
+    if (life > core::milliseconds(0)) {
         marked_until_ = std::max(marked_until_, now + life);
     }
     lease_->begin(lease_, attempt, now);

@@ -605,9 +605,8 @@ colock_mutant(
     NAME mark_outlives_its_writer
     WHAT "the mark of a writer keeps readers out for longer than it was to wait"
     FILE src/kinds/shared.hpp
-    FIND [[return std::min<core::milliseconds>(writer_mark_ttl, attempt.patience);]]
-    WITH [[return std::min<core::milliseconds>(@MUTANT@ ? core::patience_time::max() : attempt.patience,
-                                              writer_mark_ttl);]]
+    FIND [[std::min<core::duration>(writer_mark_ttl, patience));]]
+    WITH [[@MUTANT@ ? patience : std::min<core::duration>(writer_mark_ttl, patience));]]
 )
 colock_mutant(
     NAME one_mark_for_all

@@ -45,6 +45,17 @@ double some_rate(world& w) {
     return rate;
 }
 
+/// When the mark of a client at that key ends; `time_point::min()` if there is none.
+core::time_point mark_of(std::uint64_t client, const kinds::table::entry* at) {
+    if (at != nullptr) {
+        const auto found = std::ranges::find(at->marks, client, &kinds::table::mark::client);
+        if (found != at->marks.end()) {
+            return found->expires;
+        }
+    }
+    return core::time_point::min();
+}
+
 }  // namespace
 
 server::server(world& w, std::string name, std::size_t slots)
@@ -152,7 +163,7 @@ void server::expect_mark(const core::command& claim, marks_by_client& expected) 
     core::time_point last = life > 0ms ? now + life : core::time_point::min();
     for (auto& [client, of_client] : expected) {
         if (!of_client.is_known) {
-            of_client = {table.mark_until(claim.key, now, client)};
+            of_client = {mark_of(client, table.find(claim.key, now))};
         }
         if (of_client.until > now + kinds::writer_mark_ttl) {
             of_client.until = core::time_point::min();  // from before the clock was set back

@@ -30,8 +30,7 @@ else  -- an error: a key of another type
         return 1  -- nothing of ours
     end
     drop_expired(key, now)
-    local last = redis.call('zrange', key, -1, -1)[1]
-    if not last or is_mark(last) then
+    if last_reader_until(key) == 0 then
         redis.call('del', key)
         return 1
     end

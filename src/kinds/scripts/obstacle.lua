@@ -10,6 +10,5 @@ local key = KEYS[1]
 if not has_readers(key) then
     return redis.call('pttl', key)  -- no key, a string, or nothing of ours
 end
-local last = redis.call('zrange', key, -1, -1, 'withscores')[2]  -- of a mark it is negative
-local left = last - now_in_ms()
+local left = last_reader_until(key) - now_in_ms()
 return left > 0 and left or -2

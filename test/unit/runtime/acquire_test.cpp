@@ -149,9 +149,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_was_behind_another_waits_for_the_first_conn
     first->cancel();
     one.world().run_for(400ms);
     BOOST_TEST(!second->is_finished, second->text);
-    one.server(0).is_up = true;
-    one.server(0).is_starting = false;
-    client->engine().observer().on_state_change(0);
+    client->reach(0);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return second->is_finished; }));
     BOOST_TEST(second->granted());
 }
@@ -169,9 +167,8 @@ BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
     policy.unavailable_timeout = 20s;
     const auto waiter = client->acquire("a", policy);
     three.world().run_for(100ms);
-    three.server(0).is_up = true;
     const core::time_point back = three.world().now();
-    client->engine().observer().on_state_change(0);
+    client->reach(0);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST(waiter->granted());
     BOOST_TEST((waiter->finished_at - back < 1ms));

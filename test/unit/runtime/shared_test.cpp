@@ -397,9 +397,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_behind_another_waits_for_the_firs
     first->cancel();
     one.world().run_for(350ms);
     BOOST_TEST(!second->is_finished, second->text);
-    one.server(0).is_up = true;
-    one.server(0).is_starting = false;
-    client->engine().observer().on_state_change(0);
+    client->reach(0);
     expect_granted(one, {second});
 }
 
@@ -748,8 +746,7 @@ BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("faul
     one.world().run_for(10ms);
     first->let_go();
     expect_granted(one, {second});
-    second
-        ->let_go();  // and hears that others wait, so that its next acquire joins the queue at once
+    second->let_go();  // Bob hears that others wait, and joins the queue at once the next time
     expect_granted(one, {reader});
     one.world().run_for(10ms);
     const acquire mutex = ann->acquire("a");  // the first in the queue, which leaves no mark

@@ -380,6 +380,13 @@ public:
 
         [[nodiscard]] runtime::engine& engine() noexcept { return *engine_; }
 
+        /// A server that was down or starting is up now, and the client hears of it.
+        void reach(std::size_t index) {
+            in_.server(index).is_up = true;
+            in_.server(index).is_starting = false;
+            engine_->observer().on_state_change(index);
+        }
+
         /// That of a mutex with default options, and renewals that come exactly when they are due.
         [[nodiscard]] runtime::lock_policy usual_policy() const {
             runtime::lock_policy policy;

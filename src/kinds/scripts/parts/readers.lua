@@ -55,6 +55,12 @@ local function drop_expired(key, now)
     redis.call('zremrangebyscore', key, '-inf', '(' .. -(now + longest_mark))
 end
 
+-- When the last reader expires; 0 if there is none.
+local function last_reader_until(key)
+    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]  -- of a mark it is negative
+    return math.max(last or 0, 0)
+end
+
 -- When the mark that lives longest ends; 0 if there is none.
 local function marked_until(key)
     local first = redis.call('zrange', key, 0, 0, 'withscores')
@@ -69,9 +75,9 @@ end
 -- The key lives as long as its last reader and its marks, if it has any.
 local function live_with_last(key)
     local now = now_in_ms()
-    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]  -- of a mark it is negative
-    if last then
-        redis.call('pexpire', key, math.max(last, math.min(marked_until(key), now + longest_mark)) - now)
+    local ends = math.max(last_reader_until(key), math.min(marked_until(key), now + longest_mark))
+    if ends > 0 then
+        redis.call('pexpire', key, ends - now)
     end
 end
 

@@ -87,6 +87,17 @@ asio::awaitable<void> all_masters_ready(const client& locks) {
     });
 }
 
+/// The nodes as the client sees them, for the message of a test that fails.
+std::string view_of(const client& locks) {
+    std::string result = "as a client sees the nodes:\n";
+    for (const node_info& one : locks.instances().front().nodes) {
+        result.append(one.address)
+            .append(one.state == instance_state::ready ? " ready " : " not ready ");
+        result.append(one.reason).append("\n");
+    }
+    return result;
+}
+
 BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
     // Else the whole cluster would stop while the slots of the dead master are served by nobody.
     redis_cluster cluster(3, 1, {"--cluster-require-full-coverage", "no"});
@@ -139,9 +150,17 @@ BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
             // A lease that nobody can renew has ended by then.
             co_await async_wait_until([&] { return all.longest_pause(of_the_dead.front()) > 1s; },
                                       20s);
-            for (const std::string& one : of_the_dead) {
-                const std::size_t before = all.visits(one);
-                co_await async_wait_until([&] { return all.visits(one) > before + 20; }, 30s);
+            try {
+                for (const std::string& one : of_the_dead) {
+                    const std::size_t before = all.visits(one);
+                    co_await async_wait_until([&] { return all.visits(one) > before + 20; }, 30s);
+                }
+            } catch (const deadline_passed&) {
+                for (const std::string& one : of_the_dead) {
+                    BOOST_ERROR(one << " paused for " << all.longest_pause(one).count() << " ms");
+                }
+                BOOST_ERROR(view_of(first) << view_of(second) << cluster.state_and_logs());
+                throw;
             }
             BOOST_TEST_MESSAGE("all of the dead master's locks again after "
                                << since_death.elapsed().count() << " ms");

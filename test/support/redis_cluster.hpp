@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -64,6 +65,7 @@ public:
                 },
                 std::chrono::seconds(30));
         }
+        wait_until_agreed();
     }
 
     /// Until all nodes that run agree that all slots are served.
@@ -77,18 +79,19 @@ public:
             std::chrono::seconds(30));
     }
 
-    /// Until all nodes that run say the same about who has which slots. A replica that is promoted takes those that its
-    /// master has, as far as it has heard.
+    /// Until all nodes that run say the same about who has which slots, and since which epoch. A replica that is
+    /// promoted takes the slots that its master has, as far as it has heard. If it has not heard of its master's last
+    /// epoch, no master ever votes for it. Two masters with the same epoch will not keep it: one of them takes another.
     void wait_until_agreed() {
         wait_until(
             [this] {
-                std::set<std::string> said;
+                std::set<std::map<std::string, std::string>> said;
                 for (const redis_server& one : nodes_) {
                     if (one.pid() != 0) {
-                        said.insert(slots_by_node(*one.command({"CLUSTER", "NODES"})));
+                        said.insert(slots_by_epoch(*one.command({"CLUSTER", "NODES"})));
                     }
                 }
-                return said.size() == 1;
+                return said.size() == 1 && said.begin()->size() == masters_;
             },
             std::chrono::seconds(30));
     }
@@ -169,6 +172,18 @@ public:
         end_move(slot, to);
     }
 
+    /// What each node that runs knows of the others, and what all have said: for the message of a test that fails.
+    [[nodiscard]] std::string state_and_logs() const {
+        std::string result;
+        for (std::size_t i = 0; i != nodes_.size(); ++i) {
+            const redis_server& one = nodes_[i];
+            result.append("node ").append(std::to_string(i)).append("\n");
+            result.append(one.pid() == 0 ? "is dead" : *one.command({"CLUSTER", "NODES"}));
+            result.append("\n").append(one.log()).append("\n");
+        }
+        return result;
+    }
+
     static bool says(const redis_server& one, const std::vector<std::string>& command,
                      std::string_view text) {
         return one.command(command).value_or("").find(text) != std::string::npos;
@@ -180,29 +195,28 @@ public:
     }
 
 private:
-    /// Of each line of CLUSTER NODES, which begins with a node's id and ends with its slots, these two; sorted.
-    static std::string slots_by_node(const std::string& text) {
-        constexpr int fields_between = 7;
-        std::set<std::string> result;
+    /// Of each line of CLUSTER NODES with slots: the epoch, and the node's id with the slots.
+    static std::map<std::string, std::string> slots_by_epoch(const std::string& text) {
+        constexpr int fields_before_epoch = 5;
+        std::map<std::string, std::string> result;
         std::istringstream lines(text);
         for (std::string line; std::getline(lines, line);) {
             std::istringstream fields(line);
             std::string id;
+            std::string skipped;
+            std::string epoch;
             std::string slots;
             fields >> id;
-            for (int i = 0; i != fields_between; ++i) {
-                fields >> slots;
+            for (int i = 0; i != fields_before_epoch; ++i) {
+                fields >> skipped;
             }
+            fields >> epoch >> skipped;
             std::getline(fields, slots);
             if (!slots.empty()) {
-                result.insert(id.append(slots));
+                result[epoch] = id.append(slots);
             }
         }
-        std::string all;
-        for (const std::string& one : result) {
-            all.append(one).append("\n");
-        }
-        return all;
+        return result;
     }
 
     [[nodiscard]] std::size_t first_slot(std::size_t master) const {

@@ -62,8 +62,10 @@ public:
     /// `unix:///path`, to the same server, likewise.
     [[nodiscard]] std::string unix_uri() const;
 
-    /// Its working folder; what it says is in `log` there.
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_.path(); }
+
+    /// What it has said since it was started last.
+    [[nodiscard]] std::string log() const;
 
     /// SIGKILL; it is gone when this returns. No effect on a killed one.
     void kill();
@@ -98,7 +100,6 @@ private:
     [[nodiscard]] std::filesystem::path socket_path() const;
     [[nodiscard]] std::vector<std::string> command_line() const;
     [[nodiscard]] bool is_ready() const;
-    [[nodiscard]] std::string log() const;
     [[nodiscard]] bool has_ended();
 
     temporary_folder folder_;

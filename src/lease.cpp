@@ -56,7 +56,7 @@ error wrong_lease(const runtime::lease_state& state, std::string_view why) {
 }  // namespace
 
 error detail::error_of(runtime::lease_result result, const runtime::lease_state& state,
-                       std::uint32_t holder) {
+                       std::uint32_t holder, std::string_view lock) {
     switch (result) {
         case runtime::lease_result::done:
             return {};
@@ -69,12 +69,13 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_state&
         case runtime::lease_result::of_another_client:
             return wrong_lease(state, "the lease and the lock belong to different clients");
         case runtime::lease_result::of_another_name:
-            return wrong_lease(state, "the lease has this name, the lock has another");
+            return wrong_lease(state,
+                               "the lease has this name, the lock has " + runtime::describe(lock));
         case runtime::lease_result::fenced_otherwise:
             return wrong_lease(state, "only one of the lease and the lock has fencing");
-        case runtime::lease_result::no_writers:
+        case runtime::lease_result::of_a_mutex:
             return wrong_lease(state, "the lease is a mutex's, not a shared_mutex's");
-        case runtime::lease_result::no_readers:
+        case runtime::lease_result::not_a_readers:
             return wrong_lease(state, "the lease is not a reader's");
         case runtime::lease_result::cancelled:
             break;

@@ -32,9 +32,9 @@ struct lease_access {
     static std::uint64_t fence_of(const lease& l) noexcept { return l.held_.fence; }
 };
 
-/// The error of an operation on a lease.
+/// The error of an operation on a lease. `lock` is the name of the lock on which it was started, if it was.
 error error_of(runtime::lease_result result, const runtime::lease_state& state,
-               std::uint32_t holder);
+               std::uint32_t holder, std::string_view lock = {});
 
 }  // namespace colock::detail
 

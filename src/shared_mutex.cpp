@@ -24,7 +24,9 @@ public:
                    std::shared_ptr<const runtime::lock_spec> reader)
         : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
 
-    void deliver() override { complete(error_of(result(), lease(), holder())); }
+    void deliver() override {
+        complete(error_of(result(), lease(), holder(), shared()->resource()));
+    }
 };
 
 /// Refuses a reader's lease, and confirms a writer's.
@@ -39,7 +41,7 @@ public:
         if (result() == runtime::lease_result::done && is_shared()) {
             complete({errc::upgrade_refused, runtime::describe(lease().resource())});
         } else {
-            complete(error_of(result(), lease(), holder()));
+            complete(error_of(result(), lease(), holder(), shared()->resource()));
         }
     }
 };
@@ -56,7 +58,7 @@ public:
         if (result() == runtime::lease_result::done) {
             complete({}, detail::lease_access::make(shared_lease(), new_holder(), fence_));
         } else {
-            complete(error_of(result(), lease(), holder()), colock::lease());
+            complete(error_of(result(), lease(), holder(), shared()->resource()), colock::lease());
         }
     }
 

@@ -150,7 +150,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `upgrade_refused`; `not_held` for an empty or released lease, `lease_lost` and its like for a lost one;
-    ///   `wrong_lease` for one of another name or client.
+    ///   `wrong_lease` for one of another name or client, or of a `mutex`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto upgrade(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(

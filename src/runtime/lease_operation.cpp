@@ -39,16 +39,14 @@ void downgrade_operation::on_extended() {
 
 void upgrade_operation::on_start() {
     is_shared_ = lease().spec().is_shared();
-    finish(lease().is_held_by(*this) ? lease().compare(*shared_) : lease().result_without(*this));
+    finish(lease().check(*this, *shared_));
 }
 
 void share_operation::on_start() {
-    if (!lease().is_held_by(*this)) {
-        finish(lease().result_without(*this));
-    } else if (const lease_result same = lease().compare(*shared_); same != lease_result::done) {
-        finish(same);
+    if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
+        finish(usable);
     } else if (!lease().spec().is_shared()) {
-        finish(lease_result::no_readers);
+        finish(lease_result::not_a_readers);
     } else {
         lease().add_holder();
         ++lease().owner()->counts.acquired;

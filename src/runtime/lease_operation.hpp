@@ -26,8 +26,8 @@ enum class lease_result : std::uint8_t {
     of_another_client,
     of_another_name,
     fenced_otherwise,  ///< one of the two has fences
-    no_writers,        ///< it is neither a writer's nor a reader's, but a plain mutex's
-    no_readers,
+    of_a_mutex,        ///< it is neither a writer's nor a reader's
+    not_a_readers,
     cancelled,
 };
 
@@ -102,6 +102,9 @@ public:
     upgrade_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
                       std::shared_ptr<const lock_spec> shared)
         : lease_operation(std::move(lease), holder), shared_(std::move(shared)) {}
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
+        return shared_;
+    }
 
 protected:
     [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }
@@ -119,6 +122,9 @@ public:
     share_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
                     std::shared_ptr<const lock_spec> shared)
         : lease_operation(std::move(lease), holder), shared_(std::move(shared)) {}
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
+        return shared_;
+    }
 
 protected:
     /// After `lease_result::done`.

@@ -228,10 +228,19 @@ lease_result lease_state::result_without(const lease_operation& asker) const noe
     return loss(asker.holder()) == core::loss::none ? lease_result::not_held : lease_result::ended;
 }
 
-lease_result lease_state::compare(const lock_spec& lock) const noexcept {
-    return spec_->owner != lock.owner ? lease_result::of_another_client
-           : spec_->key != lock.key   ? lease_result::of_another_name
-                                      : lease_result::done;
+lease_result lease_state::check(const lease_operation& asker,
+                                const lock_spec& lock) const noexcept {
+    if (!is_held_by(asker)) {
+        return result_without(asker);
+    }
+    if (spec_->owner != lock.owner) {
+        return lease_result::of_another_client;
+    }
+    if (spec_->key != lock.key) {
+        return lease_result::of_another_name;
+    }
+    const bool of_a_writer = spec_->policy->kind().traits().clears_the_way;
+    return spec_->is_shared() || of_a_writer ? lease_result::done : lease_result::of_a_mutex;
 }
 
 void lease_state::extend(extend_operation& asker) {
@@ -249,12 +258,8 @@ void lease_state::extend(extend_operation& asker) {
 void lease_state::downgrade(downgrade_operation& asker) {
     const kinds::kind_traits& ours = spec_->policy->kind().traits();
     const kinds::kind_traits& readers = asker.shared()->policy->kind().traits();
-    if (!is_held_by(asker)) {
-        asker.finish(result_without(asker));
-    } else if (const lease_result same = compare(*asker.shared()); same != lease_result::done) {
-        asker.finish(same);
-    } else if (!spec().is_shared() && !ours.clears_the_way) {
-        asker.finish(lease_result::no_writers);
+    if (const lease_result usable = check(asker, *asker.shared()); usable != lease_result::done) {
+        asker.finish(usable);
     } else if (ours.fenced != readers.fenced) {
         asker.finish(lease_result::fenced_otherwise);
     } else if (queue_->is_shared()) {

@@ -126,8 +126,9 @@ public:
     // From the lease and its operations, on the engine's executor:
 
     [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
-    /// `done` if it is of the same client and name; else which of them differs.
-    [[nodiscard]] lease_result compare(const lock_spec& lock) const noexcept;
+    /// `done` if the asker holds it, and started an operation of `shared_mutex` on a lock that can use it; else why not.
+    [[nodiscard]] lease_result check(const lease_operation& asker,
+                                     const lock_spec& lock) const noexcept;
     /// Of an operation whose lease is not held.
     [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
     void extend(extend_operation& asker);

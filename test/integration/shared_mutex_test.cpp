@@ -511,7 +511,12 @@ BOOST_AUTO_TEST_CASE(upgrades_are_refused, *label("fault-41")) {
         const lease other = co_await shared_mutex(some[0], "y").acquire();
         said = co_await upgrade(a, other);
         BOOST_TEST((said == errc::wrong_lease));
-        BOOST_TEST(said.details() == "'y': the lease has this name, the lock has another");
+        BOOST_TEST(said.details() == "'y': the lease has this name, the lock has 'x'");
+        const lease plain = co_await mutex(some[0], "z").acquire();
+        said = co_await upgrade(shared_mutex(some[0], "z"), plain);
+        BOOST_TEST((said == errc::wrong_lease));
+        BOOST_TEST(said.details() == "'z': the lease is a mutex's, not a shared_mutex's");
+        BOOST_TEST(plain.valid());
     }());
 }
 

@@ -41,6 +41,16 @@ const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
     return policy.lease.fencing ? kinds::fenced_shared : kinds::shared;
 }
 
+/// What an operation of `shared_mutex` ends with on a lease that is held: `done`, or why the lock cannot use that lease.
+runtime::lease_result usable_on(const spec& readers, const token_life& life) {
+    using runtime::lease_result;
+    if (readers.key != life.key) {
+        return lease_result::of_another_name;
+    }
+    const bool of_a_writer = life.policy->kind().traits().clears_the_way;
+    return of_a_writer || life.is_shared() ? lease_result::done : lease_result::of_a_mutex;
+}
+
 }  // namespace
 
 spec readers_side_of(const spec& lock) {
@@ -527,13 +537,12 @@ void client::expect_result(const std::string& what, runtime::lease_result result
 
 std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& readers) {
     token_life& life = life_of(h);
-    const kinds::kind_traits& ours = life.policy->kind().traits();
     using runtime::lease_result;
-    const lease_result if_held =
-        readers.key != life.key                       ? lease_result::of_another_name
-        : !ours.clears_the_way && !life.is_shared()   ? lease_result::no_writers
-        : readers.policy.lease.fencing != ours.fenced ? lease_result::fenced_otherwise
-                                                      : lease_result::done;
+    lease_result if_held = usable_on(readers, life);
+    if (if_held == lease_result::done &&
+        readers.policy.lease.fencing != life.policy->kind().traits().fenced) {
+        if_held = lease_result::fenced_otherwise;
+    }
     if (world_.tracing()) {
         world_.tell(name_, "asks to go on as a reader of " + life.key + ", token " + life.token);
     }
@@ -571,10 +580,10 @@ holding client::share(const holding& h, const spec& readers) {
     enter([&] {
         using runtime::lease_result;
         made->start(made);
+        const lease_result usable = usable_on(readers, life);
+        const bool of_a_writer = usable == lease_result::done && !life.is_shared();
         expect_result("share", made->result(), h,
-                      readers.key != life.key ? lease_result::of_another_name
-                      : !life.is_shared()     ? lease_result::no_readers
-                                              : lease_result::done);
+                      of_a_writer ? lease_result::not_a_readers : usable);
         if (made->result() == lease_result::done) {
             another = {h.state, made->another()};
             checker_.on_share_asked_for(life, h.state->valid_until(another.holder));
@@ -595,8 +604,7 @@ void client::upgrade(const holding& h, const spec& readers) {
     enter([&] {
         made->start(made);
         using runtime::lease_result;
-        expect_result("upgrade", made->result(), h,
-                      readers.key == life.key ? lease_result::done : lease_result::of_another_name);
+        expect_result("upgrade", made->result(), h, usable_on(readers, life));
         if (made->result() == lease_result::done && made->reads() != life.is_shared()) {
             world_.violation("operation",
                              name_ + " was told that it could become a writer of " + life.key);

@@ -47,12 +47,7 @@ public:
     [[nodiscard]] vote decode(step what, const resp::value& reply) const override {
         switch (what) {
             case step::acquire:
-                if (traits().fenced) {
-                    return decode_fence(reply);
-                }
-                return reply.type == resp::type::number && is(reply.text, "-1")
-                           ? vote::denied(key_state::foreign)
-                           : decode_taken(reply);
+                return decode_acquire(reply);
             case step::confirm:
                 return decode_fence(reply);
             case step::extend:
@@ -72,9 +67,11 @@ public:
             return execute_for_holder(command, keys, at);
         }
         table::entry* found = keys.find(command.key, at.now);
-        if (found != nullptr &&
-            (!joins(command) || found->readers.empty() || found->marked_until() > at.now)) {
+        if (found != nullptr && (!joins(command) || found->is_exclusive())) {
             return vote::denied(key_state::foreign);
+        }
+        if (found != nullptr && found->marked_until() > at.now) {
+            return vote::denied(key_state::awaited);
         }
         vote granted = vote::granted();
         if (traits().fenced) {
@@ -117,6 +114,18 @@ private:
     /// Whether an acquire joins other readers. The first attempt only looks whether nobody is there.
     [[nodiscard]] bool joins(const core::command& command) const noexcept {
         return command.contended || command.heals || traits().fenced;
+    }
+
+    [[nodiscard]] vote decode_acquire(const resp::value& reply) const {
+        if (reply.type == resp::type::number && is(reply.text, "-2")) {
+            return vote::denied(key_state::awaited);
+        }
+        if (traits().fenced) {
+            return decode_fence(reply);
+        }
+        return reply.type == resp::type::number && is(reply.text, "-1")
+                   ? vote::denied(key_state::foreign)
+                   : decode_taken(reply);
     }
 
     void write_acquire(const core::command& command, script_form form,

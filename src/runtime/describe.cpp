@@ -63,8 +63,9 @@ std::string words_for(core::key_state whose) {
             return "denied, no such key";
         case core::key_state::foreign:
             return "denied, held by another";
-        case core::key_state::unknown:
         case core::key_state::awaited:
+            return "denied, a writer waits";
+        case core::key_state::unknown:
             break;
     }
     return "denied, not held by us";

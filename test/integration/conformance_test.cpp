@@ -1339,13 +1339,16 @@ BOOST_DATA_TEST_CASE(a_share_that_is_taken_again_is_not_shortened, all_kinds) {
 
 BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
     subject s(sample);
+    const step_of_kind joins_fenced{step::acquire, colock::kinds::fenced_shared};
     for (const step_of_kind& first : {looks, joins}) {
         BOOST_TEST(ask(s, first, ann_reads) == "granted");
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
-        BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
+        BOOST_TEST(ask(s, joins_fenced, bob_reads) == "denied: awaited");
         BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: awaited");
         BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-        BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
         BOOST_TEST(ask(s, step::acquire, "ee") ==
                    "denied: another");  // for as long as the mark lives
         BOOST_TEST(life_of_key(s) <= colock::kinds::writer_mark_ttl);
@@ -1400,7 +1403,7 @@ BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kind
     subject s(sample);
     ask(s, looks, ann_reads);
     ask(s, claims, "da");
-    BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
     const auto begun = std::chrono::steady_clock::now();
     s.rig.run_until([&] { return ask(s, joins, bob_reads) == "granted"; });
     BOOST_TEST((std::chrono::steady_clock::now() - begun < 2 * colock::kinds::writer_mark_ttl));
@@ -1415,7 +1418,7 @@ BOOST_DATA_TEST_CASE(a_writer_takes_its_mark_back, all_kinds) {
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
-    BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
     BOOST_TEST(ask(s, unmarks, "da") == "granted");
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
@@ -1439,7 +1442,7 @@ BOOST_DATA_TEST_CASE(each_writer_has_a_mark_of_its_own, all_kinds) {
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
     BOOST_TEST(ask(s, claims, "ee") == "denied: another");
     BOOST_TEST(ask(s, unmarks, "da") == "granted");
-    BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
     BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: awaited");
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
@@ -1542,9 +1545,9 @@ BOOST_DATA_TEST_CASE(a_healed_share_joins_the_others_but_passes_no_writer, all_k
         BOOST_TEST(ask(s, heals, ann_reads, 1ms) == "granted");  // which shortens nothing
         BOOST_TEST(life_of_key(s) > 9min);
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
-        BOOST_TEST(ask(s, heals, cid_reads) == "denied: another");
+        BOOST_TEST(ask(s, heals, cid_reads) == "denied: awaited");
         BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-        BOOST_TEST(ask(s, heals, ann_reads) == "denied: another");
+        BOOST_TEST(ask(s, heals, ann_reads) == "denied: awaited");
         BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
         BOOST_TEST(ask(s, claims, "da") == "granted");
         BOOST_TEST(ask(s, step::release, "da") == "granted");

@@ -591,8 +591,8 @@ colock_mutant(
     NAME mark_is_ignored
     WHAT "readers are let in though a writer waits"
     FILE src/kinds/shared.cpp
-    FIND [[found->marked_until() > at.now)]]
-    WITH [[(found->marked_until() > at.now && !@MUTANT@))]]
+    FIND [[if (found != nullptr && found->marked_until() > at.now)]]
+    WITH [[if (found != nullptr && found->marked_until() > at.now && !@MUTANT@)]]
 )
 colock_mutant(
     NAME no_mark
@@ -675,8 +675,8 @@ colock_mutant(
     NAME reader_joins_a_writer
     WHAT "a reader is let in beside a writer"
     FILE src/kinds/shared.cpp
-    FIND [[(!joins(command) || found->readers.empty() ||]]
-    WITH [[(!joins(command) || (found->readers.empty() && !@MUTANT@) ||]]
+    FIND [[(!joins(command) || found->is_exclusive())]]
+    WITH [[(!joins(command) || (found->is_exclusive() && !@MUTANT@))]]
 )
 colock_mutant(
     NAME claim_removes_readers
@@ -932,13 +932,13 @@ colock_mutant(
     NAME mark_keeps_one_out
     WHAT "a writer's mark keeps one reader out, and not the next"
     FILE src/kinds/shared.cpp
-    FIND [[            return vote::denied(key_state::foreign);
+    FIND [[            return vote::denied(key_state::awaited);
         }
         vote granted]]
-    WITH [[            if (@MUTANT@ && !found->is_exclusive()) {
+    WITH [[            if (@MUTANT@) {
                 found->marks.clear();
             }
-            return vote::denied(key_state::foreign);
+            return vote::denied(key_state::awaited);
         }
         vote granted]]
 )
@@ -946,13 +946,13 @@ colock_mutant(
     NAME mark_renewed_by_readers
     WHAT "a writer's mark goes on for as long as it keeps readers out"
     FILE src/kinds/shared.cpp
-    FIND [[            return vote::denied(key_state::foreign);
+    FIND [[            return vote::denied(key_state::awaited);
         }
         vote granted]]
-    WITH [[            if (@MUTANT@ && !found->marks.empty()) {
+    WITH [[            if (@MUTANT@) {
                 found->leave_mark(found->marks.front().client, at.now, writer_mark_ttl);
             }
-            return vote::denied(key_state::foreign);
+            return vote::denied(key_state::awaited);
         }
         vote granted]]
 )

@@ -7,8 +7,8 @@
 
 namespace colock::test {
 
-/// "granted", "granted: awaited", "denied: another", "denied: nobody", "denied: not ours", "failed: overloaded". Without remaining
-/// time.
+/// "granted", "granted: awaited", "denied: another", "denied: awaited", "denied: nobody", "denied: not ours", "failed: overloaded".
+/// Without remaining time.
 inline std::string to_text(const core::vote& v) {
     switch (v.kind) {
         case core::vote_kind::granted:
@@ -16,6 +16,7 @@ inline std::string to_text(const core::vote& v) {
         case core::vote_kind::denied:
             return v.key == core::key_state::absent    ? "denied: nobody"
                    : v.key == core::key_state::foreign ? "denied: another"
+                   : v.key == core::key_state::awaited ? "denied: awaited"
                                                        : "denied: not ours";
         case core::vote_kind::failed:
             break;

@@ -1,6 +1,7 @@
 // What replies mean, those too that no server of ours would give.
 
 #include "instance/redis/decode.hpp"
+#include "kinds/shared.hpp"
 #include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
 
@@ -61,6 +62,16 @@ BOOST_AUTO_TEST_CASE(an_acquire) {
     BOOST_TEST(meaning(step::acquire, type::simple_error, "OOM") == "failed: server error");
 }
 
+BOOST_AUTO_TEST_CASE(readers) {
+    for (const auto* kind : {&kinds::shared, &kinds::fenced_shared}) {
+        const step_of_kind acquire{step::acquire, *kind};
+        BOOST_TEST(meaning(acquire, type::number, "-1") == "denied: another");
+        BOOST_TEST(meaning(acquire, type::number, "-2") == "denied: awaited");
+        BOOST_TEST(meaning(acquire, type::number, "-3") == unexpected);
+        BOOST_TEST(meaning(acquire, type::bulk_string, "-2") == unexpected);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_compares) {
     for (const step v : {step::extend, step::release}) {
         BOOST_TEST(meaning(v, type::number, "1") == "granted");
@@ -94,6 +105,7 @@ BOOST_AUTO_TEST_CASE(many_releases) {
 BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
     BOOST_TEST(decoded(fenced_acquire, reply(type::number, "7")).fence == 7U);
     BOOST_TEST(meaning(fenced_acquire, type::number, "-1") == "denied: another");
+    BOOST_TEST(meaning(fenced_acquire, type::number, "-2") == unexpected);
     BOOST_TEST(meaning(step::confirm, type::number, "0") == "denied: nobody");
     BOOST_TEST(meaning(fenced_acquire, type::number, std::to_string(core::fence_limit)) ==
                unexpected);

@@ -252,6 +252,7 @@ BOOST_AUTO_TEST_CASE(an_instance_tells_why_it_is_down_or_in_quarantine) {
     BOOST_TEST(text_of(vote::failed(failure::quarantined)) == "(a in quarantine: too young)");
     BOOST_TEST(text_of(vote::failed(failure::timeout)) == "(a no answer in time)");
     BOOST_TEST(text_of(vote::denied(key_state::foreign)) == "(a denied, held by another)");
+    BOOST_TEST(text_of(vote::denied(key_state::awaited)) == "(a denied, a writer waits)");
     for (const state now : {state::connecting, state::probing, state::down}) {
         voters[0].state = now;
         voters[0].reason = "gone";

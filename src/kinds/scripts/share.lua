@@ -7,7 +7,7 @@
 -- ARGV[2]  the ttl in milliseconds
 -- ARGV[3]  if it is fenced: what the counter is to be at least
 -- ARGV[4]  if it is fenced: for how many milliseconds to keep the counter
--- Returns  OK, or if it is fenced the counter; -1 it holds something else, or a writer waits
+-- Returns  OK, or if it is fenced the counter; -1 it holds something else; -2 a writer waits
 
 --@include parts/readers.lua
 --@include parts/fence_counter.lua
@@ -35,7 +35,7 @@ elseif value then  -- an error: a key of another type
     end
     drop_expired(key, now)
     if is_marked(key, now) then
-        return -1
+        return -2
     end
 end
 

@@ -385,9 +385,21 @@ lease_step lease::on_lost(const event& e, time_point now) {
     return step;
 }
 
-/// Until when the keys should have been there. For a lease that was lost because they were not: always.
+/// Until when the keys should have been there. For a lease that was lost because they were not: always. One whose time was over
+/// promised nothing any more, though its holder was told a little before the end.
 time_point lease::promised_until() const noexcept {
-    return lost_ == loss::keys_gone ? never : watchdog().valid_until();
+    switch (lost_) {
+        case loss::keys_gone:
+            return never;
+        case loss::unrenewable:
+        case loss::expired:
+            return time_point::min();
+        case loss::none:
+        case loss::max_hold:
+        case loss::closed:
+            break;
+    }
+    return watchdog().valid_until();
 }
 
 // --- The release ------------------------------------------------------------------------------------

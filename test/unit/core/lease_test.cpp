@@ -600,6 +600,33 @@ BOOST_AUTO_TEST_CASE(one_that_is_found_to_be_over_is_released_at_once) {
                   });
 }
 
+/// The keys end between its loss, of which the holder is told before the end, and the release.
+BOOST_AUTO_TEST_CASE(one_whose_keys_end_when_it_is_released_has_expired) {
+    for (const duration renewed_every : {duration(0), duration(300ms)}) {
+        lease_settings some = settings;
+        some.renew_interval = renewed_every;
+        lease machine(some, 42);
+        const std::string why = renewed_every == duration::zero() ? "expired" : "unrenewable";
+        play(machine, {
+                          {0ms, start(), "acquire; wait 50"},
+                          {5ms, acquired('G', 0), "wait 50"},
+                          {5ms, acquired('G', 1),
+                           "granted; wait " + std::string(why == "expired" ? "938" : "300")},
+                          {938ms, timer(), "lost " + why + "; wait 988"},
+                          {987ms, release(), "release; wait 1037"},
+                          {1001ms, released('N', 0), "wait 1037"},
+                          {1001ms, released('N', 1), "resolved expired; wait never"},
+                      });
+    }
+    lease machine = held();  // but if another has it, both may have been at work
+    play(machine, {
+                      {938ms, timer(), "lost unrenewable; wait 988"},
+                      {987ms, release(), "release; wait 1037"},
+                      {988ms, released('N', 0), "wait 1037"},
+                      {988ms, released('D', 1), "resolved lost; wait never"},
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(one_whose_keys_were_gone_says_so_however_late_it_is_released) {
     lease machine = held();
     play(machine, {

@@ -29,7 +29,15 @@ public:
     /// So many of the names have slots that move.
     static constexpr std::size_t moving = 10;
 
-    explicit migrations(redis_cluster& cluster) : thread_([this, &cluster] { run(cluster); }) {}
+    explicit migrations(redis_cluster& cluster)
+        : thread_([this, &cluster] {
+              try {
+                  run(cluster);
+              } catch (const std::exception& e) {
+                  failure_ = e.what();
+              }
+              done_ = true;
+          }) {}
     ~migrations() {
         stop();
         thread_.join();
@@ -39,6 +47,8 @@ public:
 
     void stop() { stopped_ = true; }
     [[nodiscard]] bool done() const { return done_; }
+    /// Why it has ended; empty if it was told to. Once it is done.
+    [[nodiscard]] const std::string& failure() const { return failure_; }
     [[nodiscard]] std::size_t moves() const { return moves_; }
 
 private:
@@ -66,12 +76,12 @@ private:
             }
         }
         cluster.wait_until_agreed();
-        done_ = true;
     }
 
     std::atomic<bool> stopped_{false};
     std::atomic<bool> done_{false};
     std::atomic<std::size_t> moves_{0};
+    std::string failure_;
     std::thread thread_;
 };
 
@@ -122,9 +132,11 @@ BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
             all.reset_pauses();
             {
                 migrations moving(cluster);
-                co_await async_wait_until([&] { return moving.moves() > 50; }, 60s);
+                co_await async_wait_until([&] { return moving.moves() > 50 || moving.done(); },
+                                          60s);
                 moving.stop();
-                co_await async_wait_until([&] { return moving.done(); }, 30s);
+                co_await async_wait_until([&] { return moving.done(); }, 40s);
+                BOOST_TEST_REQUIRE(moving.failure() == "");
                 BOOST_TEST_MESSAGE(moving.moves() << " moves, " << all.visits() << " visits");
             }
             milliseconds longest{};

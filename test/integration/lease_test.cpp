@@ -18,23 +18,6 @@ using namespace colock;
 using namespace colock::test;
 using boost::unit_test::label;
 
-/// Waits until the lease is lost, and returns how much of its validity was left then.
-asio::awaitable<steady_clock::duration> left_at_loss(lease& held) {
-    lease::time_point valid_until{};
-    std::optional<steady_clock::time_point> lost;
-    held.wait_lost([&](error e) {
-        BOOST_TEST(!e, e.message());
-        lost = steady_clock::now();
-    });
-    co_await async_wait_until([&] {
-        if (held.valid()) {  // renewals move the end; the last value before the loss counts
-            valid_until = held.valid_until();
-        }
-        return lost.has_value();
-    });
-    co_return valid_until - *lost;
-}
-
 BOOST_FIXTURE_TEST_SUITE(lease_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(an_empty_lease) {
@@ -355,8 +338,8 @@ BOOST_AUTO_TEST_CASE(keys_deleted_on_a_majority_are_a_loss, *label("fault-25")) 
             for (const std::size_t i : {1U, 2U, 3U}) {
                 instances[i].command(deletion);
             }
-            const auto left = co_await left_at_loss(held);
-            BOOST_TEST((left > 1s));
+            const told_of_loss told = co_await told_when_lost(held);
+            BOOST_TEST((told.left() > 1s));
             const error loss = held.loss();
             BOOST_TEST((loss == errc::lease_lost));
             BOOST_TEST(loss.details().find("no such key") != std::string::npos, loss.message());
@@ -436,8 +419,8 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_whose_holder_never_lets_go, *label("f
         options.max_hold = 1500ms;
         const stopwatch held_for;
         lease held = co_await mutex(locks, "x", options).acquire();
-        const auto left = co_await left_at_loss(held);
-        BOOST_TEST((left > 0ms));
+        const told_of_loss told = co_await told_when_lost(held);
+        BOOST_TEST(told.in_time());
         BOOST_TEST((held_for.elapsed() >= 1400ms));
         BOOST_TEST((held_for.elapsed() < 4s));
         BOOST_TEST((held.loss() == errc::max_hold_exceeded));
@@ -455,9 +438,9 @@ BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_expires_a_little_before_the_end)
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x", without_watchdog(4s)).acquire();
-        const auto left = co_await left_at_loss(held);
-        BOOST_TEST((left > 0ms));
-        BOOST_TEST((left <= 200ms));
+        const told_of_loss told = co_await told_when_lost(held);
+        BOOST_TEST(told.in_time());
+        BOOST_TEST((told.left() <= 200ms));
         BOOST_TEST((held.loss() == errc::lease_expired));
         BOOST_TEST(locks.counters().renewed == 0U);
     }());

@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
 BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
-        const mutex lock(locks, "x");
+        const mutex lock(locks, "x", patient(1000));
         std::optional<lease> held = co_await lock.acquire();
         crowd all;
         all.enter(lock, 100);
@@ -371,7 +371,9 @@ BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x").acquire();
-        const mutex other(locks, "x", with_ttl(20s));
+        lock_options longer = patient(1000);
+        longer.ttl = 20s;
+        const mutex other(locks, "x", longer);
         pending_acquire waiting;
         waiting.start(other);
         co_await held.release();
@@ -380,7 +382,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
         BOOST_TEST((waiting.granted.valid_until() > steady_clock::now() + 15s));
         // The same options are as good as the same object.
         pending_acquire third;
-        third.start(mutex(locks, "x", with_ttl(20s)));
+        third.start(mutex(locks, "x", longer));
         co_await waiting.granted.release();
         co_await async_wait_until([&] { return third.granted.valid(); });
         BOOST_TEST(locks.counters().attempts == 2U);
@@ -438,7 +440,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_without_a_watchdog) {
 BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
-        const mutex lock(locks, "x");
+        const mutex lock(locks, "x", patient(1000));
         lease first = co_await lock.acquire();
         pending_acquire second;
         second.start(lock);
@@ -477,7 +479,10 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
 BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
-        const mutex lock(locks, "x", renewed_every(200ms, 3s));
+        lock_options options = patient(1000);
+        options.ttl = 3s;
+        options.renew = 200ms;
+        const mutex lock(locks, "x", options);
         lease first = co_await lock.acquire();
         pending_acquire second;
         second.start(lock);

@@ -61,10 +61,11 @@ template <std::size_t N>
 struct shared_servers_far_away : shared_servers<N> {
     proxies network{this->instances};
 
-    /// Without pings: what is under way is what the test has made.
+    /// Without pings, and without second attempts because of silence: what is under way is what the test has made.
     [[nodiscard]] colock::config quiet_config() const {
         colock::config configuration = network.config();
         configuration.silence_timeout = 1min;
+        configuration.instance_timeout = 1min;
         return configuration;
     }
 };
@@ -122,6 +123,54 @@ inline asio::awaitable<void> settled(const client& locks) {
         const counters now = locks.counters();
         return now.held == 0 && now.acquiring == 0 && now.releasing == 0;
     });
+}
+
+/// For how long at most a coroutine that looks again and again did not come to it: its process, for one, may have stood
+/// still.
+class longest_pause {
+public:
+    void look() {
+        const auto now = steady_clock::now();
+        value_ = std::max(value_, now - last_);
+        last_ = now;
+    }
+    [[nodiscard]] steady_clock::duration value() const { return value_; }
+
+private:
+    steady_clock::time_point last_ = steady_clock::now();
+    steady_clock::duration value_{};
+};
+
+/// When the holder of a lease was told of its loss.
+struct told_of_loss {
+    lease::time_point valid_until{};  ///< as it was before
+    steady_clock::time_point at{};
+    steady_clock::duration pause{};
+
+    /// How much of the validity was left.
+    [[nodiscard]] steady_clock::duration left() const { return valid_until - at; }
+    /// Whether any was, or would have been if this process had run all the time.
+    [[nodiscard]] bool in_time() const { return left() + pause > 0ms; }
+};
+
+/// Waits until the lease is lost.
+inline asio::awaitable<told_of_loss> told_when_lost(lease& held) {
+    told_of_loss result;
+    longest_pause pause;
+    bool lost = false;
+    held.wait_lost([&](error) {
+        result.at = steady_clock::now();
+        lost = true;
+    });
+    co_await async_wait_until([&] {
+        pause.look();
+        if (held.valid()) {  // renewals move the end; the last value before the loss counts
+            result.valid_until = held.valid_until();
+        }
+        return lost;
+    });
+    result.pause = pause.value();
+    co_return result;
 }
 
 /// Until the watchdogs have renewed so many times more.

@@ -521,7 +521,7 @@ BOOST_AUTO_TEST_CASE(close_ends_everything) {
 BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_released_it) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = instances.config();
-        configuration.close_timeout = 300ms;
+        configuration.close_timeout = 2s;
         client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
         lease slow = co_await mutex(locks, "x").acquire();

@@ -354,14 +354,8 @@ BOOST_AUTO_TEST_CASE(a_script_that_is_busy_for_longer_than_the_ttl, *label("faul
             } else {
                 co_await refused_with(locks, "BUSY");
                 co_await check_refused(locks, "BUSY");
-                lease::time_point valid_until{};
-                bool lost = false;
-                held.wait_lost([&](error) { lost = true; });
-                co_await async_wait_until([&] {
-                    valid_until = held.valid() ? held.valid_until() : valid_until;
-                    return lost;
-                });
-                BOOST_TEST((steady_clock::now() < valid_until));
+                const told_of_loss told = co_await told_when_lost(held);
+                BOOST_TEST(told.in_time());
                 co_await async_wait_until([&] { return since.elapsed() > 1500ms; });
                 co_await check_refused(locks, "BUSY");
             }

@@ -211,7 +211,9 @@ BOOST_AUTO_TEST_CASE(cancelled_readers_and_writers_leave_nothing) {
 BOOST_AUTO_TEST_CASE(closing_and_losing) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
-        const shared_mutex lock(some[0], "x", renewed_every(50ms, 10s));
+        lock_options options = renewed_every(50ms, 10s);
+        options.handoff_time = 1min;
+        const shared_mutex lock(some[0], "x", options);
         lease first = co_await lock.acquire_shared();
         lease second = co_await lock.acquire_shared();
         BOOST_TEST(first.token() == second.token());
@@ -273,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_dead_reader_is_in_the_way_until_its_own_ttl, *label("faul
         BOOST_TEST((longest_life(instances, "x") <= 1s));  // the dead one's, and no more
         const lease writer = co_await writing.acquire();
         BOOST_TEST((steady_clock::now() >= died));
-        BOOST_TEST((steady_clock::now() < died + 1s));
+        BOOST_TEST((steady_clock::now() < died + soon));
     }());
 }
 
@@ -298,15 +300,15 @@ BOOST_AUTO_TEST_CASE(a_dead_reader_is_gone_beside_a_live_one, *label("fault-37")
 BOOST_AUTO_TEST_CASE(readers_with_different_ttls_do_not_shorten_each_other, *label("fault-38")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
-        const shared_mutex longer(some[0], "x", without_watchdog(5s));
-        const shared_mutex shorter(some[1], "x", renewed_every(50ms, 300ms));
+        const shared_mutex longer(some[0], "x", without_watchdog(10s));
+        const shared_mutex shorter(some[1], "x", renewed_every(50ms, 1s));
         const shared_mutex writing(some[2], "x");
         lease first = co_await longer.acquire_shared();
         lease second = co_await shorter.acquire_shared();
-        BOOST_TEST((longest_life(instances, "x") > 4s));
+        BOOST_TEST((longest_life(instances, "x") > 8s));
         // The shorter one renews its own: for longer than its ttl.
         const stopwatch held;
-        while (held.elapsed() < 1s) {
+        while (held.elapsed() < 1500ms) {
             co_await renewed_more(some[1], 1);
             BOOST_TEST(second.valid());
             BOOST_TEST(!(co_await writing.try_acquire()).has_value());
@@ -324,7 +326,9 @@ BOOST_AUTO_TEST_CASE(readers_with_different_ttls_do_not_shorten_each_other, *lab
 BOOST_AUTO_TEST_CASE(extending_a_share_shortens_no_other, *label("fault-38")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
-        const shared_mutex lock(some[0], "x");
+        lock_options options;
+        options.handoff_time = 1min;
+        const shared_mutex lock(some[0], "x", options);
         lease first = co_await lock.acquire_shared();
         lease second = co_await lock.acquire_shared();
         co_await second.extend(100ms);
@@ -374,11 +378,12 @@ BOOST_AUTO_TEST_CASE(the_late_release_of_an_expired_reader_takes_nothing_away, *
         co_await reader.release();
         late = co_await shared_mutex(some[0], "x", without_watchdog(100ms)).acquire_shared();
         co_await late.wait_lost();
-        // So that the keys are gone, and a writer has the lock.
+        // So that a writer gets the lock on all servers.
+        co_await async_wait_until([&] { return instances.keys() == 0; });
         lease writer = co_await shared_mutex(some[2], "x").acquire();
         BOOST_TEST((co_await late.release() != release_result::released));
         BOOST_TEST(writer.valid());
-        BOOST_TEST(instances.holding("x") == 3U);
+        co_await async_wait_until([&] { return instances.holding("x") == 3; });
         BOOST_TEST(!(co_await shared_mutex(some[1], "x").try_acquire_shared()).has_value());
     }());
 }

@@ -76,8 +76,10 @@ BOOST_AUTO_TEST_CASE(partial_grants_are_undone_when_the_caller_times_out, *label
 }
 
 BOOST_AUTO_TEST_CASE(partial_grants_of_several_attempts_are_undone, *label("fault-06")) {
+    config configuration = quiet_config();
+    configuration.instance_timeout = 250ms;
     time_out_in_mid_acquire(
-        instances, network, quiet_config(), [](mutex lock) -> asio::awaitable<void> {
+        instances, network, configuration, [](mutex lock) -> asio::awaitable<void> {
             const auto [e, nothing] = co_await lock.try_acquire_for(1s, asio::as_tuple);
             BOOST_TEST((e == errc::no_quorum), e.message());
         });

@@ -33,7 +33,9 @@ BOOST_AUTO_TEST_CASE(by_a_release) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
+        co_await all_ready(s.other);
         lease held = co_await mutex(s.other, "x", patient()).acquire();
+        co_await async_wait_until([&] { return s.instances.holding("x") == s.instances.size(); });
         pending_acquire waiting;
         waiting.start(mutex(s.locks, "x", patient()));
         co_await s.refused();

@@ -128,10 +128,10 @@ public:
     }
 
     /// A slot begins to move: new keys are made at the target, and those that are there stay for now.
-    /// (Who has moved a slot last has the highest epoch. The target has to know it to outdo it; else the slot may fall
-    /// back.)
+    /// (Who has moved a slot last has the highest epoch. The target has to know it to outdo it, and nobody else may have it;
+    /// else the slot may fall back, or be nobody's.)
     void begin_to_move(std::size_t slot, std::size_t from, std::size_t to) {
-        wait_until([&] { return epoch(to) >= epoch(from); }, std::chrono::seconds(30));
+        wait_until_agreed();
         set_slot(to, slot, {"IMPORTING", id(from)});
         set_slot(from, slot, {"MIGRATING", id(to)});
     }
@@ -222,11 +222,6 @@ private:
     [[nodiscard]] std::size_t first_slot(std::size_t master) const {
         constexpr std::size_t slots = 16384;
         return slots * master / masters_;
-    }
-
-    [[nodiscard]] unsigned long epoch(std::size_t i) const {
-        const std::string info = nodes_.at(i).command({"CLUSTER", "INFO"}).value();
-        return std::stoul(info.substr(info.find(':', info.find("cluster_current_epoch")) + 1));
     }
 
     void set_slot(std::size_t at, std::size_t slot, std::vector<std::string> how) {

@@ -74,6 +74,9 @@ public:
         }
         for (std::string_view rest = request; !rest.empty();) {
             const auto sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+            if (sent < 0 && errno == EINTR) {
+                continue;
+            }
             if (sent < 0) {
                 throw_errno("no answer to " + words.front());
             }
@@ -146,6 +149,9 @@ private:
     void receive() {
         char chunk[16384];
         const auto received = ::recv(socket_.get(), chunk, sizeof chunk, 0);
+        if (received < 0 && errno == EINTR) {
+            return;  // our caller asks for more
+        }
         if (received < 0) {
             throw_errno("no answer from the server");
         }

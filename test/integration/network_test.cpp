@@ -50,7 +50,7 @@ using namespace colock::test;
 using boost::unit_test::label;
 using way = tcp_proxy::way;
 
-/// Acquires and releases this many times. All must succeed; but for a busy machine a release may be slower than the timeout,
+/// Acquires and releases this many times. All must succeed; but on a busy machine a release may be slower than the timeout,
 /// and then it goes on in the background.
 asio::awaitable<void> work(client& locks, std::size_t times) {
     for (std::size_t i = 0; i != times; ++i) {

@@ -21,7 +21,7 @@ enum class key_state : std::uint8_t {
     absent,   ///< there was none
     foreign,  ///< it held another token, or was no lock at all
     unknown,  ///< one of these: the instance tells only that the key was not as wanted
-    awaited,  ///< a writer waits for its readers to leave; if granted, we are one of these
+    awaited,  ///< readers held it, and a writer waits for them to leave; a grant means that our token is a reader's there
 };
 
 /// Why a vote failed.

@@ -581,9 +581,7 @@ BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, wi
         });
     };
     for (const std::size_t next : {second, first}) {
-        wait_until([&] {
-            return redis_cluster::says(nodes[next], {"INFO", "replication"}, "link_status:up");
-        });
+        redis_cluster::wait_until_synchronized(nodes[next]);
         nodes.wait_until_agreed();
         nodes[next].command({"CLUSTER", "FAILOVER"});
         redis_cluster::wait_until_promoted(nodes[next]);

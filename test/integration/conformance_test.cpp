@@ -87,6 +87,7 @@ const std::string cid_reads = "reader:c";
 /// The attempts of the two sides of a read-write lock: the first, and one after a denial.
 const step_of_kind looks{step::acquire, colock::kinds::shared};
 const step_of_kind joins{step::acquire, colock::kinds::shared, true};
+const step_of_kind joins_fenced{step::acquire, colock::kinds::fenced_shared, true};
 const step_of_kind writes{step::acquire, colock::kinds::writer};
 const step_of_kind claims{step::acquire, colock::kinds::writer, true};
 const step_of_kind unmarks{step::unmark, colock::kinds::writer};
@@ -1326,7 +1327,6 @@ BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
 BOOST_TEST_DECORATOR(*label("fault-38"))
 BOOST_DATA_TEST_CASE(a_share_that_is_taken_again_is_not_shortened, all_kinds) {
     subject s(sample);
-    const step_of_kind joins_fenced{step::acquire, colock::kinds::fenced_shared, true};
     ask(s, looks, ann_reads, 10min);
     BOOST_TEST(ask(s, joins, ann_reads, 1ms) == "granted");
     BOOST_TEST(life_of_key(s) > 9min);
@@ -1339,7 +1339,6 @@ BOOST_DATA_TEST_CASE(a_share_that_is_taken_again_is_not_shortened, all_kinds) {
 
 BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
     subject s(sample);
-    const step_of_kind joins_fenced{step::acquire, colock::kinds::fenced_shared};
     for (const step_of_kind& first : {looks, joins}) {
         BOOST_TEST(ask(s, first, ann_reads) == "granted");
         BOOST_TEST(ask(s, claims, "da") == "denied: another");

@@ -414,11 +414,8 @@ BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("faul
         cut_off.command({"REPLICAOF", "127.0.0.1", std::to_string(nobody.number())});
 
         sentinels three(master.port());
-        instance_rig rig(three.uri("?replicas_acked=1"), [&] {
-            auto settings = settings_with(quarantined ? 1min : 0ms);
-            settings.replicas_timeout = 5s;
-            return settings;
-        }());
+        instance_rig rig(three.uri("?replicas_acked=1"),
+                         patient_settings(quarantined ? 1min : 0ms));
         run_until_ready_on(rig, master);
         BOOST_TEST(rig.acquire("k", "ann") == "granted");
         BOOST_TEST(acknowledging.has("k"));

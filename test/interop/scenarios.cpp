@@ -29,8 +29,8 @@ double ms(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::milli>(time).count();
 }
 
-/// Whether each server that had the token of the one who has a quorum still has it. (Another may still have had a key that was
-/// about to expire.)
+/// Whether every server that held the lock's current token still holds it. That token is the one that most servers hold. (The
+/// former holder's key may have been about to expire on the others.)
 bool still_has_all(const std::vector<std::string>& before, const std::vector<std::string>& now) {
     const std::string& token = *std::ranges::max_element(
         before, {}, [&](const std::string& one) { return std::ranges::count(before, one); });

@@ -59,11 +59,7 @@ public:
         }
         wait_until_ok();
         for (std::size_t i = masters; i != count; ++i) {
-            wait_until(
-                [&] {
-                    return says(nodes_[i], {"INFO", "replication"}, "link_status:up");
-                },
-                std::chrono::seconds(30));
+            wait_until_synchronized(nodes_[i]);
         }
         wait_until_agreed();
     }
@@ -79,21 +75,23 @@ public:
             std::chrono::seconds(30));
     }
 
-    /// Until all nodes that run say the same about who has which slots, and since which epoch. A replica that is
-    /// promoted takes the slots that its master has, as far as it has heard. If it has not heard of its master's last
-    /// epoch, no master ever votes for it. Two masters with the same epoch will not keep it: one of them takes another.
-    void wait_until_agreed() {
-        wait_until(
-            [this] {
-                std::set<std::map<std::string, std::string>> said;
-                for (const redis_server& one : nodes_) {
-                    if (one.pid() != 0) {
-                        said.insert(slots_by_epoch(*one.command({"CLUSTER", "NODES"})));
-                    }
-                }
-                return said.size() == 1 && said.begin()->size() == masters_;
-            },
-            std::chrono::seconds(30));
+    /// Whether all running nodes agree which master serves which slots, and on each master's configuration epoch.
+    ///
+    /// A replica claims the slots that it believes its master had. If the replica does not know its master's last epoch, the
+    /// other masters refuse it their votes for ever. Two masters with equal epochs have not agreed: one of them is about to
+    /// take a new epoch.
+    [[nodiscard]] bool agreed() const {
+        std::set<std::map<std::string, std::string>> said;
+        for (const redis_server& one : nodes_) {
+            if (one.pid() != 0) {
+                said.insert(slots_by_epoch(*one.command({"CLUSTER", "NODES"})));
+            }
+        }
+        return said.size() == 1 && said.begin()->size() == masters_;
+    }
+
+    void wait_until_agreed() const {
+        wait_until([this] { return agreed(); }, std::chrono::seconds(30));
     }
 
     /// Masters come first, then the first replica of each, and so on.
@@ -128,8 +126,9 @@ public:
     }
 
     /// A slot begins to move: new keys are made at the target, and those that are there stay for now.
-    /// (Who has moved a slot last has the highest epoch. The target has to know it to outdo it, and nobody else may have it;
-    /// else the slot may fall back, or be nobody's.)
+    ///
+    /// The target must know the highest epoch, and no two masters may share an epoch. Otherwise an older claim may win the slot
+    /// back, or no master may serve it.
     void begin_to_move(std::size_t slot, std::size_t from, std::size_t to) {
         wait_until_agreed();
         set_slot(to, slot, {"IMPORTING", id(from)});
@@ -187,6 +186,15 @@ public:
     static bool says(const redis_server& one, const std::vector<std::string>& command,
                      std::string_view text) {
         return one.command(command).value_or("").find(text) != std::string::npos;
+    }
+
+    /// Waits until a replica has a copy of its master's data.
+    static void wait_until_synchronized(const redis_server& replica) {
+        wait_until(
+            [&] {
+                return says(replica, {"INFO", "replication"}, "link_status:up");
+            },
+            std::chrono::seconds(30));
     }
 
     /// For 20 s at most.

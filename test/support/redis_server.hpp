@@ -62,6 +62,7 @@ public:
     /// `unix:///path`, to the same server, likewise.
     [[nodiscard]] std::string unix_uri() const;
 
+    /// Its working folder.
     [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_.path(); }
 
     /// What it has said since it was started last.

@@ -21,10 +21,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <optional>
-#include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -87,35 +84,12 @@ asio::awaitable<void> check(like_store& store, std::string entity, std::int64_t 
     BOOST_TEST(co_await store.author_total(name.author()) == likes);
 }
 
-/// Each master has heard of the others' epochs. One that has not may lose a slot that comes back to it again to an older
-/// claim; then no master thinks that it has the slot.
-bool epochs_agree() {
-    std::set<std::set<std::string>> said;
-    for (std::size_t i = 0; i != 3; ++i) {
-        std::set<std::string> epochs;
-        std::istringstream lines(*three()[i].command({"CLUSTER", "NODES"}));
-        for (std::string line; std::getline(lines, line);) {
-            std::istringstream fields(line);
-            const std::vector<std::string> words{std::istream_iterator<std::string>(fields), {}};
-            epochs.insert(words.at(0) + " " + words.at(6));
-        }
-        said.insert(epochs);
-    }
-    return said.size() == 1;
-}
-
 /// Of a hash tag: an entity or an author.
 struct place {
     explicit place(const std::string& tag)
         : slot(key_slot(tag)), from(three().first_owner_of(tag)), to((from + 1) % 3) {}
-    void move() const {
-        wait_until(epochs_agree);
-        three().move(slot, from, to);
-    }
-    void move_back() const {
-        wait_until(epochs_agree);
-        three().move(slot, to, from);
-    }
+    void move() const { three().move(slot, from, to); }
+    void move_back() const { three().move(slot, to, from); }
 
     std::size_t slot;
     std::size_t from;
@@ -198,7 +172,6 @@ BOOST_AUTO_TEST_CASE(a_slot_on_its_way_is_waited_for) {
     const place entity("waits.entity");
     run_with_store([&entity](like_store& store) -> asio::awaitable<void> {
         co_await enter_and_like(store, like_of("waits.entity", "bob"), 1);
-        wait_until(epochs_agree);
         three().begin_to_move(entity.slot, entity.from, entity.to);
         three().move_key("likers:{waits.entity}", entity.from, entity.to);
         std::optional<departure> left;
@@ -231,7 +204,6 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_on_its_way_for_too_long) {
         }
         BOOST_TEST(why.find("refused: ASK ") != std::string::npos, why);
     };
-    wait_until(epochs_agree);
     three().begin_to_move(entity.slot, entity.from, entity.to);
     run_with_store(refused, 500ms);
     three().end_move(entity.slot, entity.to);
@@ -242,11 +214,11 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_on_its_way_for_too_long) {
 asio::awaitable<void> move_there_and_back(const place& entity, const place& author) {
     for (int i = 0; i != 3; ++i) {
         for (const place* const one : {&entity, &author}) {
-            co_await async_wait_until(epochs_agree);
+            co_await async_wait_until([] { return three().agreed(); });
             one->move();
         }
         for (const place* const one : {&entity, &author}) {
-            co_await async_wait_until(epochs_agree);
+            co_await async_wait_until([] { return three().agreed(); });
             one->move_back();
         }
     }

@@ -54,10 +54,9 @@ public:
 
     /// Names a lock; asks no server. Throws as the constructor of `mutex` does.
     ///
-    /// With `lock_options::fencing` each writer has a fence, and a reader sees the fence of the last writer before it:
-    /// `lease::fence()` of a reader is no smaller than that, and smaller than that of the next, as long as no server loses
-    /// its counter. Readers that come at the same time may have different fences, in any order; so a resource compares a
-    /// reader's fence with those of writers only.
+    /// With `lock_options::fencing` each lease has a fence. A reader's `lease::fence()` is no smaller than that of the last
+    /// writer before it, and smaller than that of the next writer. Readers that come at the same time may have different
+    /// fences, in any order. A resource therefore compares a reader's fence with those of writers only.
     shared_mutex(client& client, std::string_view resource, lock_options options = {});
 
     /// The client's.

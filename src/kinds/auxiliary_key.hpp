@@ -42,6 +42,11 @@ inline std::string fence_key(std::string_view key) {
     return auxiliary_key(key, "fence");
 }
 
+/// Where a set of readers is made before it takes the place of the key. It exists inside a script only.
+inline std::string new_set_key(std::string_view key) {
+    return auxiliary_key(key, "readers");
+}
+
 /// The remote queue: a list of the tickets of the clients that wait for the key.
 inline std::string queue_key(std::string_view key) {
     return auxiliary_key(key, "queue");

@@ -23,10 +23,11 @@ using resp::number;
 /// As claim.lua, which stands in front of a contended acquire.
 void write_claim(const core::command& command, script_form form, resp::command_writer& to) {
     if (is_cleared_for(command, form)) {
-        // In full: nobody hears of it if the server does not know the script.
+        // In full: its reply is not read, so nothing would send it again after NOSCRIPT.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
                           number(life_of_mark(command.patience).count()).text(),
-                          number(static_cast<long long>(command.client)).text());
+                          number(static_cast<long long>(command.client)).text(),
+                          new_set_key(command.key));
     }
 }
 void claim(const core::command& command, table& keys, const instant& at) {
@@ -101,7 +102,7 @@ public:
                 write_fence(command, form, to);
                 break;
             case step::count:
-                write_count(command, form, to);
+                write_count(command, fence_use::count, form, to);
                 break;
             default:
                 write_for_holder(command, server, form, to);
@@ -129,7 +130,7 @@ public:
                     return vote::denied(key_state::foreign);
                 }
                 // The counter first: a token that has the key was counted.
-                vote counted = keys.count_fence(command.key, command.fence, at);
+                vote counted = keys.move_fence(command.key, command.fence, fence_use::count, at);
                 if (counted.kind == core::vote_kind::granted) {
                     keys.put(command.key, command.token, at.now + command.ttl);
                 }
@@ -139,9 +140,9 @@ public:
                 if (found == nullptr || !found->is_held_by(command.token)) {
                     return vote::denied(found == nullptr ? key_state::absent : key_state::foreign);
                 }
-                return keys.count_fence(command.key, command.fence, at);
+                return keys.move_fence(command.key, command.fence, fence_use::count, at);
             case step::count:
-                return keys.count_fence(command.key, command.fence, at);
+                return keys.move_fence(command.key, command.fence, fence_use::count, at);
             default:
                 return execute_for_holder(command, keys, at);
         }
@@ -175,14 +176,6 @@ private:
         const number idle(std::chrono::milliseconds(fence_idle).count());
         write_script<"2">(scripts::fence, form, to, command.key, fence_key(command.key),
                           command.token, ttl.text(), fence.text(), idle.text());
-    }
-
-    static void write_count(const core::command& command, script_form form,
-                            resp::command_writer& to) {
-        const number fence(static_cast<long long>(command.fence));
-        const number idle(std::chrono::milliseconds(fence_idle).count());
-        write_script<"1">(scripts::count, form, to, fence_key(command.key), fence.text(),
-                          idle.text());
     }
 };
 

@@ -2,6 +2,7 @@
 #define COLOCK_KINDS_FENCE_HPP
 
 #include <chrono>
+#include <cstdint>
 
 namespace colock::kinds {
 
@@ -20,6 +21,13 @@ inline constexpr unsigned fence_second_bits = 20;
 /// lease that is held for longer than this needs it no more than any other: what is counted next
 /// begins with a time that is later by as much.
 inline constexpr std::chrono::hours fence_idle{24 * 7};
+
+/// What a fence counter is moved on for.
+enum class fence_use : std::uint8_t {
+    count,  ///< a writer: to more than it was, and to the current second at least
+    read,  ///< a reader: to the current second at least. Older data may have come back, with a counter that is behind
+           ///< the last writer's
+};
 
 }  // namespace colock::kinds
 

@@ -1,5 +1,6 @@
 #include "kinds/key_commands.hpp"
 
+#include "kinds/auxiliary_key.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 
 namespace colock::kinds {
 
@@ -64,6 +66,14 @@ void erase_if_empty(const table::entry& left, const core::command& command, tabl
 void write_set(const core::command& command, resp::command_writer& to) {
     to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,
              number(command.ttl.count()).text());
+}
+
+void write_count(const core::command& command, fence_use use, script_form form,
+                 resp::command_writer& to) {
+    write_script<"1">(scripts::count, form, to, fence_key(command.key),
+                      number(static_cast<long long>(command.fence)).text(),
+                      number(std::chrono::milliseconds(fence_idle).count()).text(),
+                      use == fence_use::count ? "count" : "read");
 }
 
 void write_for_holder(const core::command& command, const capabilities& server, script_form form,

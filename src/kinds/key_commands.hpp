@@ -1,6 +1,7 @@
 #ifndef COLOCK_KINDS_KEY_COMMANDS_HPP
 #define COLOCK_KINDS_KEY_COMMANDS_HPP
 
+#include "kinds/fence.hpp"
 #include "kinds/kind.hpp"
 
 // What kinds have in common: the steps of one that holds a key, which extend.lua and release.lua carry out.
@@ -9,6 +10,10 @@ namespace colock::kinds {
 
 /// SET with NX and PX: takes the key if there is none.
 void write_set(const core::command& command, resp::command_writer& to);
+
+/// Count: moves the fence counter on for the holder of the key, without a look at the key.
+void write_count(const core::command& command, fence_use use, script_form form,
+                 resp::command_writer& to);
 
 /// Extend, release, or remaining.
 void write_for_holder(const core::command& command, const capabilities& server, script_form form,

@@ -20,9 +20,6 @@ using core::step;
 using core::vote;
 using resp::number;
 
-/// A reader does not count: the counter is to be what it is.
-constexpr std::uint64_t as_it_is = 1;
-
 class shared_kind final : public lock_kind {
 public:
     explicit constexpr shared_kind(bool fenced)
@@ -39,6 +36,8 @@ public:
             write_acquire(command, form, to);
         } else if (command.step == step::confirm) {
             fenced_writer.encode(command, server, form, to);
+        } else if (command.step == step::count) {
+            write_count(command, fence_use::read, form, to);
         } else {
             write_for_holder(command, server, form, to);
         }
@@ -49,6 +48,7 @@ public:
             case step::acquire:
                 return decode_acquire(reply);
             case step::confirm:
+            case step::count:
                 return decode_fence(reply);
             case step::extend:
                 return reply.type == resp::type::number && is(reply.text, "2")
@@ -63,6 +63,9 @@ public:
         if (command.step == step::confirm) {
             return fenced_writer.execute(command, keys, at);
         }
+        if (command.step == step::count) {
+            return keys.move_fence(command.key, command.fence, fence_use::read, at);
+        }
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);
         }
@@ -75,7 +78,7 @@ public:
         }
         vote granted = vote::granted();
         if (traits().fenced) {
-            granted = keys.read_fence(command.key, command.fence, at);
+            granted = keys.move_fence(command.key, command.fence, fence_use::read, at);
             if (granted.kind != core::vote_kind::granted) {
                 return granted;
             }
@@ -89,7 +92,8 @@ public:
     }
 
     [[nodiscard]] bool has_auxiliary_key(step what) const override {
-        return traits().fenced && (what == step::acquire || what == step::confirm);
+        return traits().fenced &&
+               (what == step::acquire || what == step::confirm || what == step::count);
     }
 
     [[nodiscard]] std::vector<core::command> one_key_at_a_time(
@@ -98,16 +102,17 @@ public:
             return {};
         }
         core::command count = command;
-        count.kind = &fenced_writer;
         count.step = step::count;
-        count.fence = std::max(command.fence, as_it_is);
         if (command.step == step::acquire) {
             core::command take = command;
             take.kind = &shared;
             take.contended = true;
             return {take, count};
         }
-        return command.step == step::confirm ? std::vector{count} : std::vector<core::command>{};
+        if (command.step == step::confirm && command.fence != 0) {
+            return {count};
+        }
+        return {};
     }
 
 private:
@@ -134,12 +139,14 @@ private:
         if (!joins(command)) {
             write_set(command, to);
         } else if (!traits().fenced) {
-            write_script<"1">(scripts::share, form, to, command.key, command.token, ttl.text());
+            write_script<"1">(scripts::share, form, to, command.key, command.token, ttl.text(),
+                              new_set_key(command.key));
         } else {
             const number least(static_cast<long long>(command.fence));
             const number idle(std::chrono::milliseconds(fence_idle).count());
             write_script<"2">(scripts::share, form, to, command.key, fence_key(command.key),
-                              command.token, ttl.text(), least.text(), idle.text());
+                              command.token, ttl.text(), new_set_key(command.key), least.text(),
+                              idle.text());
         }
     }
 };

@@ -13,8 +13,8 @@
 //
 // - a writer holds it as an exclusive lock does: a string, its token;
 // - one reader holds it as a string too, a token that begins with `reader:`;
-// - several readers hold it as a sorted set of their tokens, by the times at which they expire on the server's clock. So
-//   each reader's share has a life of its own, and the key lives as long as the last of them.
+// - several readers hold it as a sorted set of their tokens, by the times at which they expire on a clock of the key's own:
+//   see scripts/parts/readers.lua. So each reader's share has a life of its own, and the key lives as long as the last.
 //
 // So an exclusive lock of any library on the same name excludes readers, and is excluded by them.
 //
@@ -50,7 +50,8 @@ inline constexpr core::milliseconds writer_mark_ttl{1000};
 /// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks
 /// whether only readers are in the way, and joins them.
 extern const lock_kind& shared;
-/// The same, and a grant brings the counter as the last writer has left it, on which a quorum has to agree.
+/// The same, and a grant brings the counter, on which a quorum has to agree. It is as the last writer has left it, or at the
+/// current second: a server may have come back with older data, and a counter behind the last writer's.
 extern const lock_kind& fenced_shared;
 
 /// A writer's side: `exclusive`, but that an attempt after one that was denied first clears the way.

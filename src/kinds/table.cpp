@@ -122,33 +122,26 @@ void table::erase(std::string_view key) {
     keys_.erase(std::string(key));
 }
 
-vote table::count_fence(std::string_view key, std::uint64_t least, const instant& at) {
-    const std::uint64_t value = next_fence(key, least, at);
-    if (value >= core::fence_limit) {
+vote table::move_fence(std::string_view key, std::uint64_t least, fence_use use,
+                       const instant& at) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(at.wall);
+    const auto second = static_cast<std::uint64_t>(seconds.count()) << fence_second_bits;
+    const auto found = counters_.find(key);
+    std::uint64_t value = 0;
+    if (found == counters_.end() || found->second.expires <= at.now) {
+        value = std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);
+    } else {
+        value = std::max(found->second.value, least);
+        if (least == 0) {
+            value = std::max(value + (use == fence_use::count ? 1 : 0), second);
+        }
+    }
+    // A reader must leave a number for the next writer.
+    if (value >= (use == fence_use::count ? core::fence_limit : core::fence_limit - 1)) {
         return used_up();
     }
     counters_.insert_or_assign(std::string(key), counter{value, at.now + fence_idle});
     return vote::granted(value);
-}
-
-vote table::read_fence(std::string_view key, std::uint64_t least, const instant& at) {
-    least = std::max<std::uint64_t>(least, 1);
-    // No writer could go on with the last one either.
-    return next_fence(key, least, at) + 1 < core::fence_limit ? count_fence(key, least, at)
-                                                              : used_up();
-}
-
-std::uint64_t table::next_fence(std::string_view key, std::uint64_t least,
-                                const instant& at) const {
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(at.wall);
-    const auto floor = static_cast<std::uint64_t>(seconds.count()) << fence_second_bits;
-    const auto found = counters_.find(key);
-    if (found == counters_.end() || found->second.expires <= at.now) {
-        const auto seed = floor | static_cast<std::uint64_t>((at.wall - seconds).count());
-        return std::max(seed, least);
-    }
-    const std::uint64_t value = found->second.value;
-    return least == 0 ? std::max(value + 1, floor) : std::max(value, least);
 }
 
 table::queue& table::queue_of(std::string_view key, core::time_point now) {

@@ -4,6 +4,7 @@
 #include "core/command.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "kinds/fence.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -112,11 +113,9 @@ public:
     /// Something was written to the key in place.
     void changed(std::string_view key) { changes_.emplace_back(key); }
 
-    /// Moves the key's fence counter on, as fence.lua does: to `least` at least, or if that is 0, to more than it was.
-    core::vote count_fence(std::string_view key, std::uint64_t least, const instant& at);
-
-    /// The counter as it is, but `least` at least.
-    core::vote read_fence(std::string_view key, std::uint64_t least, const instant& at);
+    /// Moves the key's fence counter on, as parts/fence_counter.lua does: to `least` at least, or if that is 0, as `use` says.
+    core::vote move_fence(std::string_view key, std::uint64_t least, fence_use use,
+                          const instant& at);
 
     /// The remote queue of a key, empty if there was none.
     [[nodiscard]] queue& queue_of(std::string_view key, core::time_point now);
@@ -136,8 +135,6 @@ private:
     template <typename T>
     using map = std::unordered_map<std::string, T, hash, std::equal_to<>>;
 
-    [[nodiscard]] std::uint64_t next_fence(std::string_view key, std::uint64_t least,
-                                           const instant& at) const;
     void collect_expired(core::time_point now);
 
     map<entry> keys_;

@@ -1,6 +1,7 @@
 // A Redis Cluster: slots that move, and nodes that come and go. What happens while many lock is in cluster_chaos_test.
 
 #include "instance_rig.hpp"
+#include "kinds/shared.hpp"
 #include "support/fake_server.hpp"
 #include "support/redis_cluster.hpp"
 
@@ -235,6 +236,33 @@ BOOST_AUTO_TEST_CASE(a_lock_that_is_held_while_its_keys_move_one_by_one, *label(
     three().move_keys(slot.slot(), slot.from(), slot.to());
     three().end_move(slot.slot(), slot.to());
     BOOST_TEST(rig.release("{between}", "ann") == "granted");
+}
+
+// A key of one reader becomes a set of two by a command that a node refuses while it moves the slot. The second reader waits.
+BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-81")) {
+    const std::string first = "reader:" + std::string(40, 'a');
+    const std::string second = "reader:" + std::string(40, 'b');
+    for (const auto* kind : {&kinds::shared, &kinds::fenced_shared}) {
+        const std::string key = "{readers of " + std::string(kind->traits().name) + "}";
+        const moved_slot slot(key);
+        instance_rig rig(three().uri());
+        run_until_all_ready(rig);
+        BOOST_TEST(to_text(rig.ask({step::acquire, *kind}, key, first)) == "granted");
+        three().begin_to_move(slot.slot(), slot.from(), slot.to());
+        const auto joins = rig.submit({step::acquire, *kind, true}, key, second);
+        for (int i = 0; i != 10; ++i) {
+            const auto renewed = rig.ask({step::extend, kinds::shared}, key, first, 20min);
+            BOOST_TEST(to_text(renewed) == "granted");
+        }
+        BOOST_TEST(!rig.voted(joins));
+        three().move_keys(slot.slot(), slot.from(), slot.to());
+        three().end_move(slot.slot(), slot.to());
+        rig.run_until([&] { return rig.voted(joins); });
+        BOOST_TEST(to_text(rig.vote_on(joins)) == "granted");
+        for (const std::string& reader : {first, second}) {
+            BOOST_TEST(to_text(rig.ask({step::release, *kind}, key, reader)) == "granted");
+        }
+    }
 }
 
 // No key of ours can be in the slot of such a name, so nothing is sent.

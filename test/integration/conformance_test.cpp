@@ -4,6 +4,7 @@
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
+#include "kinds/auxiliary_key.hpp"
 #include "kinds/shared.hpp"
 #include "locks.hpp"
 #include "support/redis_server.hpp"
@@ -79,10 +80,18 @@ void make_user(redis_server& server, bool natively) {
     server.command(command);
 }
 
-// Readers' tokens.
-const std::string ann_reads = "reader:a";
-const std::string bob_reads = "reader:b";
-const std::string cid_reads = "reader:c";
+/// A token as the client draws it, 40 hexadecimal digits, that begins with these.
+std::string token_of(std::string digits) {
+    constexpr std::size_t length = 40;
+    digits.resize(length, '0');
+    return digits;
+}
+std::string reader_of(const std::string& digits) {
+    return std::string(colock::kinds::reader_prefix) + token_of(digits);
+}
+const std::string ann_reads = reader_of("a");
+const std::string bob_reads = reader_of("b");
+const std::string cid_reads = reader_of("c");
 
 /// The attempts of the two sides of a read-write lock: the first, and one after a denial.
 const step_of_kind looks{step::acquire, colock::kinds::shared};
@@ -1498,30 +1507,33 @@ BOOST_DATA_TEST_CASE(a_mark_lives_no_longer_than_its_writer_waits, all_kinds) {
 BOOST_TEST_DECORATOR(*label("fault-40"))
 BOOST_DATA_TEST_CASE(a_writer_becomes_a_reader_without_a_gap, all_kinds) {
     subject s(sample);
-    BOOST_TEST(ask(s, writes, "da") == "granted");
-    BOOST_TEST(ask(s, of_reader(step::extend), "reader:ee") == "denied: another");
-    BOOST_TEST(ask(s, of_reader(step::extend), "reader:da") == "granted");
-    BOOST_TEST(ask(s, of_reader(step::extend), "reader:da") == "granted");
-    BOOST_TEST(ask(s, step::extend, "da") == "denied: another");
-    BOOST_TEST(ask(s, step::release, "da") == refusal(sample, "denied: another"));
+    const std::string writer = token_of("da");
+    BOOST_TEST(ask(s, writes, writer) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), reader_of("ee")) == "denied: another");
+    BOOST_TEST(ask(s, of_reader(step::extend), reader_of("da")) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), reader_of("da")) == "granted");
+    BOOST_TEST(ask(s, step::extend, writer) == "denied: another");
+    BOOST_TEST(ask(s, step::release, writer) == refusal(sample, "denied: another"));
     BOOST_TEST(ask(s, writes, "ee") == "denied: another");
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, joins, ann_reads) == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), "reader:da") == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), reader_of("da")) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
     // Where the step has not come, the release of the reader releases what the writer has.
-    BOOST_TEST(ask(s, writes, "da") == "granted");
-    BOOST_TEST(ask(s, of_reader(step::release), "reader:da") == "granted");
-    BOOST_TEST(ask(s, of_reader(step::extend), "reader:da") == "denied: nobody");
+    BOOST_TEST(ask(s, writes, writer) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::release), reader_of("da")) == "granted");
+    BOOST_TEST(ask(s, of_reader(step::extend), reader_of("da")) == "denied: nobody");
 }
 
 BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     subject s(sample);
     const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
-    const auto first = s.rig.ask(reads_fenced, "k", ann_reads);
+    // The counter is ahead of the clock, so that no second passes for it.
+    constexpr std::uint64_t far = 1ULL << 52U;
+    const auto first = s.rig.ask_fence(reads_fenced, "k", ann_reads, far);
     BOOST_TEST(to_text(first) == "granted");
-    BOOST_TEST(first.fence != 0U);
+    BOOST_TEST(first.fence == far);
     BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == first.fence);
     ask(s, of_reader(step::release), ann_reads);
     ask(s, of_reader(step::release), bob_reads);
@@ -1536,6 +1548,31 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, written.fence + 5).fence ==
                written.fence + 5);
     BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == written.fence + 5);
+}
+
+/// Fault 86: a server that came back with older data has a counter that is behind the last writer's.
+BOOST_AUTO_TEST_CASE(a_reader_is_not_behind_a_writer_that_was_forgotten, *label("fault-86")) {
+    subject s(kind::tcp);
+    const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
+    const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
+    const step_of_kind counts{step::count, colock::kinds::fenced_shared};
+    const std::string counter = colock::kinds::fence_key("k");
+    const std::uint64_t older = s.rig.ask(writes_fenced, "k", "da").fence;
+    ask(s, step::release, "da");
+    const std::uint64_t last = s.rig.ask(writes_fenced, "k", "da").fence;
+    ask(s, step::release, "da");
+    const auto forget_last_writer = [&] {
+        shared_server().command({"SET", counter, std::to_string(older)});
+    };
+    // Such a server is back a second later at the earliest: before that, the clock says nothing.
+    // Another reader is there, whose lock is not fenced.
+    BOOST_TEST(ask(s, looks, bob_reads) == "granted");
+    s.rig.run_until([&] {
+        forget_last_writer();
+        return s.rig.ask(reads_fenced, "k", ann_reads).fence > last;
+    });
+    forget_last_writer();
+    BOOST_TEST(s.rig.ask_fence(counts, "k", ann_reads).fence > last);  // while the slot moves
 }
 
 /// A share that is put back was not denied before, and joins the other readers nevertheless.
@@ -1571,20 +1608,27 @@ BOOST_DATA_TEST_CASE(a_reader_whose_share_is_over_confirms_no_fence, all_kinds) 
     BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, far).fence == far);
 }
 
-/// Fault 21: it would keep readers out for as long as the server's clock was set back. (In memory: see the unit test.)
+/// Fault 21: the mark would keep readers out for as long as the server's clock was set back. (In memory: see the unit test.)
 BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fault-21")) {
     subject s(kind::tcp);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
-    const auto then = std::chrono::system_clock::now() + 1h;
-    const auto score = std::chrono::duration_cast<milliseconds>(then.time_since_epoch()).count();
+    // The mark would live for an hour. (A set's clock shows the end of its longest member less the key's PTTL.)
+    const auto leave_old_mark = [] {
+        const redis_server& server = shared_server();
+        const std::string last = server.command({"ZRANGE", "k", "-1", "-1", "WITHSCORES"}).value();
+        const long long ends = std::stoll(last.substr(last.find('\n') + 1));
+        const long long now = ends - std::stoll(server.command({"PTTL", "k"}).value());
+        const long long hour = milliseconds(1h).count();
+        server.command({"ZADD", "k", std::to_string(-(now + hour)), "writer:7"});
+        server.command({"PEXPIRE", "k", std::to_string(hour)});
+    };
     for (const auto patience : {5000ms, 50ms, 0ms}) {
-        const strings mark{"ZADD", "k", std::to_string(-score), "writer:7"};
-        shared_server().command(mark);
+        leave_old_mark();
         BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted");  // no writer waits
         BOOST_TEST(ask(s, joins, cid_reads) == "granted");
         BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
-        shared_server().command(mark);
+        leave_old_mark();
         const auto begun = std::chrono::steady_clock::now();
         BOOST_TEST(ask(s, claims.with_patience(patience), "da") == "denied: another");
         s.rig.run_until([&] { return ask(s, joins, cid_reads) == "granted"; });
@@ -1594,7 +1638,7 @@ BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fau
         BOOST_TEST((lived < 2 * colock::kinds::writer_mark_ttl));
         BOOST_TEST(ask(s, of_reader(step::release), cid_reads) == "granted");
     }
-    shared_server().command({"ZADD", "k", std::to_string(-score), "writer:7"});
+    leave_old_mark();
     BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
     BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
     BOOST_TEST((life_of_key(s) <= colock::kinds::writer_mark_ttl));
@@ -1618,12 +1662,30 @@ BOOST_AUTO_TEST_CASE(a_claim_without_a_mark_changes_nothing) {
     }
 }
 
+/// Fault 85: a token of another library may begin as a reader's.
+BOOST_AUTO_TEST_CASE(a_foreign_token_that_begins_as_a_readers_is_an_exclusive_holders,
+                     *label("fault-85")) {
+    subject s(kind::tcp);
+    for (const std::string& token :
+         {"reader:42"s, "reader:"s, ann_reads + "0", ann_reads.substr(0, ann_reads.size() - 1),
+          "reader:"s + std::string(40, 'A'), "reader:"s + std::string(40, 'g')}) {
+        shared_server().command({"SET", "k", token, "PX", "600000"});
+        BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, claims, "da") == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::extend), bob_reads) == "denied: another");
+        BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "denied: another");
+        BOOST_TEST(shared_server().command({"GET", "k"}).value() == token);
+    }
+}
+
 /// Fault 34: what is not ours is left alone, even if it is of the same type.
 BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone, *label("fault-34")) {
     subject s(kind::tcp);
     for (const strings& members :
-         {strings{"1", "x"}, strings{"1", "reader:a", "2", "x"},
-          strings{"-1", "writer:7", "2", "x"}, strings{"1", "writer"}, strings{"1", "reader:zz"}}) {
+         {strings{"1", "x"}, strings{"1", ann_reads, "2", "x"}, strings{"-1", "writer:7", "2", "x"},
+          strings{"1", "writer"}, strings{"1", "reader:zz"}, strings{"1", "reader:42"},
+          strings{"1", ann_reads + "0"}}) {
         strings command{"ZADD", "k"};
         command.insert(command.end(), members.begin(), members.end());
         shared_server().flush();
@@ -1776,12 +1838,10 @@ std::vector<step_of_kind> every_step() {
         }
         if (kind->traits().fenced) {
             result.emplace_back(step::confirm, *kind);
+            result.emplace_back(step::count, *kind);
         }
         if (kind->traits().clears_the_way) {
             result.emplace_back(step::unmark, *kind);
-        }
-        if (kind->traits().fenced && kind->traits().admission == admission::exclusive) {
-            result.emplace_back(step::count, *kind);
         }
     }
     return result;
@@ -1801,8 +1861,8 @@ BOOST_DATA_TEST_CASE(memory_and_servers_say_the_same, data::make({kind::tcp, kin
     // Each key with what its counter begins with: far from the clock, with the clock, or with few numbers left.
     const std::vector<std::pair<std::string, std::uint64_t>> keys{
         {"k", ahead}, {"l", 0}, {"m", colock::core::fence_limit - 9}};
-    const strings holders{"da", "ee"};
-    const strings readers{ann_reads, bob_reads, "reader:da"};
+    const strings holders{token_of("da"), token_of("ee")};
+    const strings readers{ann_reads, bob_reads, reader_of("da")};
     const std::array<milliseconds, 3> ttls{5min, 10min, 20min};
     const std::vector<step_of_kind> steps = every_step();
     std::vector<std::size_t> done(steps.size());

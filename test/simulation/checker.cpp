@@ -171,10 +171,8 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     auto& all = fences_[life.key];
     for (std::size_t i = 0; i != all.size(); ++i) {
         const auto& [other, others, to_reader] = all[i];
-        // A reader sees the fence of the last writer, as long as no instance forgets it; a writer's is larger than what
-        // anybody has seen.
-        const bool follows =
-            life.is_shared() ? fence >= others || counters_may_be_lost() : fence > others;
+        // A reader's fence is no smaller than the last writer's. A writer's is larger than all before.
+        const bool follows = life.is_shared() ? fence >= others : fence > others;
         // Of two that were on their way together, either may be the later one. Readers also hold the lock together, so
         // the one with the larger fence has not waited for the other.
         const bool together = i >= life.fences_before;
@@ -187,18 +185,6 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
         }
     }
     all.push_back({&life, fence, life.is_shared()});
-}
-
-bool checker::counters_may_be_lost() const {
-    const auto has_happened = [this](fault f) {
-        return world_.tally.faults[static_cast<std::size_t>(f)] != 0;
-    };
-    return std::ranges::any_of(
-        std::to_array({fault::restart_without_data, fault::rollback, fault::counter_lost,
-                       fault::counter_spoiled, fault::failover_from_dead,
-                       fault::failover_from_alive, fault::lock_lost, fault::clock_jump_forward,
-                       fault::clock_jump_back}),
-        has_happened);
 }
 
 void checker::on_handoff(token_life& life) {

@@ -137,7 +137,6 @@ public:
 
 private:
     [[nodiscard]] std::string describe(const token_life& life) const;
-    [[nodiscard]] bool counters_may_be_lost() const;
     void close_at(token_life& life, std::size_t server);
     void end_validity(token_life& life);
     [[nodiscard]] bool ended_by_time(const token_life& life) const;

@@ -395,8 +395,16 @@ colock_mutant(
     NAME counters_begin_at_one
     WHAT "a counter that was lost begins anew, not by the clock"
     FILE src/kinds/table.cpp
-    FIND [[return std::max(seed, least);]]
-    WITH [[return std::max(@MUTANT@ ? 1 : seed, least);]]
+    FIND [[        value = std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
+    WITH [[        value = @MUTANT@ ? std::max<std::uint64_t>(1, least)
+                         : std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
+)
+colock_mutant(
+    NAME reader_believes_an_old_counter
+    WHAT "a reader gets the counter as it is, though older data may have come back"
+    FILE src/kinds/table.cpp
+    FIND [[if (least == 0) {]]
+    WITH [[if (least == 0 && (use == fence_use::count || !@MUTANT@)) {]]
 )
 colock_mutant(
     NAME second_round_from_the_reply

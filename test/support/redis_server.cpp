@@ -244,8 +244,10 @@ temporary_folder& temporary_folder::operator=(temporary_folder&& other) noexcept
     return *this;
 }
 
-redis_server::redis_server(std::vector<std::string> arguments)
-    : arguments_(std::move(arguments)), password_(password_in(arguments_)) {
+redis_server::redis_server(std::vector<std::string> arguments, std::vector<std::string> launcher)
+    : arguments_(std::move(arguments)),
+      launcher_(std::move(launcher)),
+      password_(password_in(arguments_)) {
     // Somebody else's server may be listening there already, on all addresses.
     constexpr int tries = 5;
     for (int i = 1;; ++i) {
@@ -268,6 +270,7 @@ redis_server::~redis_server() {
 redis_server::redis_server(redis_server&& other) noexcept
     : folder_(std::move(other.folder_)),
       arguments_(std::move(other.arguments_)),
+      launcher_(std::move(other.launcher_)),
       password_(std::move(other.password_)),
       port_(std::move(other.port_)),
       pid_(std::exchange(other.pid_, 0)) {}
@@ -275,6 +278,7 @@ redis_server::redis_server(redis_server&& other) noexcept
 redis_server& redis_server::operator=(redis_server&& other) noexcept {
     std::swap(folder_, other.folder_);
     std::swap(arguments_, other.arguments_);
+    std::swap(launcher_, other.launcher_);
     std::swap(password_, other.password_);
     std::swap(port_, other.port_);
     std::swap(pid_, other.pid_);
@@ -376,8 +380,8 @@ std::filesystem::path redis_server::socket_path() const {
 
 std::vector<std::string> redis_server::command_line() const {
     const char* program = std::getenv("COLOCK_REDIS_SERVER");
-    std::vector<std::string> words{program == nullptr || *program == '\0' ? "redis-server"
-                                                                          : program};
+    std::vector<std::string> words = launcher_;
+    words.emplace_back(program == nullptr || *program == '\0' ? "redis-server" : program);
     if (std::ranges::find(arguments_, "--sentinel") != arguments_.end()) {
         // A Sentinel keeps what it knows in its configuration file.
         const auto file = folder() / "sentinel.conf";

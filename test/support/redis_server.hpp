@@ -46,7 +46,9 @@ class redis_server {
 public:
     /// Starts it, and waits until it answers. `arguments` come after our own and so overrule them:
     /// `{"--requirepass", "x"}`, `{"--appendonly", "yes"}`.
-    explicit redis_server(std::vector<std::string> arguments = {});
+    /// With a launcher, that program is started with its own arguments, and has to become the server: `{"env", "A=1"}`.
+    explicit redis_server(std::vector<std::string> arguments = {},
+                          std::vector<std::string> launcher = {});
     ~redis_server();
     redis_server(redis_server&& other) noexcept;
     redis_server& operator=(redis_server&& other) noexcept;
@@ -105,6 +107,7 @@ private:
 
     temporary_folder folder_;
     std::vector<std::string> arguments_;
+    std::vector<std::string> launcher_;
     std::string password_;
     reserved_port port_;
     pid_t pid_ = 0;

@@ -74,6 +74,7 @@ public:
     submission original;
     core::command command;            // what is done now
     std::vector<core::command> next;  // and then, if it is granted
+    bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
     bool partly_done = false;
     bool waiting = true;  // to be sent
     unsigned hops = 0;
@@ -375,12 +376,12 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             put_off = ++of.hops > 2;
             break;
         case kind_type::again:
-            if (of.next.empty()) {
+            if (!std::exchange(of.is_divided, true)) {
                 of.next = of.command.kind->one_key_at_a_time(of.command);
+                put_off = of.next.empty();
             }
-            if (!of.next.empty()) {
+            if (!put_off) {
                 of.take_next();
-                put_off = false;
             } else if (has_auxiliary_key(of.command)) {
                 of.hops = most_hops;  // a hint, or what there is another way for
             }

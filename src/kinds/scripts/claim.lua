@@ -1,42 +1,39 @@
--- Clears the way for a writer that was denied, and is about to try again: drops the readers that have expired. If there
--- are others, it leaves a mark among them, at which no more are let in. The mark expires unless the writer tries again.
+-- Clears the way for a writer that was denied and is about to try again. A set of readers that have all expired goes. If there are
+-- readers, the writer sets a mark among them, which keeps new readers out. The mark expires unless the writer tries again.
 --
 -- KEYS[1]  the key
--- ARGV[1]  for how many milliseconds the mark lives; 0: leave none, the writer will not wait
+-- ARGV[1]  how long the mark lives, in milliseconds; 0: set none, the writer will not wait
 -- ARGV[2]  the number of the writer's client
+-- ARGV[3]  a name in the key's slot, where a set is made before it takes the place of the key
 -- Returns  1 there is nothing in the way but, perhaps, an exclusive holder; 0 there are readers
 
 --@include parts/readers.lua
 
 local key = KEYS[1]
 local life = tonumber(ARGV[1])
-local now = now_in_ms()
+local mark = 'writer:' .. ARGV[2]
 
 local value = redis.pcall('get', key)
-if value == false or type(value) == 'string' and not is_reader(value) then
+if value == false then
     return 1
 end
 if type(value) == 'string' then
-    if life == 0 then
-        return 0
-    end
-    local forbidden = is_forbidden(key)
-    if forbidden then
-        return forbidden
-    end
-    make_set(key, value, now)
-else  -- an error: a key of another type
-    if not has_readers(key) then
-        return 1  -- nothing of ours
-    end
-    drop_expired(key, now)
-    if last_reader_until(key) == 0 then
-        redis.call('del', key)
+    local left = redis.call('pttl', key)
+    if not is_reader(value) or left < 0 then
         return 1
     end
+    return life > 0 and make_set(key, ARGV[3], value, left, mark, life, -1) or 0
+end
+local set = read_set(key)
+if not set then
+    return 1  -- nothing of ours
+end
+if set.readers <= set.now then
+    redis.call('del', key)
+    return 1
 end
 if life > 0 then
-    redis.call('zadd', key, -(now + life), 'writer:' .. ARGV[2])
-    live_with_last(key)
+    put(key, set, mark, set.now + life, -1)
+    tidy(key, set)
 end
 return 0

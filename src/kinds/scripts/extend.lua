@@ -1,35 +1,51 @@
--- Compare-and-extend: has a token hold a lock's key for a ttl at least, if it still does. It never shortens a life: what
+-- Compare-and-extend: has a token hold a lock's key for a ttl at least, if it still does. It never shortens a life: a command that
 -- was sent first, on a connection that broke, may be executed last.
 --
--- KEYS[1]  the key: a string, the token that holds it; or a sorted set, the tokens of readers by expiry
+-- It needs no memory. PEXPIRE is never refused for memory, and neither is a script's later write.
+--
+-- KEYS[1]  the key: a string, the token that holds it; or a sorted set of readers' tokens
 -- ARGV[1]  the token
 -- ARGV[2]  the ttl in milliseconds
--- Returns  1 extended; 2 likewise, and a writer waits; 0 the token holds nothing there; -1 another one does
+-- Returns  1 extended; 2 extended, and a writer waits; 0 the token holds nothing there; -1 another token does
 
-local value = redis.pcall('get', KEYS[1])
-if value == ARGV[1] then
-    if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then
-        redis.call('pexpire', KEYS[1], ARGV[2])
+local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
+
+local value = redis.pcall('get', key)
+if value == token then
+    if redis.call('pttl', key) < ttl then
+        redis.call('pexpire', key, ttl)
     end
     return 1
+end
+if value == false then
+    return 0
 end
 
 --@include parts/readers.lua
 
-if is_former(value, ARGV[1]) then  -- it was a writer's, and is a reader's now
-    redis.call('set', KEYS[1], ARGV[1], 'px', math.max(tonumber(ARGV[2]), redis.call('pttl', KEYS[1])))
+if is_former(value, token) then  -- it was a writer's, and is a reader's now
+    local life = math.max(ttl, redis.call('pttl', key))
+    redis.call('pexpire', key, life)
+    redis.call('set', key, token, 'px', life)
     return 1
 end
-local expires, without = find_share(KEYS[1], ARGV[1], value)
-if not expires then
-    return without
+if not is_reader(token) then
+    return -1
 end
-local now = now_in_ms()
-if expires <= now then
+if type(value) == 'string' then
+    return is_reader(value) and 0 or -1  -- another reader is not in a reader's place
+end
+local set = read_set(key)
+if not set then
+    return -1  -- nothing of ours
+end
+local held = share_of(key, token, set)
+if not held then
     return 0
 end
-if now + ARGV[2] > expires then
-    redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
-    live_with_last(KEYS[1])
+local ends = set.now + ttl
+if ends > held then
+    redis.call('pexpire', key, math.max(ends, set.ends) - set.now)
+    redis.call('zadd', key, ends, token)
 end
-return is_marked(KEYS[1], now) and 2 or 1
+return is_marked(set) and 2 or 1

@@ -1,12 +1,15 @@
 -- Joins the remote queue of a lock, or keeps the ticket in it alive. Touches nothing if one of the keys is not ours.
 --
 -- KEYS[1]  the queue: a list of `ticket:<number>`, the longest waiting first
--- KEYS[2]  our ticket: an empty string that lives as long as we wait, and live
+-- KEYS[2]  our ticket: an empty string that lives as long as our client waits and runs
 -- ARGV[1]  our number
--- ARGV[2]  for how many milliseconds to keep the ticket, and the queue
--- ARGV[3]  what the name of a ticket begins with; its number follows. (The tickets of others cannot be among
---          the keys: only the queue knows their numbers. They are in the slot of the queue.)
+-- ARGV[2]  how long to keep the ticket and the queue, in milliseconds
+-- ARGV[3]  the beginning of a ticket's name; its number follows. (The tickets of others cannot be among the keys: only the
+--          queue has their numbers. They are in the slot of the queue.)
 -- Returns  the number of the waiter before us; 0 there is none
+
+local queue, ticket, life = KEYS[1], KEYS[2], tonumber(ARGV[2])
+local own = 'ticket:' .. ARGV[1]
 
 local function number_in(entry)
     return string.match(entry, '^ticket:(%d+)$')
@@ -16,44 +19,61 @@ local function foreign(name)
     return redis.error_reply('QUEUE the key ' .. name .. ' was not written by colock')
 end
 
-local ticket = redis.pcall('get', KEYS[2])
-if type(ticket) == 'table' then
-    return ticket  -- an error: a key of another type
+local value = redis.pcall('get', ticket)
+if type(value) == 'table' then
+    return value  -- an error: a key of another type
 end
-if ticket and ticket ~= '' then
-    return foreign(KEYS[2])
+if value and value ~= '' then
+    return foreign(ticket)
 end
 for _, place in ipairs({0, -1}) do
-    local entry = redis.pcall('lindex', KEYS[1], place)
+    local entry = redis.pcall('lindex', queue, place)
     if type(entry) == 'table' then
         return entry
     end
     if entry and not number_in(entry) then
-        return foreign(KEYS[1])
+        return foreign(queue)
     end
 end
 
--- Written only now and then: to write it tells the waiter behind us that it has changed.
-if redis.call('pttl', KEYS[2]) < ARGV[2] / 2 then
-    redis.call('set', KEYS[2], '', 'px', ARGV[2])
-end
-
-local own = 'ticket:' .. ARGV[1]
-local at = redis.call('lpos', KEYS[1], own)
-if not at then
-    at = redis.call('rpush', KEYS[1], own) - 1
-end
-redis.call('pexpire', KEYS[1], ARGV[2])
-
-while at > 0 do
-    at = at - 1
-    local before = redis.call('lindex', KEYS[1], at)
-    local number = number_in(before)
-    if number then
-        if redis.call('exists', ARGV[3] .. number) == 1 then
-            return tonumber(number)
+-- The waiter before us, and those between it and us that have died.
+local before = 0
+local dead = {}
+local at = redis.call('lpos', queue, own)
+for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
+    local entry = redis.call('lindex', queue, place)
+    local number = number_in(entry)
+    local lives = number and redis.pcall('exists', ARGV[3] .. number)
+    if type(lives) == 'table' then
+        if not string.find(lives.err, 'non local key') then
+            return lives
         end
-        redis.call('lrem', KEYS[1], 1, before)  -- it has died
+        lives = 1  -- the slot is being moved, and the ticket may be at the other node
+    end
+    if lives == 1 then
+        before = tonumber(number)
+        break
+    end
+    if lives == 0 then
+        table.insert(dead, entry)
     end
 end
-return 0
+
+-- Written only now and then: a write tells the waiter behind us that the ticket has changed.
+if redis.call('pttl', ticket) < life / 2 then
+    redis.call('set', ticket, '', 'px', life)
+end
+if not at then
+    redis.call('rpush', queue, own)
+end
+local kept = redis.pcall('pexpire', queue, life)
+if type(kept) == 'table' then
+    if not at then
+        redis.call('lrem', queue, -1, own)  -- no new queue stays without ttl
+    end
+    return kept
+end
+for _, entry in ipairs(dead) do
+    redis.call('lrem', queue, 1, entry)
+end
+return before

@@ -3,16 +3,21 @@
 -- KEYS[1]  the queue: a list of `ticket:<number>`
 -- KEYS[2]  our ticket: an empty string
 -- ARGV[1]  our number
--- Returns  how many clients are in the queue
+-- Returns  how many clients are left in the queue
+
+local own = 'ticket:' .. ARGV[1]
+local is_queue = true
+for _, place in ipairs({0, -1}) do
+    local entry = redis.pcall('lindex', KEYS[1], place)
+    is_queue = is_queue and type(entry) == 'string' and string.find(entry, '^ticket:%d+$')
+end
+local at = is_queue and redis.call('lpos', KEYS[1], own)
+local left = is_queue and redis.call('llen', KEYS[1]) - (at and 1 or 0) or 0
 
 if redis.pcall('get', KEYS[2]) == '' then
     redis.call('del', KEYS[2])
 end
-for _, place in ipairs({0, -1}) do
-    local entry = redis.pcall('lindex', KEYS[1], place)
-    if type(entry) ~= 'string' or not string.find(entry, '^ticket:%d+$') then
-        return 0  -- there is no queue, or a key that is not ours
-    end
+if at then
+    redis.call('lrem', KEYS[1], 1, own)
 end
-redis.call('lrem', KEYS[1], 1, 'ticket:' .. ARGV[1])
-return redis.call('llen', KEYS[1])
+return left

@@ -1,8 +1,8 @@
--- Compare-and-delete: has a token hold a lock's key no more, if it still does.
+-- Compare-and-delete: ends a token's hold on a lock's key, if there is one.
 --
--- KEYS[1]  the key: a string, the token that holds it; or a sorted set, the tokens of readers by expiry
+-- KEYS[1]  the key: a string, the token that holds it; or a sorted set of readers' tokens
 -- ARGV[1]  the token
--- Returns  1 released; 0 the token holds nothing there; -1 another one does
+-- Returns  1 released; 0 the token holds nothing there; -1 another token does
 
 -- As it nearly always is: the token alone holds it.
 local value = redis.pcall('get', KEYS[1])

@@ -1,9 +1,9 @@
--- Compare-and-delete for many keys at once: what release.lua does for each, in this order.
+-- Compare-and-delete for many keys at once: what release.lua does for each, in this order. It is not sent to clusters.
 --
 -- KEYS[i]  a key
 -- ARGV[i]  its token
 -- Returns  1 all released; else a string with an answer for each: '1' released, '0' the token holds nothing there,
---          '-' another one does
+--          '-' another token does
 
 -- As it nearly always is: all of them are held by their tokens alone, so that two commands are enough.
 local ours = true

@@ -1,4 +1,4 @@
--- Takes back the mark of a writer that waits no more.
+-- Removes the mark of a writer that no longer waits.
 --
 -- KEYS[1]  the key
 -- ARGV[1]  the number of its client
@@ -6,9 +6,10 @@
 
 --@include parts/readers.lua
 
-local key = KEYS[1]
-if not has_readers(key) or redis.call('zrem', key, 'writer:' .. ARGV[1]) == 0 then
+local set = read_set(KEYS[1])
+local mark = 'writer:' .. ARGV[1]
+if not set or not redis.call('zscore', KEYS[1], mark) then
     return 0
 end
-live_with_last(key)
+remove(KEYS[1], set, mark)
 return 1

@@ -1,9 +1,12 @@
--- A lock's fence counter. One that is there moves in step with those of other instances, so that they agree; one that is
--- not begins behind no other.
+-- A lock's fence counter. One that is there moves in step with those of other instances, so that they agree. One that is missing
+-- begins behind no other.
 
--- Moves the counter `key` to `least`, but never back; or, if `least` is 0 and it is to be counted, to more than it was.
--- It is kept for `ttl` milliseconds. `time` is what TIME has told. Returns the counter; nil if it cannot go on.
-local function move_on(key, least, ttl, time, is_counted)
+-- Moves the counter `key` to `least`, but never back. If `least` is 0, it moves to the current second at least. A writer counts:
+-- the counter moves to more than it was. A reader sees it as the last writer has left it, unless it is behind the current second:
+-- older data may have come back, with a counter that is behind the last writer's.
+-- It is kept for `ttl` milliseconds. Returns the counter; nil if it cannot go on.
+local function move_on(key, least, ttl, is_counted)
+    local time = redis.call('time')
     local second = time[1] * 2 ^ 20
     local text = redis.pcall('get', key)
     local counter
@@ -11,11 +14,11 @@ local function move_on(key, least, ttl, time, is_counted)
         counter = math.max(second + time[2], least)
     elseif type(text) == 'string' and string.find(text, '^%d+$') then
         counter = math.max(tonumber(text), least)
-        if is_counted and least == 0 then
-            counter = math.max(counter + 1, second)
+        if least == 0 then
+            counter = math.max(counter + (is_counted and 1 or 0), second)
         end
     end
-    -- One that is only read must leave a number for the next writer.
+    -- A reader must leave a number for the next writer.
     if counter == nil or counter >= (is_counted and 2 ^ 53 or 2 ^ 53 - 1) then
         return nil
     end

@@ -1,103 +1,130 @@
--- The readers of a lock's key: one holds it as a string, its token; several as a sorted set of their tokens, by the times in
--- milliseconds at which they expire. A waiting writer has a mark among them, `writer:` and the number of its client, by the time
--- at which it expires, too, but as a negative number. So marks come first in the set, and readers last.
+-- The readers of a lock's key. One reader holds it as a string, its token. Several readers are a sorted set of their tokens. A
+-- waiting writer has a mark in the set: `writer:` and the number of its client.
+--
+-- A set has a clock of its own. A reader's score is the time at which its share ends. A mark's score is the negative of that time,
+-- so marks come first and readers last. The key expires when its longest member ends, so the clock shows that end less the
+-- key's PTTL. A ttl moves with its key. The clock therefore goes on when the key moves to a server whose time is another.
 
+-- A token of 40 hexadecimal digits, as `runtime::token` draws it, behind the prefix of readers.
 local function is_reader(token)
-    return string.find(token, '^reader:%x+$')
+    return #token == 47 and string.find(token, '^reader:[0-9a-f]+$')
 end
 
+-- A client's number is below 2^53.
 local function is_mark(member)
-    return string.find(member, '^writer:%d+$')
+    return #member <= 23 and string.find(member, '^writer:%d+$')
 end
 
--- For how long a mark may live, in milliseconds, as `kinds::writer_mark_ttl`. One that would live longer was left before the
--- server's clock was set back, and does not count. Its writer, if it still waits, leaves it anew.
+-- How long a mark may live, in milliseconds, as `kinds::writer_mark_ttl`. A mark that would live longer was left before the
+-- server's clock was set back. It does not count. Its writer sets it again if it still waits.
 local longest_mark = 1000
 
--- Now, and what TIME has told.
-local function now_in_ms()
-    local time = redis.call('time')
-    return time[1] * 1000 + math.floor(time[2] / 1000), time
-end
-
--- Whether a key that is no string has readers, or a mark: what the library has written.
-local function has_readers(key)
-    for _, place in ipairs({0, -1}) do
-        local member = redis.pcall('zrange', key, place, place)[1]
-        if not member or not (is_mark(member) or is_reader(member)) then
-            return false
+-- Reads a set: its clock `now`, when its last reader and its longest mark end (0: there is none), and when it ends itself. Returns
+-- nil if the key is no set that colock wrote.
+local function read_set(key)
+    local first = redis.pcall('zrange', key, 0, 0, 'withscores')
+    local last = redis.pcall('zrange', key, -1, -1, 'withscores')
+    if not first[1] or not last[1] then
+        return nil  -- no key, or an error: a key of another type
+    end
+    for _, member in ipairs({first[1], last[1]}) do
+        if not is_mark(member) and not is_reader(member) then
+            return nil
         end
     end
-    return true
-end
-
--- The error, if the server does not allow us what a set of readers takes: to be known before anything is written. `key` is a
--- string, so each command fails, and changes nothing; the error tells whether it was allowed.
-local function is_forbidden(key)
-    for _, command in ipairs({{'zadd', key, 0, ''}, {'zrange', key, 0, 0}, {'zscore', key, ''}, {'pexpire', key, ''}}) do
-        local answer = redis.pcall(unpack(command))
-        if not string.find(answer.err, 'WRONGTYPE') and not string.find(answer.err, 'integer') then
-            return answer
-        end
-    end
-end
-
--- The one reader that holds the key as a string becomes the first member of a sorted set.
-local function make_set(key, reader, now)
     local left = redis.call('pttl', key)
-    redis.call('del', key)
-    redis.call('zadd', key, now + left, reader)
-end
-
--- Readers and marks that have expired go, and marks that do not count.
-local function drop_expired(key, now)
-    redis.call('zremrangebyscore', key, -now, now)
-    redis.call('zremrangebyscore', key, '-inf', '(' .. -(now + longest_mark))
-end
-
--- When the last reader expires; 0 if there is none.
-local function last_reader_until(key)
-    local last = redis.call('zrange', key, -1, -1, 'withscores')[2]  -- of a mark it is negative
-    return math.max(last or 0, 0)
-end
-
--- When the mark that lives longest ends; 0 if there is none.
-local function marked_until(key)
-    local first = redis.call('zrange', key, 0, 0, 'withscores')
-    return first[1] and is_mark(first[1]) and -first[2] or 0
-end
-
-local function is_marked(key, now)
-    local ends = marked_until(key)
-    return ends > now and ends <= now + longest_mark
-end
-
--- The key lives as long as its last reader and its marks, if it has any.
-local function live_with_last(key)
-    local now = now_in_ms()
-    local ends = math.max(last_reader_until(key), math.min(marked_until(key), now + longest_mark))
-    if ends > 0 then
-        redis.call('pexpire', key, ends - now)
+    if left < 0 then
+        return nil  -- somebody removed its ttl
     end
+    local set = {marks = is_mark(first[1]) and -first[2] or 0, readers = is_reader(last[1]) and tonumber(last[2]) or 0}
+    set.ends = math.max(set.marks, set.readers)
+    set.now = set.ends - left
+    return set
 end
 
--- When the share of a reader's token expires, if the key has it; else nil, and 0: the token holds nothing there, or -1:
--- another one does. `value` is what GET has told of the key, which is not this token.
-local function find_share(key, token, value)
-    if value == false then
-        return nil, 0
-    end
-    if type(value) == 'string' then
-        return nil, is_reader(token) and is_reader(value) and 0 or -1  -- another reader is not in a reader's place
-    end
-    local expires = redis.pcall('zscore', key, token)  -- a key of another type may have readers
-    if type(expires) == 'table' or not is_reader(token) then
-        return nil, -1
-    end
-    return expires and tonumber(expires), 0
+local function counts(mark_ends, set)
+    return mark_ends > set.now and mark_ends <= set.now + longest_mark
+end
+
+-- Whether a writer waits.
+local function is_marked(set)
+    return counts(set.marks, set)
+end
+
+-- When the share of a reader's token ends, if it has one; else nil.
+local function share_of(key, token, set)
+    local ends = redis.call('zscore', key, token)
+    return ends and tonumber(ends) > set.now and tonumber(ends) or nil
 end
 
 -- Whether the key has what was this reader's token when it was a writer's.
 local function is_former(value, token)
     return type(value) == 'string' and 'reader:' .. value == token
+end
+
+-- Makes a set in place of the string that one reader holds, or changes nothing and returns the error. `left` is the key's PTTL. The
+-- new member ends after `life`; `sign` is -1 for a mark. The set is written beside the key, and then takes its place by one command.
+-- So there is no moment without the key, whatever the server refuses. The commands that a set takes later are tried on it first.
+local function make_set(key, beside, reader, left, member, life, sign)
+    local time = redis.call('time')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- its clock begins with the server's
+    for _, command in ipairs({
+        {'zadd', beside, now + left, reader, sign * (now + life), member},
+        {'pexpire', beside, math.max(left, life)},
+        {'zscore', beside, member},
+        {'zrange', beside, 0, 0},
+        {'zrem', beside, ''},
+        {'zremrangebyscore', beside, 1, 0},
+        {'rename', beside, key},
+    }) do
+        local answer = redis.pcall(unpack(command))
+        if type(answer) == 'table' and answer.err then
+            redis.pcall('del', beside)
+            if string.find(answer.err, 'non local key') then
+                return redis.error_reply('TRYAGAIN the slot of the lock is being moved')
+            end
+            return answer
+        end
+    end
+end
+
+-- Has a member end then; `sign` is -1 for a mark. The first write is refused if the server is short of memory. The key's life
+-- comes before a later end, so that the clock never runs fast.
+local function put(key, set, member, ends, sign)
+    redis.call('zadd', key, sign * math.min(ends, set.ends), member)
+    if ends > set.ends then
+        redis.call('pexpire', key, ends - set.now)
+        redis.call('zadd', key, sign * ends, member)
+    end
+end
+
+-- Drops what has ended and marks that do not count, and has the key live as long as the rest. There must be a rest.
+local function tidy(key, set)
+    redis.call('zremrangebyscore', key, -set.now, set.now)
+    redis.call('zremrangebyscore', key, '-inf', '(' .. -(set.now + longest_mark))
+    local rest = read_set(key)
+    redis.call('pexpire', key, rest.ends - set.now)
+end
+
+-- Removes a member, a reader or a mark. The key goes with the last member. Nothing is asked of a key that may be gone.
+local function remove(key, set, member)
+    local readers, marks = 0, 0
+    local last = redis.call('zrange', key, -2, -1, 'withscores')
+    for i = 1, #last, 2 do
+        if last[i] ~= member and is_reader(last[i]) then
+            readers = tonumber(last[i + 1])
+        end
+    end
+    local first = redis.call('zrange', key, 0, 1, 'withscores')
+    for i = #first - 1, 1, -2 do
+        if first[i] ~= member and is_mark(first[i]) then
+            marks = -first[i + 1]
+        end
+    end
+    if readers > set.now or counts(marks, set) then
+        redis.call('zrem', key, member)
+        tidy(key, set)
+    else
+        redis.call('del', key)
+    end
 end

@@ -1,15 +1,27 @@
--- Compare-and-delete: has a token hold a lock's key no more, if it still does. `value` is what GET has told of the key. Needs
--- readers.lua. Returns 1 released; 0 the token holds nothing there; -1 another one does.
+-- Compare-and-delete: ends a token's hold on a lock's key. `value` is what GET has answered. Needs readers.lua. Returns 1 released;
+-- 0 the token holds nothing there; -1 another token does.
 local function release_key(key, token, value)
     if value == token or is_former(value, token) then
         redis.call('del', key)
         return 1
     end
-    local expires, without = find_share(key, token, value)
-    if not expires then
-        return without
+    if value == false then
+        return 0
     end
-    redis.call('zrem', key, token)
-    live_with_last(key)
-    return expires > now_in_ms() and 1 or 0
+    if not is_reader(token) then
+        return -1
+    end
+    if type(value) == 'string' then
+        return is_reader(value) and 0 or -1  -- another reader is not in a reader's place
+    end
+    local set = read_set(key)
+    if not set then
+        return -1  -- nothing of ours
+    end
+    if not redis.call('zscore', key, token) then
+        return 0
+    end
+    local held = share_of(key, token, set)
+    remove(key, set, token)
+    return held and 1 or 0
 end

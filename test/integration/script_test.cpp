@@ -1,0 +1,422 @@
+// What holds for each Lua script, whatever the key has and whatever the server refuses: a script does all or nothing, a holder's
+// renewal and release always work, and no script depends on the server's clock.
+
+#include "kinds/auxiliary_key.hpp"
+#include "kinds/scripts.hpp"
+#include "support/redis_cluster.hpp"
+#include "support/redis_server.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::test {
+
+extern const char* const path_of_skewed_clock;
+
+namespace {
+
+namespace scripts = kinds::scripts;
+using boost::unit_test::label;
+using strings = std::vector<std::string>;
+
+const std::string key = "k";
+
+/// A token that begins with these hexadecimal digits.
+std::string token(std::string digits) {
+    constexpr std::size_t length = 40;
+    digits.resize(length, '0');
+    return digits;
+}
+
+std::string reader(const std::string& digits) {
+    return "reader:" + token(digits);
+}
+
+/// A day, in milliseconds: no test takes that long.
+const std::string day = "86400000";
+
+/// The answer to a command; an error as text with "error: " in front.
+std::string ask(const redis_server& server, const strings& command) {
+    try {
+        return server.command(command).value_or("nil");
+    } catch (const redis_error& error) {
+        return std::string("error: ") + error.what();
+    }
+}
+
+bool is_error(const std::string& answer) {
+    return answer.starts_with("error: ");
+}
+
+/// What a key may have before a script is called.
+struct state {
+    std::string name;
+    strings holders;      // their tokens
+    std::string value{};  // of a string
+    std::vector<std::pair<long, std::string>>
+        set{};                // or the members of a set by the milliseconds until they end
+    bool is_counted = false;  // there is a fence counter
+    bool is_queued = false;   // there is a remote queue, with our ticket
+};
+
+/// Marks are written with negative scores.
+void write(const redis_server& server, const state& s) {
+    server.flush();
+    if (!s.value.empty()) {
+        server.command({"SET", key, s.value, "PX", day});
+    }
+    if (!s.set.empty()) {
+        const std::string seconds = server.command({"TIME"}).value();
+        const long now = std::stol(seconds.substr(0, seconds.find('\n'))) * 1000;
+        strings command{"ZADD", key};
+        long last = 0;
+        for (const auto& [left, member] : s.set) {
+            last = std::max(last, left);
+            const bool is_mark = member.starts_with("writer:");
+            command.insert(command.end(),
+                           {std::to_string(is_mark ? -(now + left) : now + left), member});
+        }
+        server.command(command);
+        server.command({"PEXPIRE", key, std::to_string(last)});
+    }
+    if (s.is_counted) {
+        server.command({"SET", kinds::fence_key(key), std::to_string(1LL << 52), "PX", day});
+    }
+    if (s.is_queued) {
+        server.command({"RPUSH", kinds::queue_key(key), "ticket:9", "ticket:7"});
+        server.command({"PEXPIRE", kinds::queue_key(key), day});
+        for (const std::uint64_t number : {7, 9}) {
+            server.command({"SET", kinds::ticket_key(key, number), "", "PX", day});
+        }
+    }
+}
+
+/// All that the server has, but for the times that are left.
+std::string content_of(const redis_server& server) {
+    std::string result;
+    for (const std::string& name : server.keys()) {
+        const std::string type = ask(server, {"TYPE", name});
+        result += name + " " + type + " " +
+                  (type == "string" ? ask(server, {"GET", name})
+                   : type == "zset" ? ask(server, {"ZRANGE", name, "0", "-1", "WITHSCORES"})
+                                    : ask(server, {"LRANGE", name, "0", "-1"})) +
+                  (ask(server, {"PTTL", name}) == "-1" ? " without ttl; " : "; ");
+    }
+    return result;
+}
+
+/// The tokens that hold the key.
+std::set<std::string> holders_of(const redis_server& server) {
+    const std::string type = ask(server, {"TYPE", key});
+    std::istringstream lines(type == "zset"     ? ask(server, {"ZRANGE", key, "0", "-1"})
+                             : type == "string" ? ask(server, {"GET", key})
+                                                : std::string());
+    std::set<std::string> result;
+    for (std::string line; std::getline(lines, line);) {
+        result.insert(line);
+    }
+    return result;
+}
+
+const std::vector<state>& all_states() {
+    constexpr long long_left = 60'000;
+    constexpr long mark_left = 900;
+    static const std::vector<state> result{
+        {"nothing", {}},
+        {"nothing but a counter", {}, "", {}, true},
+        {"a writer", {token("a")}, token("a")},
+        {"a writer, counted", {token("a")}, token("a"), {}, true},
+        {"one reader", {reader("a")}, reader("a")},
+        {"one reader, counted", {reader("a")}, reader("a"), {}, true},
+        {"a set of one reader", {reader("a")}, "", {{long_left, reader("a")}}},
+        {"two readers",
+         {reader("a"), reader("b")},
+         "",
+         {{long_left, reader("a")}, {long_left / 2, reader("b")}}},
+        {"two readers, counted",
+         {reader("a"), reader("b")},
+         "",
+         {{long_left, reader("a")}, {long_left / 2, reader("b")}},
+         true},
+        {"a reader and a mark",
+         {reader("a")},
+         "",
+         {{long_left, reader("a")}, {mark_left, "writer:1"}}},
+        {"readers and marks",
+         {reader("a"), reader("b")},
+         "",
+         {{long_left, reader("a")},
+          {long_left, reader("b")},
+          {mark_left, "writer:1"},
+          {mark_left / 2, "writer:2"}},
+         true},
+        {"a mark", {}, "", {{mark_left, "writer:1"}}},
+        {"a reader behind one that has ended",
+         {reader("a")},
+         "",
+         {{long_left, reader("a")}, {-1000, reader("b")}}},
+        {"a queue", {}, "", {}, false, true},
+    };
+    return result;
+}
+
+/// A call of a script.
+struct call {
+    std::string name;
+    const kinds::script* script;
+    strings keys;
+    strings arguments;
+    bool is_holders =
+        false;  // a renewal, a release, or the like: it must work whatever the server is short of
+    std::string gives_up{};  // the token that holds nothing after it
+
+    [[nodiscard]] strings command() const {
+        strings result{"EVAL", std::string(script->text), std::to_string(keys.size())};
+        result.insert(result.end(), keys.begin(), keys.end());
+        result.insert(result.end(), arguments.begin(), arguments.end());
+        return result;
+    }
+};
+
+const std::vector<call>& all_calls() {
+    const std::string counter = kinds::fence_key(key);
+    const std::string beside = kinds::new_set_key(key);
+    static const std::vector<call> result{
+        {"a new reader", &scripts::share, {key}, {reader("c"), day, beside}},
+        {"the reader again", &scripts::share, {key}, {reader("a"), "1", beside}},
+        {"a new reader, fenced",
+         &scripts::share,
+         {key, counter},
+         {reader("c"), "70000", beside, "0", day}},
+        {"a waiting writer", &scripts::claim, {key}, {"1000", "1", beside}},
+        {"a writer that does not wait", &scripts::claim, {key}, {"0", "1", beside}},
+        {"a writer that waits no more", &scripts::unmark, {key}, {"1"}, true},
+        {"a writer's renewal", &scripts::extend, {key}, {token("a"), day}, true},
+        {"a reader's renewal", &scripts::extend, {key}, {reader("a"), day}, true},
+        {"another reader's renewal", &scripts::extend, {key}, {reader("b"), "45000"}, true},
+        {"a writer's release", &scripts::release, {key}, {token("a")}, true, token("a")},
+        {"a reader's release", &scripts::release, {key}, {reader("a")}, true, reader("a")},
+        {"another reader's release", &scripts::release, {key}, {reader("b")}, true, reader("b")},
+        {"a release of many", &scripts::release_many, {key}, {reader("a")}, true, reader("a")},
+        {"a look of a writer", &scripts::obstacle, {key}, {}, true},
+        {"a fenced acquire", &scripts::fence, {key, counter}, {token("c"), day, "0", day}},
+        {"a writer's fence", &scripts::fence, {key, counter}, {token("a"), "0", "0", day}},
+        {"a reader's fence", &scripts::fence, {key, counter}, {reader("a"), "0", "0", day}},
+        {"a count", &scripts::count, {counter}, {"0", day, "count"}},
+        {"a join",
+         &scripts::join,
+         {kinds::queue_key(key), kinds::ticket_key(key, 8)},
+         {"8", "1000", kinds::ticket_prefix(key)}},
+        {"a ticket that is kept",
+         &scripts::join,
+         {kinds::queue_key(key), kinds::ticket_key(key, 7)},
+         {"7", "1000", kinds::ticket_prefix(key)}},
+        {"a leave",
+         &scripts::leave,
+         {kinds::queue_key(key), kinds::ticket_key(key, 7)},
+         {"7"},
+         true},
+    };
+    return result;
+}
+
+/// Whether each token that held the key still does, but for what the call gives up. A writer's may be a reader's now.
+bool has_all_holders(const redis_server& server, const state& before, const call& called) {
+    const std::set<std::string> after = holders_of(server);
+    return std::ranges::all_of(before.holders, [&](const std::string& holder) {
+        const std::string as_reader = "reader:" + holder;
+        return after.contains(holder) || after.contains(as_reader) || holder == called.gives_up ||
+               as_reader == called.gives_up;
+    });
+}
+
+/// Calls everything in every state. `function` gets the answer of a server without trouble.
+template <typename Function>
+void with_all(const redis_server& calm_server, Function function) {
+    for (const state& before : all_states()) {
+        for (const call& called : all_calls()) {
+            BOOST_TEST_CONTEXT(called.name << " where there is " << before.name) {
+                write(calm_server, before);
+                const std::string calm = ask(calm_server, called.command());
+                BOOST_TEST(!is_error(calm), calm);
+                function(before, called, calm);
+            }
+        }
+    }
+}
+
+/// The names of the commands in a script.
+std::set<std::string> commands_of(const kinds::script& script) {
+    std::set<std::string> result;
+    for (const std::string_view before : {"call('", "{'"}) {
+        for (std::size_t at = 0; (at = script.text.find(before, at)) != std::string_view::npos;) {
+            at += before.size();
+            result.emplace(script.text.substr(at, script.text.find('\'', at) - at));
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(script)
+
+/// In a slot that is being moved, a node refuses each command on a key that it does not have.
+BOOST_AUTO_TEST_CASE(does_all_or_nothing_while_its_slot_moves, *label("fault-81")) {
+    redis_cluster cluster(2);
+    redis_server calm;
+    const std::size_t from = cluster.first_owner_of(key);
+    const redis_server& node = cluster[from];
+    with_all(calm, [&](const state& before, const call& called, const std::string& answer) {
+        // FLUSHALL, and new keys, need the slot to be at rest.
+        const std::string slot = std::to_string(redis_cluster::slot_of(node, key));
+        node.command({"CLUSTER", "SETSLOT", slot, "STABLE"});
+        write(node, before);
+        node.command({"CLUSTER", "SETSLOT", slot, "MIGRATING", cluster.id(1 - from)});
+        const std::string had = content_of(node);
+        const std::string moving = ask(node, called.command());
+        if (is_error(moving)) {
+            BOOST_TEST(content_of(node) == had, moving);
+        } else if (called.script != &scripts::obstacle && !called.keys.back().ends_with("fence")) {
+            BOOST_TEST(moving == answer);
+        }
+        BOOST_TEST(has_all_holders(node, before, called), moving);
+        if (called.is_holders && called.keys.size() == 1 && had.find(key + " ") == 0) {
+            BOOST_TEST(!is_error(moving), moving);
+        }
+    });
+}
+
+/// Fault 84: after its last write, a script asks nothing of a key that may be gone.
+BOOST_AUTO_TEST_CASE(the_last_release_works_while_its_slot_moves, *label("fault-84")) {
+    redis_cluster cluster(2);
+    const std::size_t from = cluster.first_owner_of(key);
+    const redis_server& node = cluster[from];
+    const std::string slot = std::to_string(redis_cluster::slot_of(node, key));
+    const auto last = [](const call& one) { return !one.gives_up.empty(); };
+    for (const state& before : all_states()) {
+        for (const call& called : all_calls()) {
+            const bool is_held =
+                std::ranges::find(before.holders, called.gives_up) != before.holders.end();
+            if (!last(called) || !is_held) {
+                continue;
+            }
+            BOOST_TEST_CONTEXT(called.name << " where there is " << before.name) {
+                node.command({"CLUSTER", "SETSLOT", slot, "STABLE"});
+                write(node, before);
+                node.command({"CLUSTER", "SETSLOT", slot, "MIGRATING", cluster.id(1 - from)});
+                BOOST_TEST(ask(node, called.command()) == "1");
+            }
+        }
+    }
+}
+
+/// A server that is short of memory refuses commands that need some, until a script has written something.
+BOOST_AUTO_TEST_CASE(does_all_or_nothing_without_memory, *label("fault-82")) {
+    redis_server server({"--maxmemory-policy", "noeviction"});
+    redis_server calm;
+    with_all(calm, [&](const state& before, const call& called, const std::string& answer) {
+        server.command({"CONFIG", "SET", "maxmemory", "0"});
+        write(server, before);
+        server.command({"CONFIG", "SET", "maxmemory", "1"});
+        const std::string had = content_of(server);
+        const std::string refused = ask(server, called.command());
+        if (is_error(refused)) {
+            BOOST_TEST(refused.find("OOM") != std::string::npos, refused);
+            BOOST_TEST(content_of(server) == had);
+            BOOST_TEST(!called.is_holders, refused);
+        } else if (called.script != &scripts::obstacle) {
+            BOOST_TEST(refused == answer);
+        }
+    });
+}
+
+/// A reader that was a writer until now renews what it had as a writer.
+BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
+    redis_server server({"--maxmemory-policy", "noeviction"});
+    server.command({"SET", key, token("a"), "PX", day});
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    const call renews{"", &scripts::extend, {key}, {reader("a"), day}};
+    BOOST_TEST(ask(server, renews.command()) == "1");
+    BOOST_TEST(server.command({"GET", key}).value() == reader("a"));
+    BOOST_TEST(ask(server, renews.command()) == "1");
+}
+
+/// Whichever command the server refuses, no holder loses its lock, and no key stays without ttl.
+BOOST_AUTO_TEST_CASE(takes_no_holders_lock_whatever_is_refused) {
+    redis_server server;
+    with_all(server, [&](const state& before, const call& called, const std::string& /*answer*/) {
+        const auto commands = commands_of(*called.script);
+        BOOST_TEST(!commands.empty());
+        for (const std::string& forbidden : commands) {
+            write(server, before);
+            server.command({"ACL", "SETUSER", "default", "-" + forbidden});
+            const std::string answer = ask(server, called.command());
+            server.command({"ACL", "SETUSER", "default", "+@all"});
+            const std::string content = content_of(server);
+            BOOST_TEST_CONTEXT("without " << forbidden << ", answer " << answer) {
+                BOOST_TEST(has_all_holders(server, before, called), content);
+                BOOST_TEST(content.find("without ttl") == std::string::npos, content);
+            }
+        }
+    });
+}
+
+/// A key moves to a server with another clock: there its readers' shares neither end at once nor last longer.
+BOOST_TEST_DECORATOR(*label("fault-83"))
+BOOST_DATA_TEST_CASE(goes_on_under_another_clock, boost::unit_test::data::make({3600, -3600}),
+                     ahead) {
+    redis_server here;
+    redis_server there({}, {"env", std::string("LD_PRELOAD=") + path_of_skewed_clock,
+                            "COLOCK_CLOCK_AHEAD=" + std::to_string(ahead)});
+    const auto time_of = [](const redis_server& server) {
+        const std::string time = server.command({"TIME"}).value();
+        return std::stol(time.substr(0, time.find('\n')));
+    };
+    const long apart = time_of(there) - time_of(here);
+    BOOST_TEST_REQUIRE((apart > ahead - 60 && apart < ahead + 60), apart);
+
+    constexpr long left = 600'000;
+    constexpr long soon = 300;
+    write(
+        here,
+        {"",
+         {},
+         "",
+         {{left, reader("a")}, {left / 2, reader("b")}, {soon, reader("c")}, {soon, "writer:1"}}});
+    here.command({"MIGRATE", "127.0.0.1", std::to_string(there.port()), key, "0", "5000"});
+    const auto call_there = [&](const kinds::script& script, const strings& arguments) {
+        return ask(there, call{"", &script, {key}, arguments}.command());
+    };
+    BOOST_TEST(ask(there, {"SET", key, token("d"), "NX", "PX", day}) == "nil");
+    const long obstacle = std::stol(call_there(scripts::obstacle, {}));
+    BOOST_TEST((obstacle > left - 60'000 && obstacle <= left), obstacle);
+    // What ends soon ends there, too.
+    wait_until([&] {
+        return call_there(scripts::extend, {reader("a"), "1"}) == "1";
+    });  // 2: a writer waits
+    BOOST_TEST(call_there(scripts::extend, {reader("c"), day}) == "0");
+    BOOST_TEST(call_there(scripts::extend, {reader("b"), "1"}) == "1");
+    BOOST_TEST(call_there(scripts::release, {reader("a")}) == "1");
+    const long rest = std::stol(ask(there, {"PTTL", key}));
+    BOOST_TEST((rest > left / 2 - 60'000 && rest <= left / 2), rest);
+    BOOST_TEST(call_there(scripts::share, {reader("e"), "1000", kinds::new_set_key(key)}) == "OK");
+    BOOST_TEST(call_there(scripts::release, {reader("b")}) == "1");
+    BOOST_TEST(call_there(scripts::release, {reader("e")}) == "1");
+    BOOST_TEST(!there.has(key));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace colock::test

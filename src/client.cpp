@@ -70,7 +70,9 @@ runtime::instance_group::list make_instances(const config& c,
     settings.quarantine.length = quarantine_of(c);
     settings.quarantine.drift = {c.drift_factor, c.drift_minimum};
     settings.failover_quarantine = failover_quarantine_of(c);
-    settings.replicas_timeout = std::max(c.instance_timeout / 2, std::chrono::milliseconds(1));
+    // An acquire may have to wait behind one WAIT and then for its own, and needs time for the way.
+    settings.replicas_timeout =
+        std::max(std::min(c.instance_timeout, c.silence_timeout) / 3, std::chrono::milliseconds(1));
 
     std::random_device entropy;
     runtime::instance_group::list result;

@@ -33,7 +33,8 @@ struct config {
     /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file with
     ///   the password in its first line) or `password_env` (an environment variable); read anew for each connection
     /// - a query parameter `replicas_acked=K`: a lock counts as granted only once K replicas of the server have
-    ///   acknowledged it (`WAIT`), within half of `instance_timeout`; if fewer do, it is given back.
+    ///   acknowledged it (`WAIT`), within a third of `instance_timeout`, or of `silence_timeout` if that is shorter.
+    ///   If fewer do, it is released again.
     ///   That makes it less likely that a failover loses a lock, and cannot rule it out: a replica that
     ///   has not acknowledged may be promoted
     /// - `memory://name`: a lock server inside this process, for tests and development; clients of

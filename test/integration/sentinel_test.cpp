@@ -2,6 +2,7 @@
 // failover_test they are real.
 
 #include "instance_rig.hpp"
+#include "integration/replication.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/redis_server.hpp"
 #include "support/reserved_port.hpp"
@@ -331,18 +332,6 @@ BOOST_AUTO_TEST_CASE(a_master_that_no_sentinel_knows_is_named_in_the_reason) {
 
 namespace {
 
-/// A master that does not wait for more replicas before it synchronizes the first.
-const std::vector<std::string> at_once{"--repl-diskless-sync-delay", "0"};
-
-/// Until the replica has what the master is told from now on: "up" means only that it has a copy.
-void wait_until_streaming(const redis_server& master, const redis_server& replica) {
-    wait_until([&] {
-        return contains(*replica.command({"INFO", "replication"}), "link_status:up");
-    });
-    master.command({"SET", "streaming", "yes"});
-    wait_until([&] { return replica.has("streaming"); });
-}
-
 /// Replicas are given time enough on a busy machine, too.
 instance::redis::redis_settings patient_settings(core::milliseconds failover_quarantine) {
     auto settings = settings_with(failover_quarantine);
@@ -354,7 +343,7 @@ instance::redis::redis_settings patient_settings(core::milliseconds failover_qua
 
 BOOST_AUTO_TEST_CASE(a_grant_counts_once_replicas_have_it, *label("fault-75")) {
     const redis_server master(at_once);
-    const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
+    const redis_server replica(replica_of(master));
     wait_until_streaming(master, replica);
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=1"), patient_settings(0ms));
@@ -401,10 +390,8 @@ BOOST_AUTO_TEST_CASE(a_connection_that_ends_fails_what_waits_for_replicas, *labe
 BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("fault-75")) {
     for (const bool quarantined : {true, false}) {
         redis_server master(at_once);
-        const std::vector<std::string> of_master{"--replicaof", "127.0.0.1",
-                                                 std::to_string(master.port())};
-        const redis_server acknowledging(of_master);
-        redis_server cut_off(of_master);
+        const redis_server acknowledging(replica_of(master));
+        redis_server cut_off(replica_of(master));
         for (const redis_server* const replica :
              std::initializer_list<const redis_server*>{&acknowledging, &cut_off}) {
             wait_until_streaming(master, *replica);

@@ -23,7 +23,7 @@ namespace {
 /// "Done", and no more to tell.
 const core::vote plain_grant = core::vote::granted();
 
-constexpr std::string_view ping = "*1\r\n$4\r\nPING\r\n";
+constexpr std::string_view ping_text = "*1\r\n$4\r\nPING\r\n";
 
 /// The beginning of what a server has sent, for people; without the password, if it has sent that back.
 std::string excerpt(const probe& login, std::string_view bytes) {
@@ -483,15 +483,15 @@ void connection::check() {
     }
     if (expected_.empty() && now - last_sent_ >= settings_.silence_timeout / 2 &&
         stage_ == stage::ready) {
-        send_ping(now);
+        ping(now);
     }
     watch();
 }
 
-void connection::send_ping(core::time_point now) {
+void connection::ping(core::time_point now) {
     try {
         expect(expectation::kind_type::ping, now);
-        write(ping);
+        write(ping_text);
         last_sent_ = now;
     } catch (const std::bad_alloc&) {
         end("out of memory");

@@ -54,8 +54,8 @@ public:
     virtual void on_unknown_script(const submission& command, bool of_many) = 0;
     /// A node of a cluster has not executed a command, and says with this error where, or when, to send it.
     virtual void on_redirected(const submission& command, const resp::value& error) = 0;
-    /// So many replicas have acknowledged the batches that were sent before `sent_batch::waits_for_replicas`; or the
-    /// server's error.
+    /// So many replicas have acknowledged all that was answered before: the answer to `sent_batch::waits_for_replicas`, or
+    /// the server's error.
     virtual void on_replicated(const resp::value& reply) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
@@ -94,6 +94,9 @@ public:
     /// Sends a batch, as `text`. Each of its commands gets its vote, in a later handler. Throws `std::bad_alloc`:
     /// then none of them does, though they may have been sent.
     void execute(sent_batch commands, std::string_view text, core::time_point now);
+
+    /// Sends a PING, of whose answer nobody hears.
+    void ping(core::time_point now);
 
     /// Since when the oldest command that is not answered waits for its reply; `core::never` if there is none.
     [[nodiscard]] core::time_point waiting_since() const noexcept {
@@ -159,7 +162,6 @@ private:
 
     void watch();
     void check();
-    void send_ping(core::time_point now);
     [[nodiscard]] core::time_point due() const noexcept;
     [[nodiscard]] std::string late_reason() const;
     [[nodiscard]] std::string blocked_note() const;

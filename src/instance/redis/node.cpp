@@ -3,7 +3,6 @@
 #include "core/stable_hash.hpp"
 #include "instance/clock.hpp"
 #include "instance/redis/promotion.hpp"
-#include "resp/writer.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -41,14 +40,10 @@ node::node(std::size_t index, address to, const node_settings& settings, std::ui
       observer_(&observer),
       backoff_timer_(executor),
       quarantine_timer_(executor),
-      resolver_(executor) {
+      wait_timer_(executor),
+      resolver_(executor),
+      wait_(to_.replicas_acked, settings.replicas_timeout) {
     status_.address = to_.display;
-    if (to_.replicas_acked != 0) {
-        resp::command_writer writer(wait_);
-        writer.write(resp::words<"WAIT">, resp::number(to_.replicas_acked).text(),
-                     resp::number(settings.replicas_timeout.count()).text());
-        wait_.resize(writer.text().size());
-    }
 }
 
 // --- From the beginning to the end ---------------------------------------------------------------
@@ -69,6 +64,7 @@ void node::stop() {
     resolver_.cancel();
     backoff_timer_.cancel();
     quarantine_timer_.cancel();
+    wait_timer_.cancel();
     for (const resend_queue::entry& one : to_resend_.take()) {
         to_resend_.drop(one.command.command.key);
         vote_on(one.command, core::vote::failed(core::failure::down));
@@ -125,6 +121,7 @@ asio::awaitable<std::string> node::serve_at(std::string host) {
     try {
         connection_ = connection::make(executor_, to_, settings_.connection);
         std::string reason = co_await connection_->serve(std::move(host), shared_from_this());
+        wait_.on_ended();
         vote_on_replicated(core::failure::connection_lost);
         co_return reason;
     } catch (const std::exception& failure) {
@@ -352,17 +349,29 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
     try {
         sent_batch sent(commands, form);
         std::string_view text = encode(form);
-        if (!wait_.empty() && std::ranges::any_of(commands->submissions(), [](const auto& one) {
+        if (wait_.follows_acquires() &&
+            std::ranges::any_of(commands->submissions(), [](const auto& one) {
                 return one.command.step == core::step::acquire;
             })) {
             sent.waits_for_replicas = true;
             text_with_wait_ = text;
-            text = text_with_wait_ += wait_;
+            text = text_with_wait_ += wait_.text();
         }
-        connection_->execute(std::move(sent), text, now);
+        send_batch(std::move(sent), text, now);
     } catch (const std::bad_alloc&) {
         for (const submission& one : commands->submissions()) {
             on_vote(one, core::vote::failed(core::failure::connection_lost));
+        }
+    }
+}
+
+void node::send_batch(sent_batch sent, std::string_view text, core::time_point now) {
+    const bool waits = sent.waits_for_replicas;
+    connection_->execute(std::move(sent), text, now);
+    if (waits) {
+        wait_.on_sent(now);
+        if (!wakes_later_) {
+            wake_server_later();
         }
     }
 }
@@ -410,27 +419,7 @@ void node::send_again(const submission& command, script_form form) {
     }
 }
 
-// --- Answers in ----------------------------------------------------------------------------------
-
-void node::on_vote(const submission& command, const core::vote& vote) {
-    if (!to_resend_.idle()) {
-        // The key that is in its way may be one that our own release, which it has overtaken, deletes.
-        if (vote.kind == core::vote_kind::denied &&
-            to_resend_.has_overtaken(command.command.key, next_answer_)) {
-            send_again(command, usual_form());
-            return;
-        }
-        to_resend_.answered(command.command.key, next_answer_);
-    }
-    ++next_answer_;
-    --sent_;
-    if (!wait_.empty() && vote.kind == core::vote_kind::granted &&
-        command.command.step == core::step::acquire) {
-        replicate(command, vote);
-    } else {
-        vote_on(command, vote);
-    }
-}
+// --- Replicas ------------------------------------------------------------------------------------
 
 /// Keeps the vote until replicas have the lock.
 void node::replicate(const submission& command, const core::vote& granted) {
@@ -441,13 +430,47 @@ void node::replicate(const submission& command, const core::vote& granted) {
     }
 }
 
-/// What WAIT, which comes behind the commands of a batch, answers: how many replicas have acknowledged them.
-/// (https://redis.io/docs/latest/commands/wait/)
+/// Sends a WAIT for the grants that have come since the last one was answered.
+void node::wait_for_replicas() {
+    try {
+        sent_batch nothing_but_wait;
+        nothing_but_wait.waits_for_replicas = true;
+        send_batch(std::move(nothing_but_wait), wait_.text(), clock::now());
+    } catch (const std::bad_alloc&) {
+        vote_on_replicated(core::failure::not_replicated);
+    }
+}
+
+/// The timer is not set again for each WAIT: when it fires, that WAIT has mostly been answered.
+void node::wake_server_later() {
+    wakes_later_ = serving_ && wait_.wake_at() != core::never;
+    if (!wakes_later_) {
+        return;
+    }
+    try {
+        wait_timer_.expires_after(wait_.wake_at() - clock::now());
+        wait_timer_.async_wait(
+            [self = shared_from_this()](const boost::system::error_code& /*cancelled*/) {
+                const core::time_point now = clock::now();
+                if (self->serving_ && self->wait_.wake_at() <= now) {
+                    self->connection_->ping(now);
+                    self->wait_.on_woken(now);
+                }
+                self->wake_server_later();
+            });
+    } catch (const std::bad_alloc&) {  // the server ends the WAIT by itself, but later
+        wakes_later_ = false;
+    }
+}
+
+/// What WAIT answers: how many replicas have acknowledged all that was executed before it. All grants that are there
+/// were, since the server answers in order.
 void node::on_replicated(const resp::value& reply) {
     unsigned acked = 0;
     std::from_chars(reply.text.data(), reply.text.data() + reply.text.size(), acked);
     const core::failure failure =
         failure_to_replicate(is_error(reply) ? 0 : acked, to_.replicas_acked);
+    wait_.on_answered(failure == core::failure::none);
     if (failure == core::failure::none) {
         vote_on_replicated(failure);
     } else {
@@ -464,6 +487,28 @@ void node::on_replicated(const resp::value& reply) {
 void node::vote_on_replicated(core::failure reason, const std::shared_ptr<const std::string>& why) {
     for (const auto& [command, granted] : std::exchange(unreplicated_, {})) {
         vote_on(command, reason == core::failure::none ? granted : core::vote::failed(reason, why));
+    }
+}
+
+// --- Answers in ----------------------------------------------------------------------------------
+
+void node::on_vote(const submission& command, const core::vote& vote) {
+    if (!to_resend_.idle()) {
+        // The key that is in its way may be one that our own release, which it has overtaken, deletes.
+        if (vote.kind == core::vote_kind::denied &&
+            to_resend_.has_overtaken(command.command.key, next_answer_)) {
+            send_again(command, usual_form());
+            return;
+        }
+        to_resend_.answered(command.command.key, next_answer_);
+    }
+    ++next_answer_;
+    --sent_;
+    if (wait_.needed() && vote.kind == core::vote_kind::granted &&
+        command.command.step == core::step::acquire) {
+        replicate(command, vote);
+    } else {
+        vote_on(command, vote);
     }
 }
 
@@ -507,6 +552,9 @@ void node::on_reading() {
 }
 
 void node::on_read() {
+    if (!unreplicated_.empty() && serving_ && wait_.follows_grants()) {
+        wait_for_replicas();
+    }
     if (observer_ != nullptr) {
         observer_->on_read();
     }

@@ -11,6 +11,7 @@
 #include "instance/redis/address.hpp"
 #include "instance/redis/connection.hpp"
 #include "instance/redis/encoder.hpp"
+#include "instance/redis/replica_wait.hpp"
 #include "instance/redis/resend_queue.hpp"
 #include "instance/redis/resolve.hpp"
 
@@ -159,19 +160,24 @@ private:
     template <typename Encode>
     void execute(const std::shared_ptr<const batch>& commands, script_form form,
                  core::time_point now, const Encode& encode);
+    void send_batch(sent_batch sent, std::string_view text, core::time_point now);
     [[nodiscard]] core::failure refuse(const submission& one, core::time_point now) const;
     [[nodiscard]] bool stalled(core::time_point now) const;
     void send_again(const submission& command, script_form form);
+
+    // Replicas.
+    void replicate(const submission& command, const core::vote& granted);
+    void wait_for_replicas();
+    void wake_server_later();
+    void on_replicated(const resp::value& reply) override;
+    void vote_on_replicated(core::failure reason,
+                            const std::shared_ptr<const std::string>& why = {});
 
     // Answers in.
     void on_vote(const submission& command, const core::vote& vote) override;
     void on_refused(const submission& command, bool for_good) override;
     void on_unknown_script(const submission& command, bool of_many) override;
     void on_redirected(const submission& command, const resp::value& error) override;
-    void on_replicated(const resp::value& reply) override;
-    void replicate(const submission& command, const core::vote& granted);
-    void vote_on_replicated(core::failure reason,
-                            const std::shared_ptr<const std::string>& why = {});
     void on_key_changed(std::string_view key) override;
     void on_all_keys_changed() override;
     void on_reading() override;
@@ -188,6 +194,7 @@ private:
     node_observer* observer_;
     boost::asio::steady_timer backoff_timer_;
     boost::asio::steady_timer quarantine_timer_;
+    boost::asio::steady_timer wait_timer_;
     resolver resolver_;
 
     bool stopped_ = false;
@@ -208,8 +215,9 @@ private:
     resend_queue to_resend_;
     resend_queue::number next_answer_ = 0;  // the number of the command that is answered next
     std::size_t sent_ = 0;                  // of the commands in flight, those at the server
-    std::string wait_;                      // for replicas: a command; empty if they do not matter
+    replica_wait wait_;
     std::string text_with_wait_;
+    bool wakes_later_ = false;               // the timer for it runs
     std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
 
     mutable std::mutex status_mutex_;

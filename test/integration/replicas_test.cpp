@@ -1,0 +1,207 @@
+// Grants that count only once replicas have acknowledged them, and what happens while these do not.
+
+#include "instance_rig.hpp"
+#include "integration/locks.hpp"
+#include "integration/replication.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace colock::test {
+namespace {
+
+using boost::unit_test::label;
+using core::step;
+
+constexpr std::string_view too_few = "0 of 1 acknowledged it in time (replicas_acked)";
+
+/// A master and its only replica, which has all that it has.
+struct replicated_server {
+    replicated_server() { wait_until_streaming(master, replica); }
+
+    [[nodiscard]] std::string uri() const { return master.uri() + "?replicas_acked=1"; }
+    [[nodiscard]] colock::config config() const { return colock::config::from_uris({uri()}); }
+
+    redis_server master{at_once};
+    redis_server replica{replica_of(master)};
+};
+
+instance::redis::redis_settings settings_with(milliseconds replicas_timeout) {
+    auto settings = quick_settings();
+    settings.replicas_timeout = replicas_timeout;
+    return settings;
+}
+
+/// Goes on for long, on a machine that is busy, too.
+lock_options persistent(lock_options options) {
+    options.unavailable_timeout = 20s;
+    return options;
+}
+
+/// Sends it in a batch of its own.
+instance::command_tag send(instance_rig& rig, const step_of_kind& what, const std::string& key) {
+    const auto tag = rig.submit(what, key, "ann");
+    rig.flush();
+    return tag;
+}
+
+/// Acquires again and again, each time in vain. Counts the failures for want of replicas. (On a slow machine an answer may
+/// also come too late.)
+asio::awaitable<void> keep_trying(const mutex& lock, const bool& stop, std::size_t& failed) {
+    while (!stop) {
+        const auto [e, granted] = co_await lock.acquire(asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST((e.code() == errc::no_quorum), e.message());
+        failed += e.message().find(too_few) != std::string::npos ? 1 : 0;
+    }
+}
+
+BOOST_AUTO_TEST_SUITE(replicas_test)
+
+// The replica stops, and so no grant is acknowledged any more. Locks that are held need no acknowledgement.
+BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replica,
+                     *label("fault-98")) {
+    for (const std::size_t acquires : {3U, 100U}) {
+        run_test(
+            [&]() -> asio::awaitable<void> {
+                constexpr std::size_t leases = 1000;
+                replicated_server server;
+                client locks(co_await asio::this_coro::executor, server.config());
+                co_await all_ready(locks);
+                std::vector<lease> held;
+                for (std::size_t i = 0; i != leases; ++i) {
+                    mutex(locks, "held-" + std::to_string(i), persistent(renewed_every(300ms, 3s)))
+                        .acquire([&](error e, lease granted) {
+                            BOOST_TEST(!e, e.message());
+                            held.push_back(std::move(granted));
+                        });
+                }
+                co_await async_wait_until([&] { return held.size() == leases; });
+                server.replica.pause();
+
+                bool stop = false;
+                std::vector<std::shared_ptr<background>> tasks;
+                std::vector<mutex> wanted;
+                std::vector<std::size_t> failed(acquires);
+                wanted.reserve(acquires);
+                for (std::size_t i = 0; i != acquires; ++i) {
+                    wanted.emplace_back(locks, "wanted-" + std::to_string(i));
+                    tasks.push_back(co_await start(keep_trying(wanted[i], stop, failed[i])));
+                }
+                const auto renewed = locks.counters().renewed;
+                co_await async_wait_until(
+                    [&] {
+                        BOOST_TEST_REQUIRE(locks.counters().lost == 0U);
+                        return locks.counters().renewed >= renewed + 10 * leases &&
+                               std::ranges::all_of(failed, [](std::size_t n) { return n >= 2; });
+                    },
+                    30s);
+                BOOST_TEST(std::ranges::all_of(held, &lease::valid));
+                stop = true;
+                co_await async_wait_until([&] {
+                    return std::ranges::all_of(tasks, [](const auto& t) { return t->done; });
+                });
+
+                // It goes on where it was.
+                server.replica.resume();
+                const mutex same(locks, "wanted-0", persistent({}));
+                const lease granted = co_await same.acquire();
+                BOOST_TEST(granted.valid());
+                BOOST_TEST(locks.counters().lost == 0U);
+            }(),
+            2min);
+    }
+}
+
+// One WAIT is under way at most, so it is followed by all that was sent behind it, and then by the next one.
+BOOST_AUTO_TEST_CASE(a_renewal_waits_for_one_wait_at_most, *label("fault-98")) {
+    replicated_server server;
+    instance_rig rig(server.uri(), settings_with(1s));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("held", "ann") == "granted");
+    server.replica.pause();
+    const auto first = send(rig, step::acquire, "a");
+    const auto second = send(rig, step::acquire, "b");
+    const auto third = send(rig, step::acquire, "c");
+    const auto renewal = send(rig, step::extend, "held");
+    rig.run_until_voted();
+    BOOST_TEST(to_text(rig.vote_on(renewal)) == "granted");
+    for (const auto acquire : {first, second, third}) {
+        BOOST_TEST(to_text(rig.vote_on(acquire)) == "failed: not replicated");
+        BOOST_TEST(*rig.vote_on(acquire).detail == too_few);
+    }
+    // The first is the acquire before the replica stopped.
+    const std::vector<instance::command_tag> expected{0, first, renewal, second, third};
+    BOOST_TEST(rig.order_of_votes() == expected, boost::test_tools::per_element());
+}
+
+// A server whose clients are idle looks every 1/hz s for a WAIT whose time is over.
+BOOST_AUTO_TEST_CASE(a_wait_ends_in_time_on_an_idle_server, *label("fault-98")) {
+    replicated_server server;
+    server.master.command({"CONFIG", "SET", "hz", "1"});
+    instance_rig rig(server.uri(), settings_with(10ms));
+    rig.run_until_ready();
+    server.replica.pause();
+    const stopwatch watch;
+    for (int i = 0; i != 10; ++i) {
+        BOOST_TEST(rig.acquire(std::to_string(i), "ann") == "failed: not replicated");
+    }
+    BOOST_TEST((watch.elapsed() < 5s), watch.elapsed().count() << " ms");
+}
+
+// Else those who wait for a lock would block the connection with their attempts.
+BOOST_AUTO_TEST_CASE(denied_attempts_do_not_wait_for_a_stopped_replica, *label("fault-98")) {
+    replicated_server server;
+    instance_rig rig(server.uri(), settings_with(1s));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    server.replica.pause();
+    BOOST_TEST(rig.acquire("another", "ann") == "failed: not replicated");
+    const std::size_t waits = executed(server.master, "wait");
+    for (int i = 0; i != 10; ++i) {
+        BOOST_TEST(rig.acquire("k", "bob") == "denied: another");
+    }
+    BOOST_TEST(executed(server.master, "wait") == waits);
+    server.replica.resume();
+    BOOST_TEST(rig.release("another", "ann") == "granted");
+    BOOST_TEST(rig.acquire("another", "ann") == "granted");
+}
+
+BOOST_AUTO_TEST_CASE(one_wait_serves_all_grants_that_are_there, *label("fault-75")) {
+    replicated_server server;
+    instance_rig rig(server.uri(), settings_with(5s));
+    rig.run_until_ready();
+    server.replica.pause();
+    for (int i = 0; i != 50; ++i) {
+        send(rig, step::acquire, std::to_string(i));
+    }
+    server.replica.resume();
+    BOOST_TEST(std::ranges::count(rig.votes(), "granted") == 50);
+    BOOST_TEST(executed(server.master, "wait") <= 3U);
+    BOOST_TEST(server.replica.has("49"));
+}
+
+// A WAIT is silence, too.
+BOOST_AUTO_TEST_CASE(a_wait_is_not_taken_for_a_dead_server, *label("fault-98")) {
+    run_test([]() -> asio::awaitable<void> {
+        replicated_server server;
+        auto configuration = server.config();
+        configuration.instance_timeout = 20s;
+        configuration.silence_timeout = 2s;
+        client locks(co_await asio::this_coro::executor, configuration);
+        co_await all_ready(locks);
+        server.replica.pause();
+        const mutex lock(locks, "k");
+        const auto [e, granted] = co_await lock.try_acquire(asio::as_tuple(asio::use_awaitable));
+        BOOST_TEST(e.message().find(too_few) != std::string::npos, e.message());
+        BOOST_TEST(ready_instances(locks) == 1U);
+    }());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::test

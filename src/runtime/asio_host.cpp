@@ -11,8 +11,6 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <mutex>
 #include <vector>
@@ -58,14 +56,6 @@ private:
     std::vector<std::weak_ptr<asio_host>> hosts_;
 };
 
-std::mt19937_64 seeded_by_system() {
-    std::random_device entropy;
-    std::array<std::random_device::result_type, 16> words{};
-    std::generate(words.begin(), words.end(), [&entropy] { return entropy(); });
-    std::seed_seq seeds(words.begin(), words.end());
-    return std::mt19937_64(seeds);
-}
-
 }  // namespace
 
 std::shared_ptr<asio_host> asio_host::make(boost::asio::any_io_executor executor, bool thread_safe,
@@ -87,8 +77,9 @@ asio_host::asio_host(boost::asio::any_io_executor executor, bool thread_safe,
                             : user_executor_),
       work_(boost::asio::prefer(executor_, boost::asio::execution::outstanding_work_t::tracked)),
       timer_(std::make_unique<boost::asio::steady_timer>(executor_)),
-      random_(seeded_by_system()),
-      engine_(*this, settings) {}
+      engine_(*this, settings) {
+    random_.refresh();
+}
 
 void asio_host::dispose(asio_host* h) noexcept {
     std::unique_ptr<asio_host> owned(h);
@@ -146,6 +137,11 @@ void asio_host::turn() {
     if (is_inherited()) {
         end_in_child();
     }
+    // Whatever draws a token submits a command, and so is followed by the end of a turn.
+    const struct end_of_turn {
+        instance::fresh_random& random;
+        ~end_of_turn() { random.refresh(); }
+    } end{random_};
     engine_.turn();
     let_go_if_closed();
 }

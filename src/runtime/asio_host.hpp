@@ -3,6 +3,7 @@
 
 #include "core/time.hpp"
 #include "instance/fork.hpp"
+#include "instance/fresh_random.hpp"
 #include "instance/instance.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
@@ -17,7 +18,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string_view>
 #include <utility>
 
@@ -144,7 +144,7 @@ private:
     boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
     std::atomic<bool> dead_{false};
     std::unique_ptr<boost::asio::steady_timer> timer_;
-    std::mt19937_64 random_;
+    instance::fresh_random random_;
     bool ended_in_child_ = false;
     std::shared_ptr<asio_host> self_;  // while closing in the background
     engine engine_;

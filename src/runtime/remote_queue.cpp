@@ -47,7 +47,7 @@ remote_queue::remote_queue(local_queue& queue, std::shared_ptr<const lock_spec> 
       parts_(*spec_->owner),
       queue_(&queue),
       keeper_(keeper),
-      number_(make_number(parts_.next_seed())),
+      number_(make_number(parts_.world.random())),
       machine_(settings_for(*spec_->policy)) {}
 
 remote_queue::~remote_queue() {

@@ -3,10 +3,13 @@
 #include "core/lease.hpp"
 #include "core/lease_step.hpp"
 #include "instance/batch.hpp"
+#include "instance/fresh_random.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/encoder.hpp"
 #include "kinds/exclusive.hpp"
+#include "runtime/environment.hpp"
 #include "runtime/timer_queue.hpp"
+#include "runtime/token.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -93,6 +96,28 @@ void decode(benchmark::State& state) {
     state.SetItemsProcessed(2 * state.iterations());
 }
 BENCHMARK(decode);
+
+struct dice final : runtime::environment {
+    [[nodiscard]] core::time_point now() const noexcept override { return {}; }
+    void defer() override {}
+    void wake_at(core::time_point /*when*/) override {}
+    std::uint64_t random() noexcept override { return numbers(); }
+
+    instance::fresh_random numbers;
+};
+
+/// So many tokens in a turn.
+void token(benchmark::State& state) {
+    dice world;
+    for (auto _ : state) {
+        for (auto i = state.range(0); i != 0; --i) {
+            benchmark::DoNotOptimize(runtime::token::draw(world, {}));
+        }
+        world.numbers.refresh();
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(token)->Arg(1)->Arg(100);
 
 struct alarm final : runtime::timed {
     void on_time(core::time_point /*now*/) override {}

@@ -218,6 +218,8 @@ BOOST_AUTO_TEST_CASE(a_reply_that_no_command_waits_for) {
         rig.run_until([&] { return rig.state_changes() != changes; });
         BOOST_TEST(contains(rig.status().reason, "a reply that no command waits for"),
                    rig.status().reason);
+        BOOST_TEST(contains(rig.status().reason, ": ERR no") ==
+                   (std::string_view(reply)[0] == '-'));
     }
 }
 

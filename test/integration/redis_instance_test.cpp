@@ -435,6 +435,75 @@ BOOST_AUTO_TEST_CASE(connection_refused) {
     BOOST_TEST_MESSAGE("connection refused: " << reason);
 }
 
+namespace {
+
+/// A server that says something to each client and hangs up, before it has read anything.
+class rude_server {
+public:
+    explicit rude_server(std::string words) : words_(std::move(words)) {}
+    ~rude_server() {
+        context_.stop();
+        thread_.join();
+    }
+    rude_server(const rude_server&) = delete;
+    rude_server& operator=(const rude_server&) = delete;
+
+    [[nodiscard]] std::string uri() const {
+        return "redis://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+    }
+
+private:
+    void accept() {
+        acceptor_.async_accept([this](boost::system::error_code, asio::ip::tcp::socket client) {
+            boost::system::error_code ignored;
+            asio::write(client, asio::buffer(words_), ignored);
+            client.close(ignored);
+            accept();
+        });
+    }
+
+    const std::string words_;
+    asio::io_context context_{1};
+    asio::ip::tcp::acceptor acceptor_{context_, {asio::ip::address_v4::loopback(), 0}};
+    std::thread thread_{[this] {
+        accept();
+        context_.run();
+    }};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_last_words_of_a_server_are_the_reason, *label("fault-112")) {
+    const redis_server server({"--maxclients", "1"});
+    instance_rig first(local_uri(server));
+    first.run_until_ready();
+    instance_rig second(local_uri(server));
+    BOOST_TEST(second.run_until_down() == "HELLO was refused: ERR max number of clients reached");
+
+    const rude_server denies("-DENIED Redis is running in protected mode because ...\r\n");
+    const std::string denial =
+        "HELLO was refused: DENIED Redis is running in protected mode because ...";
+    instance_rig denied(denies.uri());
+    BOOST_TEST(denied.run_until_down() == denial);
+
+    // A Sentinel, and a node that is asked for the map of its cluster.
+    for (const std::string& uri : {"redis+sentinel" + denies.uri().substr(5) + "/mymaster",
+                                   "redis+cluster" + denies.uri().substr(5)}) {
+        instance_rig asks(uri);
+        asks.run_until([&] {
+            const auto status = asks.status();
+            return contains(status.reason, denial) ||
+                   std::ranges::any_of(
+                       status.nodes, [&](const auto& one) { return contains(one.reason, denial); });
+        });
+    }
+
+    const rude_server silent({});
+    instance_rig unanswered(silent.uri());
+    const std::string reason = unanswered.run_until_down();
+    BOOST_TEST(contains(reason, "before it answered"), reason);
+}
+
 BOOST_AUTO_TEST_CASE(no_such_socket) {
     const temporary_folder folder;
     instance_rig rig("unix://" + (folder.path() / "none").string());

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace colock::instance::redis {
@@ -231,8 +232,13 @@ void connection::fail_unanswered() {
     }
 }
 
-/// Why the server has hung up.
+/// Why the server has hung up. It may have said so.
 std::string connection::reason_for(const error_code& failure) {
+    if (stage_ == stage::probing) {
+        if (std::optional<std::string> last_words = probe_.objection()) {
+            return *std::move(last_words);
+        }
+    }
     std::string result = explain(failure);
     const bool is_tcp = to_.unix_path.empty();
     if (stage_ == stage::probing && !probe_.begun() && is_tcp && !encrypts()) {
@@ -345,7 +351,9 @@ void connection::on_push(std::string_view push) {
 
 void connection::on_reply(const value& root, std::string_view reply) {
     if (expected_.empty()) {
-        end("it sent a reply that no command waits for");
+        end("it sent a reply that no command waits for" +
+            (is_error(root) ? ": " + without_password(root.text, probe_.password())
+                            : std::string()));
         return;
     }
     expectation& next = expected_.front();

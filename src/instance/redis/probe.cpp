@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <utility>
 
 namespace colock::instance::redis {
@@ -124,7 +125,7 @@ std::optional<std::string> probe::objection() const {
     if (std::string why = wrong_server(); !why.empty()) {
         return why;
     }
-    for (const step& s : steps_) {
+    for (const step& s : std::span(steps_).first(next_)) {
         if (!s.passed()) {
             const bool is_too_old =
                 &s == &steps_.front() &&

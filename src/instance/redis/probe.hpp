@@ -49,7 +49,7 @@ public:
     [[nodiscard]] bool begun() const noexcept { return next_ != 0; }
     [[nodiscard]] bool answered() const noexcept { return next_ == steps_.size(); }
 
-    /// Once all replies are there: why the server must not vote, or nothing.
+    /// Why the server must not vote, as far as the replies that are there tell.
     [[nodiscard]] std::optional<std::string> objection() const;
 
     /// What is asked has this in it.

@@ -2,9 +2,13 @@
 
 #include "instance/redis/cluster_map.hpp"
 
+#include "support/cluster_replies.hpp"
+
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <ostream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,101 +16,194 @@
 namespace colock::instance::redis {
 
 static std::ostream& operator<<(std::ostream& out, const slot_range& r) {
-    return out << r.first << "-" << r.last << " at " << r.host << ":" << r.port;
+    return out << r.first << "-" << r.last << " at " << r.host << ":" << r.port << " " << r.id;
 }
 
 namespace {
 
 using boost::unit_test::label;
+using namespace colock::test;
 using ranges = std::vector<slot_range>;
+using strings = std::vector<std::string>;
 using kind_type = redirection::kind_type;
 
-std::string bulk(std::string_view text) {
-    return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
+constexpr std::size_t last_slot = 16383;
+
+/// A node of CLUSTER SHARDS at that host, with a port for TLS.
+reported_node node_at(const std::string& host, std::size_t port, const std::string& role = "master",
+                      const std::string& health = "online") {
+    return {.port = port,
+            .id = "id" + std::to_string(port),
+            .role = role,
+            .health = health,
+            .endpoint = resp_bulk(host),
+            .tls_port = port + 1000};
 }
 
-std::string array(const std::vector<std::string>& of) {
-    std::string result = "*" + std::to_string(of.size()) + "\r\n";
-    for (const std::string& one : of) {
-        result += one;
-    }
-    return result;
-}
-
-std::string number(int value) {
-    return ":" + std::to_string(value) + "\r\n";
-}
-
-std::string map(const std::vector<std::string>& of) {
-    return "%" + std::to_string(of.size() / 2) + array(of).substr(array(of).find('\r'));
-}
-
-/// A node as CLUSTER SHARDS tells of it; `endpoint` is RESP.
-std::string node(const std::string& endpoint, int port, std::string_view role) {
-    return map({bulk("id"), bulk("x"), bulk("port"), number(port), bulk("tls-port"),
-                number(port + 1000), bulk("ip"), bulk("10.9.9.9"), bulk("endpoint"), endpoint,
-                bulk("role"), bulk(role), bulk("health"), bulk("online")});
-}
-
-std::string shard(const std::vector<int>& slots, const std::vector<std::string>& nodes) {
-    std::vector<std::string> numbers;
-    for (const int slot : slots) {
-        numbers.push_back(number(slot));
-    }
-    return map({bulk("slots"), array(numbers), bulk("nodes"), array(nodes)});
+/// An entry of CLUSTER SLOTS, whose master has that host as RESP.
+std::string entry(std::size_t first, const std::string& host, std::size_t port) {
+    return resp_array({resp_number(first), resp_number(first + 1),
+                       resp_array({host, resp_number(port), resp_bulk("id")})});
 }
 
 BOOST_AUTO_TEST_SUITE(cluster_map_test)
 
 BOOST_AUTO_TEST_CASE(shards) {
     const std::string reply =
-        array({shard({0, 5, 7, 7}, {node(bulk("b"), 2, "replica"), node(bulk("a"), 1, "master")}),
-               shard({}, {node(bulk("idle"), 9, "master")}),
-               shard({6, 6}, {node(bulk("c"), 3, "master")})});
-    BOOST_TEST(read_shards(reply, "asked", false) ==
-                   (ranges{{0, 5, "a", "1"}, {7, 7, "a", "1"}, {6, 6, "c", "3"}}),
-               boost::test_tools::per_element());
-    BOOST_TEST(read_shards(reply, "asked", true).front() == (slot_range{0, 5, "a", "1001"}));
+        shards_reply({{{0, 5, 7, 7}, {node_at("b", 2, "replica"), node_at("a", 1)}},
+                      {{}, {node_at("idle", 9)}},
+                      {{6, 6}, {node_at("c", 3)}}});
+    const cluster_map map = read_shards(reply, "asked", false);
+    BOOST_TEST(
+        map.ranges ==
+            (ranges{{0, 5, "a", "1", "id1"}, {6, 6, "c", "3", "id3"}, {7, 7, "a", "1", "id1"}}),
+        boost::test_tools::per_element());
+    BOOST_TEST((map.ids == std::set<std::string>{"id1", "id2", "id3", "id9"}));
+    BOOST_TEST(map.ignored.empty());
+    BOOST_TEST(!map.is_complete());
+    BOOST_TEST(!map.is_certain);
+    BOOST_TEST(read_shards(reply, "asked", true).ranges.front() ==
+               (slot_range{0, 5, "a", "1001", "id1"}));
 }
 
 // Null and the empty string mean the node that was asked, and "?" means that the address is not known.
 BOOST_AUTO_TEST_CASE(announced_addresses, *label("fault-77")) {
-    const std::string reply = array({shard({0, 1}, {node("_\r\n", 1, "master")}),
-                                     shard({2, 3}, {node(bulk(""), 2, "master")}),
-                                     shard({4, 5}, {node(bulk("?"), 3, "master")})});
-    BOOST_TEST(
-        read_shards(reply, "asked", false) == (ranges{{0, 1, "asked", "1"}, {2, 3, "asked", "2"}}),
-        boost::test_tools::per_element());
-    const auto entry = [](int first, const std::string& host, int port) {
-        return array({number(first), number(first + 1), array({host, number(port), bulk("id")})});
-    };
-    BOOST_TEST(read_slots(array({entry(0, "_\r\n", 1), entry(2, bulk(""), 2),
-                                 entry(4, bulk("?"), 3), entry(6, bulk("h"), 4)}),
-                          "asked") ==
-                   (ranges{{0, 1, "asked", "1"}, {2, 3, "asked", "2"}, {6, 7, "h", "4"}}),
+    reported_node null = node_at("", 1);
+    null.endpoint = "_\r\n";
+    const cluster_map shards = read_shards(
+        shards_reply({{{0, 1}, {null}}, {{2, 3}, {node_at("", 2)}}, {{4, 5}, {node_at("?", 3)}}}),
+        "asked", false);
+    BOOST_TEST(shards.ranges == (ranges{{0, 1, "asked", "1", "id1"}, {2, 3, "asked", "2", "id2"}}),
                boost::test_tools::per_element());
+    BOOST_TEST(shards.ignored == (strings{"node id3: its address is not known",
+                                          "slots 4 to 5 are in a shard without a usable master"}),
+               boost::test_tools::per_element());
+    const cluster_map slots =
+        read_slots(resp_array({entry(0, "_\r\n", 1), entry(2, resp_bulk(""), 2),
+                               entry(4, resp_bulk("?"), 3), entry(6, resp_bulk("h"), 4)}),
+                   "asked");
+    BOOST_TEST(slots.ranges == (ranges{{0, 1, "asked", "1", "id"},
+                                       {2, 3, "asked", "2", "id"},
+                                       {6, 7, "h", "4", "id"}}),
+               boost::test_tools::per_element());
+    BOOST_TEST(slots.ignored == strings{"slots 4 to 5 have no master whose address is known"},
+               boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_master_without_a_port_for_this_connection, *label("fault-77")) {
+    reported_node without_tls = node_at("a", 1);
+    without_tls.tls_port = 0;
+    const cluster_map map =
+        read_shards(shards_reply({{{0, last_slot}, {without_tls}}}), "asked", true);
+    BOOST_TEST(map.ranges.empty());
+    BOOST_TEST(map.ignored.front() == "node id1: it has no port for TLS");
 }
 
 BOOST_AUTO_TEST_CASE(slots_of_old_servers) {
-    const std::string reply =
-        array({array({number(0), number(9), array({bulk("a"), number(1), bulk("id"), array({})}),
-                      array({bulk("replica"), number(2), bulk("id")})}),
-               array({number(10), number(16383), array({bulk("b"), number(3)})})});
-    BOOST_TEST(read_slots(reply, "asked") == (ranges{{0, 9, "a", "1"}, {10, 16383, "b", "3"}}),
+    const std::string reply = resp_array(
+        {resp_array({resp_number(0), resp_number(9),
+                     resp_array({resp_bulk("a"), resp_number(1), resp_bulk("m"), resp_array({})}),
+                     resp_array({resp_bulk("replica"), resp_number(2), resp_bulk("r")})}),
+         resp_array({resp_number(10), resp_number(last_slot),
+                     resp_array({resp_bulk("b"), resp_number(3)})})});
+    const cluster_map map = read_slots(reply, "asked");
+    BOOST_TEST(map.ranges == (ranges{{0, 9, "a", "1", "m"}, {10, last_slot, "b", "3", ""}}),
                boost::test_tools::per_element());
+    BOOST_TEST((map.ids == std::set<std::string>{"m", "r"}));
+    BOOST_TEST(map.is_complete());
+    BOOST_TEST(map.is_certain);
 }
 
-BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_left_out) {
-    BOOST_TEST(read_shards("+OK\r\n", "asked", false).empty());
-    BOOST_TEST(
-        read_shards(array({number(1), bulk("x"), array({bulk("slots")})}), "h", false).empty());
-    BOOST_TEST(
-        read_shards(array({shard({5, 4, 9, 16384}, {node(bulk("a"), 1, "master")})}), "h", false)
-            .empty());
-    BOOST_TEST(read_slots("+OK\r\n", "asked").empty());
-    BOOST_TEST(
-        read_slots(array({number(1), array({bulk("x"), number(2), number(3)})}), "h").empty());
-    BOOST_TEST(read_slots(array({array({number(0), number(1), array({})})}), "h").empty());
+// The master that was replaced stays in its shard, in front of its successor or behind it.
+BOOST_AUTO_TEST_CASE(the_healthiest_master_has_the_slots, *label("fault-92")) {
+    for (const std::string health : {"fail", "loading", "handshake", "?"}) {
+        std::vector<reported_node> nodes{node_at("new", 1), node_at("old", 2, "master", health)};
+        for (int order = 0; order != 2; ++order) {
+            const cluster_map map =
+                read_shards(shards_reply({{{0, last_slot}, nodes}}), "asked", false);
+            BOOST_TEST(map.ranges == (ranges{{0, last_slot, "new", "1", "id1"}}),
+                       boost::test_tools::per_element());
+            BOOST_TEST(map.is_certain);
+            BOOST_TEST(map.ignored == strings{"the master at old:2 is reported as '" + health +
+                                              "', and another one has its slots"},
+                       boost::test_tools::per_element());
+            std::ranges::reverse(nodes);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_master_without_a_successor_keeps_its_slots, *label("fault-92")) {
+    const cluster_map map = read_shards(
+        shards_reply({{{0, last_slot}, {node_at("old", 2, "master", "fail")}}}), "asked", false);
+    BOOST_TEST(map.ranges.size() == 1U);
+    BOOST_TEST(map.is_complete());
+    BOOST_TEST(!map.is_certain);
+}
+
+// Which of two healthy masters has the slots, another source knows.
+BOOST_AUTO_TEST_CASE(two_healthy_masters_of_a_slot, *label("fault-92")) {
+    std::vector<reported_shard> shards{{{0, 9}, {node_at("a", 1)}}, {{5, 20}, {node_at("b", 2)}}};
+    for (int order = 0; order != 2; ++order) {
+        const cluster_map map = read_shards(shards_reply(shards), "asked", false);
+        BOOST_TEST(map.ranges == (ranges{{0, 4, "a", "1", "id1"}, {10, 20, "b", "2", "id2"}}),
+                   boost::test_tools::per_element());
+        BOOST_TEST(map.ignored == strings{"several masters claim slots 5 to 9"},
+                   boost::test_tools::per_element());
+        std::ranges::reverse(shards);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_left_out_with_a_reason) {
+    const auto check_without_slots = [](const cluster_map& map) {
+        BOOST_TEST(map.ranges.empty());
+        BOOST_TEST(!map.ignored.empty());
+    };
+    check_without_slots(read_shards("+OK\r\n", "asked", false));
+    check_without_slots(
+        read_shards(resp_array({resp_number(1), resp_bulk("x"), resp_array({resp_bulk("slots")})}),
+                    "h", false));
+    check_without_slots(
+        read_shards(shards_reply({{{5, 4, 9, 16384}, {node_at("a", 1)}}}), "h", false));
+    check_without_slots(read_shards(shards_reply({{{5}, {node_at("a", 1)}}}), "h", false));
+    check_without_slots(read_slots("+OK\r\n", "asked"));
+    check_without_slots(read_slots(
+        resp_array({resp_number(1), resp_array({resp_bulk("x"), resp_number(2), resp_number(3)})}),
+        "h"));
+    check_without_slots(read_slots(
+        resp_array({resp_array({resp_number(0), resp_number(1), resp_array({})})}), "h"));
+}
+
+// No reply costs more than a moment, and what is said about it is bounded.
+BOOST_AUTO_TEST_CASE(a_reply_that_claims_each_slot_many_times) {
+    const std::string claim = resp_number(0) + resp_number(last_slot);
+    std::string slots = "*200000\r\n";
+    for (int i = 0; i != 100'000; ++i) {
+        slots += claim;
+    }
+    const std::string nodes = shards_reply({{{}, {node_at("a", 1)}}});
+    const std::string reply = "*1\r\n%2\r\n" + resp_bulk("slots") + slots + resp_bulk("nodes") +
+                              nodes.substr(nodes.rfind("*1\r\n"));
+    const cluster_map map = read_shards(reply, "h", false);
+    BOOST_TEST(map.is_complete());
+    BOOST_TEST(map.ignored.size() == 1U);
+    std::vector<reported_shard> nonsense;
+    for (std::size_t i = 0; i != 1000; ++i) {
+        nonsense.push_back({{20'000 + i, 5}, {}});
+    }
+    BOOST_TEST(read_shards(shards_reply(nonsense), "h", false).ignored.size() == 16U);
+}
+
+BOOST_AUTO_TEST_CASE(holes_are_filled_from_another_map, *label("fault-93")) {
+    cluster_map map = read_shards(shards_reply({{{5, 9}, {node_at("a", 1)}}}), "h", false);
+    fill_holes(map, read_shards(shards_reply({{{0, 5, 9, 12}, {node_at("b", 2)}},
+                                              {{13, 13}, {node_at("a", 1)}}}),
+                                "h", false));
+    BOOST_TEST(map.ranges == (ranges{{0, 4, "b", "2", "id2"},
+                                     {5, 9, "a", "1", "id1"},
+                                     {10, 12, "b", "2", "id2"},
+                                     {13, 13, "a", "1", "id1"}}),
+               boost::test_tools::per_element());
+    BOOST_TEST((map.ids == std::set<std::string>{"id1", "id2"}));
 }
 
 BOOST_AUTO_TEST_CASE(state_and_epoch) {

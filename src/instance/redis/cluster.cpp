@@ -24,9 +24,14 @@ constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(
 /// How long a node without slots is kept.
 constexpr core::milliseconds kept_unused{5000};
 
-constexpr std::string_view why_barred =
+constexpr std::string_view slot_was_taken_over =
     "its slot was taken over from a master that was not there, or in quarantine; "
     "failover_quarantine";
+constexpr std::string_view cluster_was_replaced =
+    "the nodes report another cluster than before, or an older state of it; failover_quarantine";
+constexpr std::string_view server_was_replaced = "another server is at the address of its node, "
+                                                 "and has not reported yet that it belongs to this "
+                                                 "cluster";
 
 /// Whether a command needs keys of our own beside its key.
 bool has_auxiliary_key(const core::command& command) noexcept {
@@ -151,63 +156,89 @@ std::uint64_t cluster::keeper_id() const noexcept {
 
 // --- The map -------------------------------------------------------------------------------------
 
-std::vector<address> cluster::whom_to_ask() const {
-    std::vector<address> result;
+std::vector<map_source> cluster::begin_sweep() {
+    selection_.begin();
+    ++sweep_;
+    std::vector<map_source> result;
     if (informed_) {
-        result.push_back(*informed_);
+        result.push_back({*informed_});
     }
     for (const bool serving : {true, false}) {
         for (const auto& [endpoint, one] : nodes_) {
             if (one.where->serving() == serving) {
-                result.push_back(one.where->where());
+                result.push_back({one.where->where(), one.doubted_since.has_value()});
             }
         }
     }
-    result.insert(result.end(), to_.seeds.begin(), to_.seeds.end());
+    for (const address& seed : to_.seeds) {
+        result.push_back({seed});
+    }
     return result;
 }
 
-void cluster::on_map(const cluster_map& map) {
+bool cluster::on_map(const address& from, cluster_map map) {
+    const auto relation = selection_.add(from.display, std::move(map));
+    if (member* const one = member_of(from)) {
+        if (relation == map_selection::relation::foreign) {
+            doubt(*one);
+        } else if (relation == map_selection::relation::ours && one->doubted_since &&
+                   *one->doubted_since < sweep_) {
+            one->doubted_since.reset();
+            --doubted_;
+        }
+    }
+    return selection_.is_enough();
+}
+
+void cluster::on_no_map(const address& from, const std::string& reason) {
+    selection_.add_failure(from.display, reason);
+}
+
+void cluster::end_sweep() {
     if (stopped_) {
         return;
     }
-    if (map.ranges.empty()) {
-        on_no_map("it serves no slots");
-        return;
-    }
     informed_.reset();
+    map_decision decided = selection_.decide(clock::now());
+    is_undecided_ = decided.is_undecided;
+    {
+        const std::lock_guard lock(nodes_mutex_);
+        map_reason_ = std::move(decided.reason);
+    }
+    if (decided.map) {
+        use(decided);
+    } else if (!has_map_ && std::exchange(starting_, false)) {
+        observer_.on_state_change(index_);
+    }
+    look_after_slots();
+}
+
+void cluster::use(const map_decision& decided) {
     const core::time_point now = clock::now();
     const std::vector<node*> former(owners_.begin(), owners_.end());
-    owners_.fill(nullptr);
-    for (const slot_range& range : map.ranges) {
+    if (decided.is_another) {
+        owners_.fill(nullptr);
+        for (auto& [endpoint, one] : nodes_) {
+            one.doubted_since.reset();
+        }
+        doubted_ = 0;
+        bar_all(now);
+    }
+    holes_.set();
+    for (const slot_range& range : decided.map->ranges) {
         node& owner = node_at(range.host, range.port);
         for (std::size_t slot = range.first; slot <= range.last; ++slot) {
-            set_owner(slot, owner, former[slot], now);
+            set_owner(slot, owner, decided.changed[slot] && !decided.is_another, now);
         }
     }
     const bool is_first = !std::exchange(has_map_, true);
     retire_those_without_slots({former.begin(), former.end()});
-    look_after_slots();
     observer_.on_state_change(index_);
     if (!is_first && !std::ranges::equal(former, owners_)) {
         observer_.on_accepting(index_);  // what one node refused may be for another one now
     }
     if (!detours_.empty()) {
         observer_.on_pending(index_);
-    }
-}
-
-void cluster::on_no_map(const std::string& reason) {
-    if (stopped_) {
-        return;
-    }
-    informed_.reset();
-    {
-        const std::lock_guard lock(nodes_mutex_);
-        no_map_ = reason;
-    }
-    if (!has_map_ && std::exchange(starting_, false)) {
-        observer_.on_state_change(index_);
     }
 }
 
@@ -260,6 +291,7 @@ void cluster::retire(const std::string& endpoint) {
         return;
     }
     const std::shared_ptr<node> former = found->second.where;
+    doubted_ -= found->second.doubted_since ? 1 : 0;
     {
         const std::lock_guard lock(nodes_mutex_);
         retired_.add(former);
@@ -269,9 +301,10 @@ void cluster::retire(const std::string& endpoint) {
 }
 
 /// A slot whose former owner is not there to hand it over, or is in quarantine itself, takes a quarantine along.
-void cluster::set_owner(std::size_t slot, node& owner, const node* former, core::time_point now) {
-    owners_[slot] = &owner;
-    if (has_map_ && former != &owner && (former == nullptr || !former->ready())) {
+void cluster::set_owner(std::size_t slot, node& owner, bool is_another, core::time_point now) {
+    const node* const former = std::exchange(owners_[slot], &owner);
+    holes_.reset(slot);
+    if (is_another && (former == nullptr || former == &owner || !former->ready())) {
         bar(slot, now);
     }
 }
@@ -288,21 +321,66 @@ void cluster::bar(std::size_t slot, core::time_point now) {
     barred_until_[slot] = any_barred_until_;
 }
 
-bool cluster::is_barred(const core::command& command, core::time_point now) const {
-    return now < any_barred_until_ && core::relies_on_memory(command) &&
-           now < barred_until_[key_slot(command.key)];
+/// The nodes that have the slots now know nothing of the last locks.
+void cluster::bar_all(core::time_point now) {
+    const core::duration length = settings_.failover_quarantine;
+    if (length == core::duration::zero()) {
+        return;
+    }
+    const std::lock_guard lock(nodes_mutex_);
+    all_barred_until_ = core::gone_at(now, length, settings_.quarantine.drift);
 }
 
-/// While nobody serves some slots, it asks for a new map again and again.
+/// Why the node must not get the command now. Empty if it may.
+std::string_view cluster::why_barred(const core::command& command, const node* to,
+                                     core::time_point now) const {
+    if (!core::relies_on_memory(command)) {
+        return {};
+    }
+    if (now < all_barred_until_) {
+        return cluster_was_replaced;
+    }
+    if (now < any_barred_until_ && now < barred_until_[key_slot(command.key)]) {
+        return slot_was_taken_over;
+    }
+    return to != nullptr && is_doubted(*to) ? server_was_replaced : std::string_view();
+}
+
+/// Its server may belong to another cluster, so it grants nothing until it has reported its map.
+void cluster::doubt(member& one) {
+    doubted_ += one.doubted_since ? 0 : 1;
+    one.doubted_since = sweep_;
+}
+
+cluster::member* cluster::member_of(const address& where) {
+    const auto found = nodes_.find(endpoint_text(where.host, where.port));
+    return found == nodes_.end() ? nullptr : &found->second;
+}
+
+bool cluster::is_doubted(const node& one) const {
+    return doubted_ != 0 && std::ranges::any_of(nodes_, [&](const auto& other) {
+               return other.second.where.get() == &one && other.second.doubted_since;
+           });
+}
+
+/// While nobody serves some slots, or it is not clear which map to use, it asks for a new map again and again.
 void cluster::look_after_slots() {
-    watch_->set_urgent(!std::ranges::all_of(
-        owners_, [](const node* owner) { return owner != nullptr && owner->serving(); }));
+    watch_->set_urgent(
+        is_undecided_ || doubted_ != 0 || holes_.any() ||
+        !std::ranges::all_of(owners_, [](const node* owner) { return owner && owner->serving(); }));
 }
 
 // --- From the nodes ------------------------------------------------------------------------------
 
 admission cluster::admit(const node& from, const server_facts& facts) {
     admission result{settings_.connected->join(index_, facts.run_id, from.where())};
+    if (member* const one = member_of(from.where()); one != nullptr && one->where.get() == &from) {
+        const std::string former = std::exchange(one->run_id, facts.run_id);
+        if (!former.empty() && former != facts.run_id) {
+            doubt(*one);
+            watch_->refresh();
+        }
+    }
     const core::duration length = settings_.failover_quarantine;
     if (facts.may_be_promoted && length != core::duration::zero()) {
         const core::time_point since =
@@ -359,12 +437,15 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
     if (to.host.empty()) {
         to.host = from.where().host;
     }
+    if (is_doubted(from)) {
+        to.kind = kind_type::down;  // it may speak of another cluster
+    }
     bool put_off = true;
     of.asks.clear();
     switch (to.kind) {
         case kind_type::moved: {
             node& owner = node_at(to.host, to.port);
-            set_owner(to.slot, owner, owners_[to.slot], now);
+            set_owner(to.slot, owner, selection_.move(to.slot, to.host, to.port), now);
             informed_ = owner.where();
             watch_->refresh();
             put_off = &owner == &from || ++of.hops > 2;
@@ -425,14 +506,14 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
 /// The node for all commands of a batch; null if there is no such node, or something to be thought of.
 node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
     node* result = nullptr;
-    if (!detours_.empty() || now < any_barred_until_) {
+    if (!detours_.empty() || now < any_barred_until_ || now < all_barred_until_ || doubted_ != 0) {
         return nullptr;
     }
     for (const submission& one : commands.submissions()) {
         if (!one.is_for(index_)) {
             continue;
         }
-        node* const owner = owners_[key_slot(one.command.key)];
+        node* const owner = node_for(key_slot(one.command.key), 0);
         if (owner == nullptr || (result != nullptr && owner != result) ||
             (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key))) {
             return nullptr;
@@ -442,13 +523,28 @@ node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
     return result;
 }
 
+/// The owner of the slot. While it has none, some node that serves, another one with each try: it knows the owner.
+node* cluster::node_for(std::size_t slot, std::size_t tries) const {
+    node* const owner = owners_[slot];
+    if (!holes_[slot] || (tries == 0 && owner != nullptr && owner->serving())) {
+        return owner;
+    }
+    std::vector<node*> serving;
+    for (const auto& [endpoint, one] : nodes_) {
+        if (one.where->serving() && !one.doubted_since) {
+            serving.push_back(one.where.get());
+        }
+    }
+    return serving.empty() ? owner : serving[(slot + tries) % serving.size()];
+}
+
 void cluster::send_split(const batch& commands, core::time_point now) {
     std::vector<std::pair<node*, std::shared_ptr<batch>>> parts;
     for (const submission& one : commands.submissions()) {
         if (!one.is_for(index_)) {
             continue;
         }
-        node* const owner = owners_[key_slot(one.command.key)];
+        node* const owner = node_for(key_slot(one.command.key), 0);
         if (!has_map_ || stopped_) {
             missed_ = true;
             vote_on(one, core::failure::down);
@@ -460,8 +556,8 @@ void cluster::send_split(const batch& commands, core::time_point now) {
                     "no {hash tag}");
             continue;
         }
-        if (is_barred(one.command, now)) {
-            vote_on(one, core::failure::quarantined, std::string(why_barred));
+        if (const auto why = why_barred(one.command, owner, now); !why.empty()) {
+            vote_on(one, core::failure::quarantined, std::string(why));
             continue;
         }
         if (owner == nullptr || is_on_detour(one.command.key)) {
@@ -537,12 +633,12 @@ void cluster::send_detours(core::time_point now) {
                                                std::make_shared<const std::string>(one.why)));
             continue;
         }
-        if (is_barred(one.command, now)) {
+        node* const to = target_of(one);
+        if (const auto why = why_barred(one.command, to, now); !why.empty()) {
             end_detour(one, core::vote::failed(core::failure::quarantined,
-                                               std::make_shared<const std::string>(why_barred)));
+                                               std::make_shared<const std::string>(why)));
             continue;
         }
-        node* const to = target_of(one);
         if (now < one.not_before || to == nullptr || !to->serving()) {
             held_up.insert(one.command.key);
             next = std::min(next, std::max(one.not_before, now + between_tries.initial));
@@ -567,7 +663,7 @@ void cluster::send_detours(core::time_point now) {
 
 node* cluster::target_of(const detour& of) {
     if (of.asks.empty()) {
-        return owners_[key_slot(of.command.key)];
+        return node_for(key_slot(of.command.key), of.tries);
     }
     const auto found = nodes_.find(of.asks);
     return found == nodes_.end() ? nullptr : found->second.where.get();
@@ -633,9 +729,16 @@ status cluster::snapshot() const {
             result.reason = of_node.address + ": " + of_node.reason;
         }
     }
-    if (nodes_.empty() && !no_map_.empty()) {
+    if (nodes_.empty() && !map_reason_.empty()) {
         result.state = state::down;
-        result.reason = "no node tells the map of the cluster: " + no_map_;
+    }
+    if (clock::now() < all_barred_until_ && result.state == state::ready) {
+        result.state = state::quarantined;
+        result.why_quarantined = cluster_was_replaced;
+    }
+    result.quarantined_until = std::max(result.quarantined_until, all_barred_until_);
+    if (!map_reason_.empty()) {
+        result.reason += (result.reason.empty() ? "" : "; ") + map_reason_;
     }
     if (any_closed || stopped_) {
         result.state = state::closed;

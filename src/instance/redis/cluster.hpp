@@ -5,6 +5,7 @@
 #include "instance/redis/cluster_map.hpp"
 #include "instance/redis/cluster_watch.hpp"
 #include "instance/redis/key_slot.hpp"
+#include "instance/redis/map_selection.hpp"
 #include "instance/redis/node.hpp"
 #include "instance/redis/promotion.hpp"
 #include "instance/redis/redis_instance.hpp"
@@ -14,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -32,6 +34,9 @@ namespace colock::instance::redis {
 ///
 /// A command that is sent on by the node (MOVED, ASK), or put off (TRYAGAIN, CLUSTERDOWN), becomes a detour: it is sent
 /// again, there or later, until its deadline. Commands for one key stay in their order meanwhile.
+///
+/// `map_selection` has the rules about which map is used. A command for a slot without an owner goes to some node, which
+/// redirects it.
 class cluster final : public instance, private node_observer, private map_observer {
 public:
     cluster(std::size_t index, const cluster_address& to, const redis_settings& settings,
@@ -57,18 +62,28 @@ private:
         core::time_point last_used;  // it has slots, or was named by another node
         /// It has lost all its slots. If it gets some again, it may have been promoted meanwhile.
         bool has_left = false;
+        std::string run_id{};  ///< of the server that was last there
+        /// Another server has taken its address, perhaps one of another cluster: that is so until it reports a map of this
+        /// one. The number of the sweep in which this was noticed.
+        std::optional<std::uint64_t> doubted_since{};
     };
 
     // The map.
-    [[nodiscard]] std::vector<address> whom_to_ask() const override;
-    void on_map(const cluster_map& map) override;
-    void on_no_map(const std::string& reason) override;
+    std::vector<map_source> begin_sweep() override;
+    bool on_map(const address& from, cluster_map map) override;
+    void on_no_map(const address& from, const std::string& reason) override;
+    void end_sweep() override;
+    void use(const map_decision& decided);
     node& node_at(const std::string& host, const std::string& port);
     void retire_those_without_slots(const std::set<const node*>& former_owners);
     void retire(const std::string& endpoint);
     void look_after_slots();
-    void set_owner(std::size_t slot, node& owner, const node* former, core::time_point now);
+    void set_owner(std::size_t slot, node& owner, bool is_another, core::time_point now);
     void bar(std::size_t slot, core::time_point now);
+    void bar_all(core::time_point now);
+    void doubt(member& one);
+    [[nodiscard]] member* member_of(const address& where);
+    [[nodiscard]] bool is_doubted(const node& one) const;
 
     // From the nodes.
     admission admit(const node& from, const server_facts& facts) override;
@@ -85,8 +100,10 @@ private:
 
     // Commands.
     [[nodiscard]] node* owner_of_all(const batch& commands, core::time_point now) const;
+    [[nodiscard]] node* node_for(std::size_t slot, std::size_t tries) const;
     void send_split(const batch& commands, core::time_point now);
-    [[nodiscard]] bool is_barred(const core::command& command, core::time_point now) const;
+    [[nodiscard]] std::string_view why_barred(const core::command& command, const node* to,
+                                              core::time_point now) const;
     void vote_on(const submission& one, core::failure reason, std::string detail = {});
 
     // Detours.
@@ -113,7 +130,13 @@ private:
     bool has_map_ = false;
     bool starting_ = true;  // as long as there is no map
     bool missed_ = false;   // votes have failed before there was a node for them
+    map_selection selection_;
+    std::uint64_t sweep_ = 0;    // its number
+    bool is_undecided_ = false;  // whether another map is to be followed
     std::array<node*, slot_count> owners_{};
+    std::bitset<slot_count>
+        holes_;                // slots without an owner in the map; the last one is in `owners_`
+    std::size_t doubted_ = 0;  // nodes
     /// Until when each slot is quarantined by itself, since its owner was not there when it changed; and until when any.
     std::vector<core::time_point> barred_until_;
     core::time_point any_barred_until_ = core::time_point::min();
@@ -125,7 +148,9 @@ private:
     mutable std::mutex nodes_mutex_;       // of what `snapshot` reads
     std::map<std::string, member> nodes_;  // by endpoint
     retired_nodes retired_;
-    std::string no_map_;  // why there is none
+    /// Until when all slots are quarantined, since the cluster is another one, or has an older state.
+    core::time_point all_barred_until_ = core::time_point::min();
+    std::string map_reason_;  // why there is no map, or what was ignored
 };
 
 }  // namespace colock::instance::redis

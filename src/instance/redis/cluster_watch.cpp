@@ -81,67 +81,71 @@ asio::awaitable<void> cluster_watch::rest(core::duration time, bool may_be_cut_s
     }
 }
 
-/// One after the other, until one tells what is certain to be no older than what is known. A node that is cut off from
-/// the others tells an old map, and says that it is; that has to do if nobody knows a better one.
 asio::awaitable<void> cluster_watch::ask_all() {
     std::set<std::string> asked;
-    std::string reasons;
-    std::optional<cluster_map> second_best;
-    for (const address& whom : observer_->whom_to_ask()) {
-        if (!asked.insert(endpoint_text(whom.host, whom.port)).second) {
+    bool is_enough = false;
+    for (const map_source& one : observer_->begin_sweep()) {
+        if ((is_enough && !one.is_required) ||
+            !asked.insert(endpoint_text(one.where.host, one.where.port)).second) {
             continue;
         }
-        auto map = co_await ask(whom);
+        auto map = co_await ask(one.where);
         if (over()) {
             co_return;
         }
-        if (!map) {
-            reasons += (reasons.empty() ? "" : "; ") + whom.display + " " + last_reason_;
-        } else if (map->is_ok && map->epoch >= newest_epoch_) {
-            newest_epoch_ = map->epoch;
-            observer_->on_map(*map);
-            co_return;
-        } else if (map->epoch >= newest_epoch_ && !second_best) {
-            second_best = std::move(map);
+        if (map) {
+            is_enough = observer_->on_map(one.where, std::move(*map));
+        } else {
+            observer_->on_no_map(one.where, last_reason_);
         }
     }
-    if (second_best) {
-        observer_->on_map(*second_best);
-    } else {
-        observer_->on_no_map(reasons);
-    }
+    observer_->end_sweep();
 }
 
 asio::awaitable<std::optional<cluster_map>> cluster_watch::ask(address whom) {
     const std::vector<std::string_view> info{"CLUSTER", "INFO"};
-    const std::vector<std::string_view> shards{"CLUSTER", "SHARDS"};
-    const std::vector<std::string_view> slots{"CLUSTER", "SLOTS"};
     const auto node = dialog_ = std::make_shared<dialog>(executor_, whom, settings_);
     std::optional<cluster_map> result;
     last_reason_ = co_await node->open();
     if (last_reason_.empty()) {
-        dialog::answer answer = co_await node->ask(info);
+        const dialog::answer answer = co_await node->ask(info);
         last_reason_ = answer.problem();
         if (last_reason_.empty()) {
-            result.emplace();
+            result = co_await ask_for_slots(node, whom);
+        }
+        if (result) {
             read_cluster_info(resp::cursor(answer.reply).next().text, *result);
-            answer = co_await node->ask(shards);
-            if (answer.problem().empty()) {
-                result->ranges = read_shards(answer.reply, whom.host, whom.tls);
-            } else {
-                answer = co_await node->ask(slots);
-                last_reason_ = answer.problem();
-                if (last_reason_.empty()) {
-                    result->ranges = read_slots(answer.reply, whom.host);
-                } else {
-                    result.reset();
-                }
-            }
         }
     }
     node->close();
     dialog_.reset();
     co_return result;
+}
+
+/// CLUSTER SHARDS tells which masters have failed. But it may lack the slots of a shard, after a failover, that CLUSTER SLOTS
+/// has. Servers before 7.0 have only the latter.
+asio::awaitable<std::optional<cluster_map>> cluster_watch::ask_for_slots(
+    std::shared_ptr<dialog> node, address whom) {
+    const std::vector<std::string_view> shards{"CLUSTER", "SHARDS"};
+    const std::vector<std::string_view> slots{"CLUSTER", "SLOTS"};
+    std::optional<cluster_map> from_shards;
+    dialog::answer answer = co_await node->ask(shards);
+    if (answer.problem().empty()) {
+        from_shards = read_shards(answer.reply, whom.host, whom.tls);
+        if (from_shards->is_certain) {
+            co_return from_shards;
+        }
+    }
+    answer = co_await node->ask(slots);
+    last_reason_ = answer.problem();
+    if (!last_reason_.empty()) {
+        if (from_shards) {
+            from_shards->ignored.push_back("CLUSTER SLOTS was refused: " + last_reason_);
+        }
+        co_return from_shards;
+    }
+    cluster_map from_slots = read_slots(answer.reply, whom.host);
+    co_return from_shards ? combine(std::move(from_slots), *from_shards) : std::move(from_slots);
 }
 
 }  // namespace colock::instance::redis

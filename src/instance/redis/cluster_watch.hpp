@@ -22,21 +22,30 @@
 
 namespace colock::instance::redis {
 
+/// A node that can be asked for a map.
+struct map_source {
+    address where;
+    bool is_required = false;  ///< it must be asked, even if another node's map is enough
+};
+
 /// Gets the maps of a cluster.
 class map_observer {
 public:
-    /// The nodes that can be asked for a map, the best first. They may name nodes twice.
-    [[nodiscard]] virtual std::vector<address> whom_to_ask() const = 0;
-    virtual void on_map(const cluster_map& map) = 0;
-    /// No node could be asked; the reason is for people.
-    virtual void on_no_map(const std::string& reason) = 0;
+    /// The nodes are asked from now on. Gives those that can be asked, the best first. They may be named twice.
+    virtual std::vector<map_source> begin_sweep() = 0;
+    /// Gives whether this map is enough.
+    virtual bool on_map(const address& from, cluster_map map) = 0;
+    /// The node could not be asked. The reason is for people.
+    virtual void on_no_map(const address& from, const std::string& reason) = 0;
+    virtual void end_sweep() = 0;
 
 protected:
     ~map_observer() = default;
 };
 
-/// Asks the nodes of a cluster for its map: at first, every so often, and whenever it is told to. However many want a
-/// new map, one is asked for at a time, and one more after that.
+/// Asks the nodes of a cluster for its map, one after the other, until the observer has enough. It does so at first, every
+/// ten seconds, and whenever it is told to. However many calls want a new map, there is one sweep at a time, and one more
+/// after that.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class cluster_watch final : public std::enable_shared_from_this<cluster_watch> {
@@ -64,6 +73,8 @@ private:
     boost::asio::awaitable<void> keep_asking();
     boost::asio::awaitable<void> ask_all();
     boost::asio::awaitable<std::optional<cluster_map>> ask(address whom);
+    boost::asio::awaitable<std::optional<cluster_map>> ask_for_slots(std::shared_ptr<dialog> node,
+                                                                     address whom);
     boost::asio::awaitable<void> rest(core::duration time, bool may_be_cut_short);
     [[nodiscard]] bool over() const noexcept { return stopped_ || process_.is_inherited(); }
 
@@ -76,7 +87,6 @@ private:
     boost::asio::steady_timer timer_;
     std::shared_ptr<dialog> dialog_;
     std::string last_reason_;
-    std::uint64_t newest_epoch_ = 0;
     std::size_t tries_ = 0;  // since the last time that all was well
     bool stopped_ = false;
     bool urgent_ = true;

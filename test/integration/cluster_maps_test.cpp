@@ -1,0 +1,344 @@
+// What an instance does with the maps that the nodes of a cluster report: incomplete ones, contradictory ones, and those of
+// another cluster. The nodes are fake servers, which can report anything.
+
+#include "instance_rig.hpp"
+#include "support/cluster_replies.hpp"
+#include "support/fake_server.hpp"
+#include "support/redis_cluster.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::test {
+namespace {
+
+using boost::unit_test::label;
+using instance::state;
+using namespace std::chrono_literals;
+
+constexpr std::size_t last_slot = 16383;
+constexpr std::size_t middle = 8192;
+const std::string in_lower_half = "b";  // slot 3300
+const std::string in_upper_half = "a";  // slot 15495
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+const std::string refused = "-ERR unknown subcommand\r\n";
+
+/// What a node reports of its cluster, and how it answers an acquire.
+struct report {
+    std::size_t epoch = 1;
+    std::string shards = refused;
+    std::string slots = refused;
+    bool is_ok = true;
+    std::string to_acquire = "+OK\r\n";
+    bool answers_about_cluster = true;
+    std::string run_id = std::string(40, 'a');
+};
+
+/// A server that reports what the test wants. The test may change it at any time.
+class fake_node {
+public:
+    [[nodiscard]] std::uint16_t port() const { return server_.port(); }
+    [[nodiscard]] std::size_t acquires() const { return acquires_; }
+    /// How often it has been asked for its map.
+    [[nodiscard]] std::size_t asked() const { return asked_; }
+
+    void change(const std::function<void(report&)>& how) {
+        const std::lock_guard lock(mutex_);
+        how(report_);
+    }
+
+    /// It has been replaced: its connections end, and the next ones find another server.
+    void replace(const std::function<void(report&)>& how) {
+        change(how);
+        server_.say("-bye\r\n");  // a reply that no command waits for ends the connection
+    }
+
+private:
+    fake_reply answer(const fake_server::words& command) {
+        const std::lock_guard lock(mutex_);
+        if (command[0] == "CLUSTER") {
+            asked_ += command[1] == "INFO" ? 1 : 0;
+            return !report_.answers_about_cluster ? refused
+                   : command[1] == "INFO"         ? cluster_info_reply(report_.is_ok, report_.epoch)
+                   : command[1] == "SHARDS"       ? report_.shards
+                                                  : report_.slots;
+        }
+        if (command[0] == "INFO" && command.size() > 1 && command[1] == "replication") {
+            return resp_bulk("master_replid2:0\r\n");  // it never was a replica
+        }
+        if (command[0] == "SET") {
+            ++acquires_;
+            return report_.to_acquire;
+        }
+        return answer_as_server(command, {.run_id = report_.run_id});
+    }
+
+    std::mutex mutex_;
+    report report_;
+    std::atomic<std::size_t> acquires_{0};
+    std::atomic<std::size_t> asked_{0};
+    fake_server server_{[this](const fake_server::words& command) { return answer(command); }};
+};
+
+std::string uri_of(const std::vector<const fake_node*>& seeds) {
+    std::string result;
+    for (const fake_node* const one : seeds) {
+        result += (result.empty() ? "redis+cluster://127.0.0.1:" : ",127.0.0.1:") +
+                  std::to_string(one->port());
+    }
+    return result;
+}
+
+instance::redis::redis_settings settings_with(core::milliseconds failover_quarantine) {
+    auto settings = quick_settings();
+    settings.failover_quarantine = failover_quarantine;
+    settings.stall_timeout = 3s;
+    return settings;
+}
+
+/// All slots at one node.
+std::string all_slots_at(std::size_t port, const std::string& id) {
+    return shards_reply({{{0, last_slot}, {{.port = port, .id = id}}}});
+}
+
+/// The lower half of the slots at one node, and the rest at another one.
+std::string halves(std::size_t lower, const std::string& lower_id, std::size_t upper,
+                   const std::string& upper_id) {
+    return shards_reply({{{0, middle - 1}, {{.port = lower, .id = lower_id}}},
+                         {{middle, last_slot}, {{.port = upper, .id = upper_id}}}});
+}
+
+void run_until_reason(instance_rig& rig, std::string_view part) {
+    rig.run_until([&] { return contains(rig.status().reason, part); });
+}
+
+BOOST_AUTO_TEST_SUITE(cluster_maps_test)
+
+// The master that was replaced stays in the shard, as a master that has failed.
+BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor, *label("fault-92")) {
+    for (const std::string health : {"fail", "loading"}) {
+        for (const bool is_last : {false, true}) {
+            const reserved_port old_master;
+            fake_node node;
+            std::vector<reported_node> nodes{
+                {.port = node.port(), .id = "new"},
+                {.port = old_master.number(), .id = "old", .health = health}};
+            if (!is_last) {
+                std::ranges::reverse(nodes);
+            }
+            node.change([&](report& r) { r.shards = shards_reply({{{0, last_slot}, nodes}}); });
+            instance_rig rig(uri_of({&node}), settings_with(0ms));
+            rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+            BOOST_TEST(rig.status().nodes.size() == 1U);
+            BOOST_TEST(contains(rig.status().reason, health), rig.status().reason);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(shards_without_the_slots_that_slots_reports, *label("fault-93")) {
+    fake_node node;
+    node.change([&](report& r) {
+        r.shards = shards_reply({{{}, {{.port = node.port(), .id = "n"}}}});
+        r.slots = slots_reply({{0, last_slot, {{.port = node.port(), .id = "n"}}}});
+    });
+    instance_rig rig(uri_of({&node}), settings_with(0ms));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+// Some node is asked to execute the command. It knows the owner.
+BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner, *label("fault-93")) {
+    fake_node first;
+    fake_node second;
+    first.change([&](report& r) {
+        r.shards = shards_reply({{{0, middle - 1}, {{.port = first.port(), .id = "1"}}}});
+        r.to_acquire = "-MOVED 15495 127.0.0.1:" + std::to_string(second.port()) + "\r\n";
+    });
+    instance_rig rig(uri_of({&first}), settings_with(60s));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire(in_upper_half, "ann") == "granted");
+    BOOST_TEST(second.acquires() == 1U);
+    run_until_reason(rig, "8192");
+}
+
+// No other node of the cluster knows the owner, but the next seed does.
+BOOST_AUTO_TEST_CASE(another_seed_knows_the_owner, *label("fault-96")) {
+    fake_node first;
+    fake_node second;
+    first.change([&](report& r) {
+        r.shards = shards_reply({{{0, middle - 1}, {{.port = first.port(), .id = "1"}}}});
+    });
+    second.change([&](report& r) { r.shards = halves(first.port(), "1", second.port(), "2"); });
+    instance_rig rig(uri_of({&first, &second}), settings_with(60s));
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    BOOST_TEST(second.acquires() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(the_first_seed_has_an_empty_map, *label("fault-96")) {
+    fake_node first;
+    fake_node second;
+    first.change([&](report& r) {
+        r.shards = shards_reply({});
+        r.slots = slots_reply({});
+    });
+    second.change([&](report& r) { r.shards = all_slots_at(second.port(), "2"); });
+    instance_rig rig(uri_of({&first, &second}), settings_with(0ms));
+    rig.run_until_ready();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(contains(rig.status().reason, std::to_string(first.port())), rig.status().reason);
+}
+
+// The owner stays the same, and is there all the time.
+BOOST_AUTO_TEST_CASE(a_map_that_comes_and_goes, *label("fault-94")) {
+    fake_node first;
+    fake_node second;
+    const std::string complete = halves(first.port(), "1", second.port(), "2");
+    const std::string partial =
+        shards_reply({{{0, middle - 1}, {{.port = first.port(), .id = "1"}}}});
+    first.change([&](report& r) { r.shards = complete; });
+    instance_rig rig(uri_of({&first}), settings_with(60s));
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    for (int i = 0; i != 3; ++i) {
+        first.replace([&](report& r) { r.shards = partial; });
+        run_until_reason(rig, "8192");
+        BOOST_TEST(rig.acquire(in_upper_half, "ann") == "granted");
+        first.change([&](report& r) { r.shards = complete; });
+        rig.run_until([&] { return !contains(rig.status().reason, "8192"); });
+        BOOST_TEST(rig.acquire(in_upper_half, "ann") == "granted");
+        rig.run_until([&] { return rig.acquire(in_lower_half, "ann") == "granted"; });
+    }
+}
+
+// All nodes that can be asked report it, and none reports the newer map any more.
+BOOST_AUTO_TEST_CASE(a_cluster_that_was_restored_from_a_backup, *label("fault-95")) {
+    fake_node node;
+    node.change([&](report& r) {
+        r.epoch = 7;
+        r.shards = all_slots_at(node.port(), "n");
+    });
+    instance_rig rig(uri_of({&node}), settings_with(1s));
+    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+    node.replace([&](report& r) { r.epoch = 3; });
+    run_until_reason(rig, "epoch 3");
+    rig.run_until([&] { return rig.acquire("k", "ann") == "failed: quarantined"; });
+    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+    BOOST_TEST(contains(rig.status().reason, "epoch 3"), rig.status().reason);
+}
+
+// A node that lags behind is not believed while another node has the newer map.
+BOOST_AUTO_TEST_CASE(a_node_that_lags_behind, *label("fault-95")) {
+    fake_node first;
+    fake_node second;
+    const std::string map = halves(first.port(), "1", second.port(), "2");
+    for (fake_node* const one : {&first, &second}) {
+        one->change([&](report& r) {
+            r.epoch = 7;
+            r.shards = map;
+        });
+    }
+    instance_rig rig(uri_of({&first, &second}), settings_with(60s));
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    second.replace([](report& r) { r.is_ok = false; });  // it has the newer map
+    first.replace([&](report& r) {
+        r.epoch = 3;
+        r.shards = all_slots_at(first.port(), "1");
+    });
+    run_until_reason(rig, "epoch 3");
+    const std::size_t before = second.acquires();
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    BOOST_TEST(second.acquires() > before);
+}
+
+// The address of one node answers for another cluster, whose epoch is higher. The other node of the first cluster is there.
+BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken, *label("fault-91")) {
+    fake_node taken;
+    fake_node kept;
+    fake_node foreign;
+    const std::string map = halves(taken.port(), "a1", kept.port(), "a2");
+    for (fake_node* const one : {&taken, &kept}) {
+        one->change([&](report& r) { r.shards = map; });
+    }
+    instance_rig rig(uri_of({&taken, &kept}), settings_with(1s));
+    rig.run_until([&] { return rig.acquire(in_lower_half, "ann") == "granted"; });
+    const std::size_t before = taken.acquires();
+    taken.replace([&](report& r) {
+        r.epoch = 99;
+        r.shards = halves(taken.port(), "b1", foreign.port(), "b2");
+        r.run_id = std::string(40, 'b');
+    });
+    run_until_reason(rig, "another cluster");
+    rig.run_until([&] { return rig.acquire(in_lower_half, "bob") == "failed: quarantined"; });
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    BOOST_TEST(taken.acquires() == before);
+    BOOST_TEST(foreign.acquires() == 0U);
+}
+
+// The map of the server at the address is not known yet.
+BOOST_AUTO_TEST_CASE(a_server_that_was_replaced_grants_nothing_before_its_map_is_read,
+                     *label("fault-91")) {
+    fake_node node;
+    node.change([&](report& r) { r.shards = all_slots_at(node.port(), "a"); });
+    instance_rig rig(uri_of({&node}), settings_with(1s));
+    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+    const std::size_t before = node.acquires();
+    node.replace([&](report& r) {
+        r.answers_about_cluster = false;
+        r.run_id = std::string(40, 'b');
+    });
+    rig.run_until([&] { return rig.status().run_id == std::string(40, 'b'); });
+    rig.run_until([&] { return rig.acquire("k", "bob") == "failed: quarantined"; });
+    BOOST_TEST(node.acquires() == before);
+    // It is a node of the same cluster, which was restarted.
+    node.change([](report& r) { r.answers_about_cluster = true; });
+    rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
+}
+
+/// Nothing of the first cluster is left.
+void remake_cluster_with_epoch(std::size_t epoch) {
+    fake_node node;
+    node.change([&](report& r) {
+        r.epoch = 7;
+        r.shards = all_slots_at(node.port(), "a");
+    });
+    instance_rig rig(uri_of({&node}), settings_with(1s));
+    rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
+    const std::size_t before = node.acquires();
+    node.replace([&](report& r) {
+        r.epoch = epoch;
+        r.shards = all_slots_at(node.port(), "b");
+    });
+    run_until_reason(rig, "another cluster");
+    BOOST_TEST(rig.acquire("k", "bob") == "failed: quarantined");
+    BOOST_TEST(node.acquires() == before);
+    rig.run_until([&] { return rig.status().state == state::quarantined; });
+    rig.run_until([&] { return rig.acquire("k", "bob") == "granted"; });
+    BOOST_TEST(contains(rig.status().reason, "another cluster"), rig.status().reason);
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_was_made_again_with_a_lower_epoch, *label("fault-95")) {
+    remake_cluster_with_epoch(3);
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_that_was_made_again_with_a_higher_epoch, *label("fault-91")) {
+    remake_cluster_with_epoch(99);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::test

@@ -12,9 +12,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -650,6 +652,29 @@ BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_re
     redis_cluster::wait_until_promoted(nodes[master + 3]);
     const auto granted_again = [&] { return rig.acquire("k", "bob") == "granted"; };
     rig.run_until(granted_again);
+}
+
+// At the address of its only node there is another cluster, which knows nothing of the locks. Its epoch is higher.
+BOOST_AUTO_TEST_CASE(a_cluster_that_took_the_address_of_another_one, *label("fault-91")) {
+    redis_cluster nodes(1);
+    instance_rig rig(nodes.uri(), settings_with(1s));
+    run_until_all_ready(rig, 1);
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    nodes[0].kill();
+    std::filesystem::remove(nodes[0].folder() / "nodes.conf");
+    nodes[0].restart();
+    nodes[0].command({"CLUSTER", "SET-CONFIG-EPOCH", "99"});
+    nodes[0].command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+    std::set<std::string> before;
+    rig.run_until([&] {
+        const std::string vote = rig.acquire("k", "bob");
+        before.insert(vote);
+        return vote == "granted";
+    });
+    BOOST_TEST(before.contains("failed: quarantined"));
+    const instance::status status = rig.status();
+    BOOST_TEST(contains(status.reason, "the map of another cluster"), status.reason);
+    BOOST_TEST((std::chrono::steady_clock::now() >= status.quarantined_until));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -52,7 +52,9 @@ struct node_info {
 struct instance_info {
     std::string address;  ///< its URI without user, password and query
     instance_state state = instance_state::connecting;
-    std::string reason;             ///< why it is, or last was, down; empty if it never was
+    /// Why it is, or last was, down. For a cluster, also which maps and entries of its nodes are ignored, and why. Empty if
+    /// there is nothing to report.
+    std::string reason;
     std::string version;            ///< the server's version, as it says; empty before the probe
     std::string run_id;             ///< the server process's own id; empty before the probe
     std::chrono::seconds uptime{};  ///< of the server, at the time of the probe

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace colock::instance::redis {
@@ -83,13 +84,12 @@ void map_selection::add_failure(const std::string& who, const std::string& why) 
 map_decision map_selection::decide(core::time_point now) {
     map_decision result;
     answers usable = answers_that_are(relation::ours);
-    if (!usable.empty()) {
-        successor_.reset();
-    } else if (const answers others = others_that_agree(); others.empty()) {
-        successor_.reset();
-    } else if (has_persisted(others.front()->map, now)) {
+    const answers others = usable.empty() ? others_that_agree() : answers();
+    result.is_another = !others.empty() && has_persisted(others.front()->map, now);
+    if (result.is_another) {
         usable = others;
-        result.is_another = true;
+    }
+    if (others.empty() || result.is_another) {
         successor_.reset();
     }
     result.is_undecided = successor_.has_value();
@@ -119,6 +119,10 @@ bool map_selection::move(std::size_t slot, const std::string& host, const std::s
     const std::size_t former =
         std::exchange(owner_of_[slot], static_cast<std::size_t>(found - owners_.begin()) + 1);
     return former != 0 && !owners_[former - 1].is_same(*found);
+}
+
+bool map_selection::owner::operator<(const owner& other) const {
+    return std::tie(host, port, id) < std::tie(other.host, other.port, other.id);
 }
 
 bool map_selection::owner::is_same(const owner& other) const {

@@ -6,7 +6,6 @@
 #include "instance/redis/key_slot.hpp"
 
 #include <bitset>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -82,7 +81,7 @@ private:
         std::string port;
         std::string id;
 
-        friend auto operator<=>(const owner& a, const owner& b) = default;
+        [[nodiscard]] bool operator<(const owner& other) const;
         [[nodiscard]] bool is_same(const owner& other) const;
     };
     /// What may be followed by rule 4.

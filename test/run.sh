@@ -10,6 +10,7 @@ Usage: test/run.sh [--coverage | --asan | --tsan] [--quick] [--help]
 Prepares the machine (cmake/bootstrap.sh), builds, and runs every test: unit, integration on real redis-servers,
 a minute of random faults (test/integration/chaos.sh), the package tests, and other lock libraries on the same locks.
 Shows the simulation's figures, and ends with ctest's summary; exit code 0 only if all passed.
+If an integration test fails, it is repeated once, alone (see test/repeat_failed.sh --help).
 
   --quick      leave out the tests that take longer than a minute
   --coverage   run the unit tests only, and print the line coverage of src/core (fails under 95 %)
@@ -17,7 +18,9 @@ Shows the simulation's figures, and ends with ctest's summary; exit code 0 only 
   --tsan       unit and integration tests under ThreadSanitizer
   --help       this text
 
-Environment: COLOCK_BOOST_VERSION=1.NN picks the Boost (see cmake/bootstrap.sh --help).
+Environment:
+  COLOCK_BOOST_VERSION=1.NN   the Boost to use (see cmake/bootstrap.sh --help)
+  COLOCK_FLAKY=FILE           file for the flaky tests, which other runs may have begun (default: a new build/flaky.txt)
 TEXT
 }
 
@@ -26,7 +29,7 @@ run_tests() {
     local preset=$1
     shift
     say "testing ($preset)"
-    (cd "$colock_root" && ctest --preset "$preset" "$@") | with_summaries "$colock_root/build/$preset/test/simulation"
+    (cd "$colock_root" && test/repeat_failed.sh "build/$preset" --preset "$preset" "$@") | with_summaries "$colock_root/build/$preset/test/simulation"
 }
 
 # with_summaries FOLDER: passes on what ctest prints, and below a test that has left a summary there, that too.
@@ -63,6 +66,11 @@ while (($# > 0)); do
     esac
     shift
 done
+
+if [[ -z ${COLOCK_FLAKY:-} ]]; then
+    export COLOCK_FLAKY=$colock_root/build/flaky.txt
+    rm -f "$COLOCK_FLAKY"
+fi
 
 colock_bootstrap
 "$colock_root/cmake/bootstrap.sh" --servers || say "tests on other servers than the system's are left out"

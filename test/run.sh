@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/run.sh [--coverage | --asan | --tsan] [--quick] [--help]
+Usage: test/run.sh [--coverage | --asan | --tsan | --standstill [--seed N]] [--quick] [--help]
 
 Prepares the machine (cmake/bootstrap.sh), builds, and runs every test: unit, integration on real redis-servers,
 a minute of random faults (test/integration/chaos.sh), the package tests, and other lock libraries on the same locks.
@@ -16,6 +16,9 @@ If an integration test fails, it is repeated once, alone (see test/repeat_failed
   --coverage   run the unit tests only, and print the line coverage of src/core (fails under 95 %)
   --asan       unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer
   --tsan       unit and integration tests under ThreadSanitizer
+  --standstill integration tests only, in the dev build. Each test and its servers are stopped again and again for up to
+               300 ms (see test/standstill.sh --help). A failed test is not repeated.
+  --seed N     seed of the stops, from 0 to 32767 (default: random)
   --help       this text
 
 Environment:
@@ -52,8 +55,16 @@ measure_coverage() {
         --fail-under-line 95 "$colock_root/build/coverage" || die "the line coverage of src/core is under 95 %"
 }
 
+test_standing_still() {
+    colock_build dev integration_tests
+    say "testing (dev)"
+    cd "$colock_root"
+    test/standstill.sh "${seed[@]}" ctest --preset dev --label-regex '^integration$' "${selection[@]}"
+}
+
 mode=release
 selection=()
+seed=()
 set_mode() {
     if [[ $mode != release && $mode != "$1" ]]; then refuse "--$1 and --$mode exclude each other"; fi
     mode=$1
@@ -61,11 +72,13 @@ set_mode() {
 while (($# > 0)); do
     case $1 in
         --quick) selection=(--label-exclude '^long$') ;;
-        --coverage | --asan | --tsan) set_mode "${1#--}" ;;
+        --coverage | --asan | --tsan | --standstill) set_mode "${1#--}" ;;
+        --seed) option_value "$@"; seed=(--seed "$2"); shift ;;
         *) common_option "$1" ;;
     esac
     shift
 done
+if ((${#seed[@]} > 0)) && [[ $mode != standstill ]]; then refuse "--seed is an option of --standstill"; fi
 
 if [[ -z ${COLOCK_FLAKY:-} ]]; then
     export COLOCK_FLAKY=$colock_root/build/flaky.txt
@@ -76,6 +89,7 @@ colock_bootstrap
 "$colock_root/cmake/bootstrap.sh" --servers || say "tests on other servers than the system's are left out"
 case $mode in
     coverage) measure_coverage ;;
+    standstill) test_standing_still ;;
     *)
         colock_build "$mode"
         run_tests "$mode" "${selection[@]}"

@@ -113,7 +113,7 @@ say "standstill: seed $seed"
 command=$!
 stop_at_exit "$command"
 while kill -0 "$command" 2>/dev/null; do
-    running=" $(pgrep -P "$command" | paste -sd ' ') "
+    running=" $({ pgrep -P "$command" || true; } | paste -sd ' ') "
     for test in $running; do
         if [[ -z ${harassers[$test]:-} ]]; then
             harass "$test" &

@@ -54,6 +54,10 @@ start() {
     mapfile -t servers <"$work/servers"
 }
 
+# A command may have no test yet.
+output=$("$root/test/standstill.sh" sleep 0.5) || fail "a command without a test fails"
+[[ $output == *" 0 stops,"* ]] || fail "not 0 stops: $output"
+
 # The test and its servers are stopped, and go on.
 start
 for process in "$test" "${servers[@]}"; do expect_stop "$process"; done

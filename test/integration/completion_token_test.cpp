@@ -114,6 +114,7 @@ struct wait_lost : from_a_held_lock {
 
 struct close : from_a_held_lock {
     static constexpr auto start = [](scene& s, auto&& token) {
+        s.held.wait_lost([&s](const error&) { s.held = lease(); });  // closing waits for its holder
         return s.locks.close(std::forward<decltype(token)>(token));
     };
     static void check() {}
@@ -143,6 +144,7 @@ void on_scene(Test test, const config& configuration = in_memory()) {
             s.held = co_await s.lock.acquire();
         }
         co_await test(s);
+        s.held = lease();  // closing waits for its holder
         co_await s.locks.close();
     }());
 }

@@ -18,9 +18,9 @@ namespace colock {
 /// What can go wrong with a lock. Compare with `==` against an `error`, an `error_code`, or use the
 /// coarser `condition`. Values are stable; none is 0, so that a value always is an error.
 enum class errc {
-    /// Somebody else holds the lock on so many instances that no quorum was left for us.
+    /// Somebody else holds the lock: an instance has denied it, or other waiters come first.
     contended = 1,
-    /// Fewer than a quorum of the configured instances answered.
+    /// Fewer than a quorum of the configured instances answered in time.
     no_quorum = 2,
     /// A quorum granted the lock, but so late that too little of its validity was left. It was undone.
     too_slow = 3,

@@ -81,13 +81,14 @@ public:
         return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
-    /// Waits for the lock at most for a time, counted from this call; else an empty optional.
-    /// `timeout <= 0` is `try_acquire`. If no attempt could begin before, since the client was connecting or in its
-    /// cool-down (see `lock_options::handoff_limit`), one is made when the time is over, and may take a round longer.
+    /// Waits for the lock at most for a time, counted from this call. Returns an empty optional if others have the lock until
+    /// then: an instance has denied an attempt, or other waiters or holders come first. `timeout <= 0` is `try_acquire`. If no
+    /// attempt could begin before, since the client was connecting or in its cool-down (see `lock_options::handoff_limit`),
+    /// one is made when the time is over, and may take a round longer.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
-    /// - Errors, cancellation, completion, object lifetimes: as `acquire`. If until then the
-    ///   instances could not be asked, the error says so.
+    /// - Errors, cancellation, completion, object lifetimes: as `acquire`. The error is also `no_quorum` if the time is over, no
+    ///   instance has denied, and too few have answered.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(detail::lock_side::deadline_after(timeout),

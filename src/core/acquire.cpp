@@ -42,8 +42,13 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
         status_ = status::ended;
         return {};
     }
+    // The deadline has ended it before any instance denied: so the attempt before it says more.
+    const bool is_cut_short = why == acquire_outcome::no_quorum && !votes.unreachable();
+    if (is_cut_short) {
+        return fail(last_outcome_.value_or(why));
+    }
     note_availability(why);
-    outcome_ = why;
+    last_outcome_ = why;
     attempt_took_ = now - sent_;
     if (may_retry_at_once(why, now)) {
         contended_ = true;
@@ -92,7 +97,7 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
             break;
     }
     if (now >= settings_.deadline) {
-        return fail(outcome_);
+        return fail(*last_outcome_);
     }
     if (now >= backoff_end_ || e.kind == kind::wake) {
         return begin_attempt(now);
@@ -103,7 +108,7 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
 /// Without looking at the time until the next attempt.
 acquire::step acquire::on_parked(const event& e, time_point now) {
     if (now >= settings_.deadline) {
-        return fail(outcome_);
+        return fail(*last_outcome_);
     }
     if (e.kind == kind::wake || now >= next_regular_attempt()) {
         return begin_attempt(now);

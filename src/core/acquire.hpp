@@ -102,6 +102,12 @@ public:
     /// When the wait for the next attempt ends, or the last such wait did.
     [[nodiscard]] time_point next_attempt() const noexcept { return backoff_end_; }
 
+    /// How the last attempt has failed; nothing until one has. An attempt that the deadline has ended without an answer does
+    /// not count.
+    [[nodiscard]] const std::optional<acquire_outcome>& last_outcome() const noexcept {
+        return last_outcome_;
+    }
+
     /// When the current or last attempt began.
     [[nodiscard]] time_point sent() const noexcept { return sent_; }
 
@@ -141,7 +147,8 @@ private:
     void expect_free_at(std::size_t index, time_point when);
 
     status status_ = status::idle;
-    acquire_outcome outcome_ = acquire_outcome::contended;  // of the last attempt
+    std::optional<acquire_outcome>
+        last_outcome_;  // of the attempts that the deadline has not cut short
     bool contended_ = false;
     bool polling_ = false;  // while backing off: for a short time, which nothing shortens
     time_point sent_{};

@@ -157,8 +157,11 @@ lease_step lease::on_attempt(const event& e, time_point now) {
             if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
             } else if (now >= round_end()) {
-                // The caller's time is up, though not that of the silent ones.
-                return fail(acquire_outcome::contended, now);
+                // The caller's time is up, though not that of the silent ones. Another client holds the key only if an instance
+                // says so.
+                return fail(
+                    votes_.denied() != 0 ? acquire_outcome::contended : acquire_outcome::no_quorum,
+                    now);
             }
             return decide_attempt(now);
         default:

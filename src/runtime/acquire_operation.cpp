@@ -77,10 +77,25 @@ void acquire_operation::wait_in_local_queue() {
     queue_->push(*this);
     ++parts_.counts.queued;
     if (until <= arrived_) {
-        finish(core::acquire_outcome::contended);
+        finish(outcome_in_local_queue());
     } else {
         wait(until);
     }
+}
+
+/// Its time is up, and it was not its turn in this client. Others in front are in its way, unless they have found no quorum.
+/// Readers are in no reader's way by themselves.
+core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
+    using core::acquire_outcome;
+    if (queue_->is_held_against(*spec_)) {
+        return acquire_outcome::contended;
+    }
+    const waiter* const first = queue_->attempting();
+    if (const auto found = first != nullptr ? first->finding() : std::nullopt) {
+        return *found;
+    }
+    return queue_->has_rival_before(*this) ? acquire_outcome::contended
+                                           : acquire_outcome::no_quorum;
 }
 
 /// Until when to wait for the attempt of another reader, which goes on `now`; but not beyond the deadline, unless that was
@@ -221,8 +236,23 @@ bool acquire_operation::fails_with(const failure_to_acquire& first, core::time_p
         return false;
     }
     details_ = first.details;
+    leave_line();
+    queue_ = nullptr;
     finish(first.outcome);
     return true;
+}
+
+std::optional<core::acquire_outcome> acquire_operation::finding() const noexcept {
+    if (lease_ && lease_->attempting() && lease_->votes().denied() != 0) {
+        return core::acquire_outcome::contended;
+    }
+    if (machine_ && machine_->last_outcome()) {
+        return machine_->last_outcome();
+    }
+    if (queue_->remote() != nullptr && queue_->remote()->has_others_before()) {
+        return core::acquire_outcome::contended;
+    }
+    return std::nullopt;
 }
 
 void acquire_operation::cancel() {
@@ -231,7 +261,7 @@ void acquire_operation::cancel() {
     }
     if (machine_) {
         if (lease_ && lease_->attempting()) {
-            count_failed_attempt();
+            parts_.counts.contended.add(lease_->votes().denied() != 0 ? 1 : 0);
             lease_->give_up(parts_.turn.now());
         }
         resume(event::just(event::kind_type::cancel));
@@ -297,14 +327,14 @@ void acquire_operation::on_time(core::time_point now) {
             if (waits_for_reader_ && parts_.instances.starting() &&
                 end_of_readers_attempt(now) > now) {
                 wait(end_of_readers_attempt(now));
-            } else {
-                finish(core::acquire_outcome::contended);
+            } else if (!is_next()) {  // else it is about to make its attempt
+                finish(outcome_in_local_queue());
             }
             break;
         case stage::waiting_for_turn:
             if (now < deadline_ && !has_queued_for_long(now)) {
                 wait(end_of_turn_wait());
-            } else if (now < deadline_ || queue_->remote()->is_first()) {
+            } else if (now < deadline_ || !queue_->remote()->has_others_before()) {
                 start_attempts();
             } else {
                 finish(core::acquire_outcome::contended);
@@ -374,7 +404,8 @@ void acquire_operation::on_granted(core::time_point now) {
 }
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
-    count_failed_attempt();
+    ++(why == core::acquire_outcome::contended ? parts_.counts.contended
+                                               : parts_.counts.unavailable);
     machine_->set_claims(may_claim());
     carry_out(machine_->resume(event::attempted(why, lease_->votes()), now), now);
     if (running() && machine_->backing_off()) {
@@ -402,15 +433,6 @@ void acquire_operation::ask_remaining() {
         if (machine_->asks_remaining(i)) {
             lease_->ask_remaining(lease_, i);
         }
-    }
-}
-
-void acquire_operation::count_failed_attempt() {
-    const core::round& votes = lease_->votes();
-    if (votes.unreachable() || votes.won()) {
-        ++parts_.counts.unavailable;
-    } else if (votes.denied() != 0) {
-        ++parts_.counts.contended;
     }
 }
 
@@ -444,17 +466,24 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     leave_queue(outcome);
 }
 
+/// Of the waiters of this client.
+void acquire_operation::leave_line() {
+    queue_->remove(*this);
+    --parts_.counts.queued;
+}
+
 void acquire_operation::leave_queue(core::acquire_outcome outcome) {
-    local_queue* const queue = std::exchange(queue_, nullptr);
-    if (queue == nullptr) {
+    if (queue_ == nullptr) {
         return;
     }
-    if (at_key::is_linked()) {
-        queue->remove(*this);
-        --parts_.counts.queued;
+    const bool was_in_line = at_key::is_linked();
+    if (was_in_line) {
+        leave_line();
+    }
+    local_queue* const queue = std::exchange(queue_, nullptr);
+    if (was_in_line) {
         // After any other end all of them end, or the queue advances anyway.
-        if (outcome == core::acquire_outcome::contended ||
-            outcome == core::acquire_outcome::cancelled) {
+        if (outcome != core::acquire_outcome::granted && outcome != core::acquire_outcome::closed) {
             parts_.queues.advance(*queue);  // readers behind a writer may enter now
         }
     } else if (outcome == core::acquire_outcome::granted) {
@@ -466,8 +495,10 @@ void acquire_operation::leave_queue(core::acquire_outcome outcome) {
         if (stage_ == stage::attempting) {
             queue->give_up(machine_->next_attempt(), machine_->no_quorum_since());
         }
-        if (outcome == core::acquire_outcome::no_quorum ||
-            outcome == core::acquire_outcome::too_slow) {
+        const bool has_failed = outcome == core::acquire_outcome::no_quorum ||
+                                outcome == core::acquire_outcome::too_slow;
+        // It may only have had too little time.
+        if (has_failed && machine_->no_quorum_since() != core::never) {
             const core::time_point now = parts_.turn.recent_time();
             const failure_to_acquire why{outcome, machine_->no_quorum_since(), details_};
             while (!queue->empty() && queue->front().fails_with(why, now)) {
@@ -484,20 +515,26 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
         !details_.empty()) {  // or it is that of another one, with which this one fails
         return;
     }
+    const bool has_failed =
+        outcome == core::acquire_outcome::no_quorum || outcome == core::acquire_outcome::too_slow;
+    const waiter* const first = at_key::is_linked() && has_failed ? queue_->attempting() : nullptr;
     if (outcome == core::acquire_outcome::closed) {
         details_ = describe(spec_->resource());
-    } else if (lease_) {
-        const core::round& votes = lease_->votes();
-        const bool is_unanswered = votes.silent() == votes.instances();
-        details_ =
-            describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
-                             parts_.instances.states(), without_ttl_);
-        if (client_holds_it()) {
-            details_ += "; this client holds it already";
-        }
     } else {
-        details_ = why_without_attempt();
+        details_ = first != nullptr ? first->story() : story();
     }
+}
+
+std::string acquire_operation::story() const {
+    if (!lease_) {
+        return why_without_attempt();
+    }
+    const core::round& votes = lease_->votes();
+    const bool is_unanswered = votes.silent() == votes.instances();
+    std::string text =
+        describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
+                         parts_.instances.states(), without_ttl_);
+    return client_holds_it() ? text + "; this client holds it already" : text;
 }
 
 /// As a task that waits for itself may want to know.

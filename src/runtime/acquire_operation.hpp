@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace colock::runtime {
@@ -41,6 +42,8 @@ public:
                 !machine_->backing_off());
     }
     [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
+    [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept final;
+    [[nodiscard]] std::string story() const final;
     void on_advice(core::queue_ticket::advice advice) final;
     void note_remaining(std::size_t index, const core::vote& vote) final;
     [[nodiscard]] bool met_key_without_ttl() const noexcept final { return !without_ttl_.empty(); }
@@ -77,12 +80,14 @@ private:
     void on_failed(core::acquire_outcome why, core::time_point now) override;
     void on_remaining(std::size_t index, const core::vote& vote) override;
     void wait_in_local_queue();
+    [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
     /// Whether it has left the local queue, and is about to begin.
     [[nodiscard]] bool is_next() const noexcept {
         return stage_ == stage::in_local_queue && !at_key::is_linked();
     }
     [[nodiscard]] core::time_point end_of_readers_attempt(core::time_point now) const noexcept;
     void leave_queue(core::acquire_outcome outcome);
+    void leave_line();
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool can_join_remote_queue() const;
     [[nodiscard]] bool clears_the_way() const noexcept {
@@ -101,7 +106,6 @@ private:
     void wait_for_others();
     void ask_remaining();
     void wait(core::time_point until);
-    void count_failed_attempt();
     void explain(core::acquire_outcome outcome);
     [[nodiscard]] bool client_holds_it() const noexcept;
     [[nodiscard]] std::string why_without_attempt() const;

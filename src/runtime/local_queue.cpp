@@ -1,5 +1,6 @@
 #include "runtime/local_queue.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace colock::runtime {
@@ -21,6 +22,18 @@ client_lease* local_queue::to_be_shared(const lock_spec& wanted, core::time_poin
         return nullptr;
     }
     return latest_->may_be_shared(wanted, now) ? latest_ : nullptr;
+}
+
+bool local_queue::has_rival_before(const waiter& one) const noexcept {
+    const bool reads = one.wanted()->is_shared();
+    const auto is_rival = [reads](const waiter& other) {
+        return !reads || !other.wanted()->is_shared();
+    };
+    if (attempting_ != nullptr && is_rival(*attempting_)) {
+        return true;
+    }
+    const auto end = waiters_.iterator_to(one);
+    return std::any_of(waiters_.begin(), end, is_rival);
 }
 
 void local_queue::enter(waiter& newcomer) noexcept {

@@ -63,6 +63,13 @@ public:
     /// Whether readers of this client do.
     [[nodiscard]] bool is_shared() const noexcept { return shared_ && is_held(); }
 
+    /// Whether a lease of this client keeps an operation with that lock from the key.
+    [[nodiscard]] bool is_held_against(const lock_spec& wanted) const noexcept {
+        return is_held() && !(shared_ && wanted.is_shared());
+    }
+    /// Whether an operation of this client comes before that waiter and cannot hold the key together with it.
+    [[nodiscard]] bool has_rival_before(const waiter& one) const noexcept;
+
     [[nodiscard]] waiter& front() noexcept { return waiters_.front(); }
     void push(waiter& last) noexcept {
         waiters_.push_back(last);

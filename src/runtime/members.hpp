@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,6 +53,12 @@ public:
     /// Fails as the one that was at the key has, if it has waited as long as it may for a quorum.
     [[nodiscard]] virtual bool fails_with(const failure_to_acquire& first,
                                           core::time_point now) = 0;
+
+    /// What it has found out so far. Contended: an instance has denied, or another client is before it in the remote queue.
+    /// Nothing: no attempt has ended, and no instance has denied.
+    [[nodiscard]] virtual std::optional<core::acquire_outcome> finding() const noexcept = 0;
+    /// What an error of it would tell now.
+    [[nodiscard]] virtual std::string story() const = 0;
 
     /// What the remote queue advises.
     virtual void on_advice(core::queue_ticket::advice advice) = 0;
@@ -104,6 +111,8 @@ public:
     [[nodiscard]] virtual core::queue_ticket::advice advice() const noexcept = 0;
     /// Whether no other client was before it when it joined last.
     [[nodiscard]] virtual bool is_first() const noexcept = 0;
+    /// Whether another client was. Both are false before the first answer.
+    [[nodiscard]] virtual bool has_others_before() const noexcept = 0;
     /// An attempt was denied, with these votes. It may have written to the lock's key all the same: a writer's mark.
     virtual void on_denied(const core::round& votes, bool may_have_written) = 0;
     /// An attempt was granted: the ticket stays until the release, but no longer than for a while.

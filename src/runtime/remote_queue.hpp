@@ -36,6 +36,9 @@ public:
 
     [[nodiscard]] core::queue_ticket::advice advice() const noexcept override { return advice_; }
     [[nodiscard]] bool is_first() const noexcept override { return machine_.is_first(); }
+    [[nodiscard]] bool has_others_before() const noexcept override {
+        return machine_.before() != 0;
+    }
     void on_denied(const core::round& votes, bool may_have_written) override;
     void on_held() override;
     void leave() override;

@@ -112,6 +112,9 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
     const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::count &&
                             tag.purpose() != purpose::unmark;
     life.outcome_unknown = life.outcome_unknown || (about_keys && unknown);
+    life.denied =
+        life.denied || (v.kind == core::vote_kind::denied &&
+                        (tag.purpose() == purpose::acquire || tag.purpose() == purpose::raise));
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::heal:

@@ -67,6 +67,9 @@ class client;
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
 ///   and takes its time; with a healthy majority every acquire and every release ends. A downgrade ends with its rounds,
 ///   or with its lease.
+/// - *contended*: an acquire ends as contended only if an instance has denied one of its attempts, or if another client is
+///   in front of its client in the remote queue, or if this client has somebody in front: a holder or an earlier waiter. A
+///   reader does not stand in the way of a reader, unless it was denied itself.
 /// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
 /// - *hand-off*, *hand-off bounds*: a lease is handed off only while it is held, valid for long enough, to a waiter that
 ///   wants the same, no more often than was allowed, and for no longer.

@@ -702,7 +702,12 @@ void client::look() {
     for (tracked& one : leases_) {
         look_at(one);
     }
-    std::erase_if(leases_, [](const tracked& one) { return one.life->let_go; });
+    std::erase_if(leases_, [this](const tracked& one) {
+        if (one.life->let_go) {
+            ended_at_[one.life->key] = now();
+        }
+        return one.life->let_go;
+    });
     expect_counted();
     expect_readers_begin();
     count_renewals();
@@ -730,9 +735,40 @@ void client::expect_in_time(acquiring& o) {
     }
 }
 
+/// Somebody else has the lock only if an instance, or this client, knows of somebody.
+void client::expect_contention(const acquiring& o) {
+    if (o.result() == core::acquire_outcome::contended && !o.was_denied() &&
+        !has_others_in_front(o) && behind_[o.spec().key].empty()) {
+        world_.violation("contended", name_ + " was told that others have " + o.spec().key +
+                                          ", and no instance has denied");
+    }
+}
+
+/// Whether this client has a lease, or a waiter that came earlier, which keeps this one from the lock.
+bool client::has_others_in_front(const acquiring& o) const {
+    const bool reads = o.spec().is_shared();
+    for (const auto& one : operations_) {
+        if (one.get() == &o) {
+            break;
+        }
+        const bool is_in_the_way = !reads || !one->spec().is_shared() || one->was_denied();
+        if (one->spec().key == o.spec().key && is_in_the_way) {
+            return true;
+        }
+    }
+    const auto ended = ended_at_.find(o.spec().key);
+    if (ended != ended_at_.end() && ended->second == now()) {
+        return true;  // the client may not have noticed it yet
+    }
+    return std::ranges::any_of(leases_, [&](const tracked& one) {
+        return one.life->key == o.spec().key && !(reads && is_read(o.spec().key));
+    });
+}
+
 void client::look_at(acquiring& o) {
     o.ended = true;
     expect_in_time(o);
+    expect_contention(o);
     if (!o.granted()) {
         return;
     }
@@ -960,6 +996,14 @@ void client::note(const instance::submission& one) {
     }
     world_.tally.raises += tag.purpose() == purpose::raise ? 1U : 0U;
     r.life = checker_.find(r.token());
+    if (tag.purpose() == purpose::acquire) {
+        const auto by = std::ranges::find_if(operations_, [&](const auto& o) {
+            return o->current() != nullptr && o->current()->token() == one.command.token;
+        });
+        if (by != operations_.end()) {
+            (*by)->attempts.push_back(r.life);
+        }
+    }
     r.life->unanswered += one.targets.count(voters_.size());
     checker_.on_submitted(*r.life, one.command, tag);
     if (tag.purpose() == purpose::release) {
@@ -1034,6 +1078,15 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
     if (world_.tracing()) {
         world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +
                                ", " + test::to_text(v));
+    }
+    if (r.command.step == core::step::leave) {
+        behind_[r.key()].erase(r.command.ticket);
+    } else if (r.command.step == core::step::join && v.kind == core::vote_kind::granted) {
+        if (v.ticket == 0) {
+            behind_[r.key()].erase(r.command.ticket);
+        } else {
+            behind_[r.key()].insert(r.command.ticket);
+        }
     }
     if (r.life != nullptr) {
         token_life& life = *r.life;

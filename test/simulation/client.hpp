@@ -15,10 +15,12 @@
 #include "runtime/lease_state.hpp"
 #include "runtime/lock_spec.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -73,9 +75,16 @@ public:
     [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
     [[nodiscard]] std::uint32_t holder_number() const noexcept { return holder(); }
 
+    using acquire_operation::result;
+    /// Whether its client has heard a denial of one of its attempts.
+    [[nodiscard]] bool was_denied() const {
+        return std::ranges::any_of(attempts, &token_life::denied);
+    }
+
     const true_time started;
     const core::time_point deadline;
-    bool ended = false;  ///< and that was seen
+    bool ended = false;                       ///< and that was seen
+    std::vector<const token_life*> attempts;  ///< that were sent
 
 private:
     client& client_;
@@ -210,6 +219,8 @@ private:
     void look();
     void look_at(acquiring& o);
     void expect_in_time(acquiring& o);
+    void expect_contention(const acquiring& o);
+    [[nodiscard]] bool has_others_in_front(const acquiring& o) const;
     void look_at(tracked& lease);
     void look_at_downgrades();
     void look_at(downgrading& one);
@@ -241,6 +252,9 @@ private:
     std::vector<std::shared_ptr<downgrading>>
         downgrades_;  // whose callers have not heard of the end
     std::vector<tracked> leases_;
+    std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
+    /// By key: its tickets in the remote queue that have another client in front.
+    std::map<std::string, std::set<std::uint64_t>> behind_;
     std::vector<request> requests_;  // of the batch that is being sent
     bool batch_is_new_ = true;
     unsigned depth_ = 0;  // of what happens in the engine now

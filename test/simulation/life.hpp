@@ -33,6 +33,7 @@ struct token_life {
     std::shared_ptr<const runtime::lock_policy> policy{};
 
     std::size_t unanswered = 0;     // votes that have not come
+    bool denied = false;            // by an instance, when the lock was asked for
     bool outcome_unknown = false;   // of one of its commands
     std::uint64_t may_have = 0;     // those that may have its key, for all that the client was told
     std::uint64_t deleted_at = 0;   // those that say that a release has deleted it

@@ -436,13 +436,28 @@ colock_mutant(
     WHAT "goes on trying after the caller's time is up"
     FILE src/core/acquire.cpp
     FIND [[if (now >= settings_.deadline) {
-        return fail(outcome_);
+        return fail(*last_outcome_);
     }
     if (now >= backoff_end_]]
     WITH [[if (now >= settings_.deadline && !@MUTANT@) {
-        return fail(outcome_);
+        return fail(*last_outcome_);
     }
     if (now >= backoff_end_]]
+)
+
+colock_mutant(
+    NAME silence_is_a_denial
+    WHAT "others have the lock if the caller's time is up while votes are missing"
+    FILE src/core/lease.cpp
+    FIND [[votes_.denied() != 0 ? acquire_outcome::contended]]
+    WITH [[votes_.denied() != 0 || @MUTANT@ ? acquire_outcome::contended]]
+)
+colock_mutant(
+    NAME front_is_always_in_the_way
+    WHAT "a reader that waits for the attempt of another reader of its client takes it for a rival"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[return queue_->has_rival_before(*this) ?]]
+    WITH [[return queue_->has_rival_before(*this) || @MUTANT@ ?]]
 )
 
 # --- Handing a lease off ----------------------------------------------------------------------------------------------

@@ -212,6 +212,24 @@ void late_release_of_attempt_1(stage& s, int) {
     s.release(a);
 }
 
+/// All are silent (take 0), one of three has granted (take 1), or a reader waits for another reader of its client (take 2).
+void nobody_answers(stage& s, int take) {
+    for (std::size_t i = take == 1 ? 1 : 0; i != 3; ++i) {
+        s.cut_off(0, i, 100ms);
+    }
+    spec lock = take == 2 ? readers_side_of(s.writers_lock()) : s.lock();
+    lock.policy.attempts = 0;
+    taking* first = take == 2 ? &s.acquire(0, lock) : nullptr;
+    taking& a = s.acquire(0, lock, s.user(0).now() + 20ms);
+    s.run_to(22ms);
+    s.expect(a.told && !a.granted(), "it is told in time");
+    s.expect(a.op->result() == core::acquire_outcome::no_quorum, "that there is no quorum");
+    s.run_to(400ms);
+    if (first != nullptr) {
+        s.release(*first);
+    }
+}
+
 // --- Watchdog ---------------------------------------------------------------------------------------
 
 /// The timer is due at 100 ms, the renewal goes out at 100.01 ms, and is answered at 102.01 ms.
@@ -1486,6 +1504,12 @@ const std::vector<scenario>& scenarios() {
          1,
          readers_enter_together,
          {"readers_enter_one_by_one"}},
+        {"fault_88_sim_nobody_answers",
+         "the caller's time is up, and no instance has answered",
+         {3, 1},
+         3,
+         nobody_answers,
+         {"silence_is_a_denial", "front_is_always_in_the_way"}},
         {"fault_67_sim_promoted_replica_lacks_a_lock",
          "a replica that Sentinels promote has not heard of a lock",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},

@@ -64,7 +64,7 @@ std::vector<named_script> scripts() {
          {
              {0ms, start(), "attempt; wait 30"},
              {1ms, granted(0), "wait 30"},
-             {30ms, timer(), "give_back; failed contended"},
+             {30ms, timer(), "give_back; failed no_quorum"},
              {31ms, granted(1), "wait never"},
          }},
         {"a single attempt",

@@ -603,16 +603,21 @@ BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {
 
 // The end of all waiting.
 
-BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {
+/// Fault 88: another client holds the lock only if an instance has denied.
+BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round, *boost::unit_test::label("fault-88")) {
     struct row {
         std::string name;
         std::vector<attempts::event> votes;  // at 10 ms
         std::string at_the_deadline;         // at 30 ms
     };
     const row rows[] = {
-        {"silent ones may yet grant", {granted(0), granted(1)}, "give_back; failed contended"},
-        {"all are silent", {}, "give_back; failed contended"},
-        {"one short of impossible", {failed(0), failed(1)}, "give_back; failed contended"},
+        {"silent ones may yet grant", {granted(0), granted(1)}, "give_back; failed no_quorum"},
+        {"all are silent", {}, "give_back; failed no_quorum"},
+        {"one short of impossible", {failed(0), failed(1)}, "give_back; failed no_quorum"},
+        {"one has denied", {denied(0)}, "give_back; failed contended"},
+        {"one has denied, others have not answered",
+         {failed(0), granted(1), denied(2)},
+         "give_back; failed contended"},
     };
     for (const row& r : rows) {
         BOOST_TEST_CONTEXT(r.name) {
@@ -627,6 +632,38 @@ BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round) {
             BOOST_TEST(said(machine, timer(), at(30ms)) == r.at_the_deadline);
         }
     }
+}
+
+/// Fault 88: an attempt without an answer does not change what the attempt before it has found.
+BOOST_AUTO_TEST_CASE(an_attempt_that_is_cut_short_leaves_the_outcome_as_it_was,
+                     *boost::unit_test::label("fault-88")) {
+    for (const bool is_denied : {true, false}) {
+        attempts_settings settings = five();
+        settings.instances = 1;
+        settings.deadline = at(30ms);
+        attempts machine(settings, acquire_seed);
+        play(machine,
+             {
+                 {0ms, start(), "attempt; wait 30"},
+                 {1ms, is_denied ? denied(0) : failed(0),
+                  "give_back; wait " + in_ms(1ms + pause(1))},
+                 {25ms, wake(), "attempt; wait 30"},
+                 {30ms, timer(),
+                  is_denied ? "give_back; failed contended" : "give_back; failed no_quorum"},
+             });
+        BOOST_TEST((machine.policy().no_quorum_since() == (is_denied ? never : at(0ms))));
+    }
+}
+
+/// Fault 88: a caller with little time does not show that the instances are away.
+BOOST_AUTO_TEST_CASE(an_attempt_that_is_cut_short_is_no_outage,
+                     *boost::unit_test::label("fault-88")) {
+    attempts_settings settings = five();
+    settings.deadline = at(1ms);
+    attempts machine(settings, acquire_seed);
+    play(machine,
+         {{0ms, start(), "attempt; wait 1"}, {1ms, timer(), "give_back; failed no_quorum"}});
+    BOOST_TEST((machine.policy().no_quorum_since() == never));
 }
 
 BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_deadlines_timer_counts) {

@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(the_callers_deadline_ends_the_second_round_too) {
                       {1ms, counted(1, 2), "wait 20"},
                       {5ms, counted(2, 3), "raise 3; wait 20"},
                       {6ms, raised(0), "wait 20"},
-                      {20ms, timer(), "give_back; failed contended"},
+                      {20ms, timer(), "give_back; failed no_quorum"},
                   });
 }
 

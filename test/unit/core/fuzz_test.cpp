@@ -156,6 +156,7 @@ private:
             return;
         }
         const vote v = any_vote();
+        was_denied_ = was_denied_ || v.kind == vote_kind::denied;
         const char kinds[] = {'G', 'D', 'F'};
         if (tag == acquire_tag) {
             std::string& all = letters_[i];
@@ -222,6 +223,8 @@ private:
             holds((*step.failed == acquire_outcome::cancelled) == cancelled_,
                   "cancelled is not what it says");
             holds(*step.failed != acquire_outcome::granted, "granted is no failure");
+            holds(*step.failed != acquire_outcome::contended || was_denied_,
+                  "contended, and no instance has denied");
             ended_ = true;
         } else if (step.attempt) {
             begin_attempt();
@@ -354,6 +357,7 @@ private:
     bool parked_ = false;
     bool cancelled_ = false;
     bool ended_ = false;
+    bool was_denied_ = false;  // by an instance, in any attempt
 
     // The latest attempt.
     std::vector<std::string> letters_;    // each one's votes on the acquire

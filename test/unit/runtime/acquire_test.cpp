@@ -13,6 +13,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using core::acquire_outcome;
 
 BOOST_AUTO_TEST_SUITE(acquires)
@@ -54,6 +55,53 @@ BOOST_AUTO_TEST_CASE(a_held_lock_is_waited_for_until_the_deadline) {
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
     BOOST_TEST((waiter->outcome == acquire_outcome::contended));
     BOOST_TEST((waiter->finished_at == deadline));
+}
+
+/// Fault 88: the caller's time ends before that of the instances.
+BOOST_AUTO_TEST_CASE(a_lock_is_contended_only_if_an_instance_has_denied, *label("fault-88")) {
+    for (const kinds::lock_kind* const kind :
+         {&kinds::exclusive, &kinds::fenced, &kinds::writer, &kinds::shared}) {
+        virtual_deployment three(3);
+        const auto client = three.make_client();
+        for (std::size_t i = 0; i != 3; ++i) {
+            three.server(i).is_silent = true;
+        }
+        runtime::lock_policy policy = client->usual_policy();
+        policy.set_kind(*kind);
+        const core::time_point deadline = three.world().now() + 20ms;
+        const auto failed = client->acquire("a", policy, deadline);
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
+        BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
+        BOOST_TEST((failed->finished_at == deadline));
+        BOOST_TEST(failed->text ==
+                   "'a': 0 of 3 instances granted, 2 needed (server 0 not answered yet; server 1 "
+                   "not answered yet; server 2 not answered yet)");
+        BOOST_TEST(client->engine().parts().counts.unavailable == 1U);
+        BOOST_TEST(client->engine().parts().counts.contended == 0U);
+    }
+}
+
+/// Fault 88: one denial is enough, whenever it came.
+BOOST_AUTO_TEST_CASE(a_denial_counts_until_the_deadline, *label("fault-88")) {
+    virtual_deployment three(3);
+    const auto first = three.make_client();
+    const auto second = three.make_client();
+    const auto holder = first->lock("a");
+    const auto denied_before =
+        second->acquire("a", second->usual_policy(), three.world().now() + 20ms);
+    three.world().run_for(1ms);
+    for (std::size_t i = 0; i != 3; ++i) {
+        three.server(i).is_silent = i != 0;
+    }
+    const auto third = three.make_client();
+    const auto denied_by_one =
+        third->acquire("a", third->usual_policy(), three.world().now() + 20ms);
+    BOOST_TEST_REQUIRE(three.world().run_until(
+        [&] { return denied_before->is_finished && denied_by_one->is_finished; }));
+    BOOST_TEST((denied_before->outcome == acquire_outcome::contended));
+    BOOST_TEST((denied_by_one->outcome == acquire_outcome::contended));
+    BOOST_TEST(third->engine().parts().counts.contended == 1U);
+    BOOST_TEST(third->engine().parts().counts.unavailable == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_immediate_attempt_takes_one_round_trip) {

@@ -12,6 +12,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using core::acquire_outcome;
 
 BOOST_AUTO_TEST_SUITE(local_queue)
@@ -251,6 +252,63 @@ BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
     BOOST_TEST((second->outcome == acquire_outcome::no_quorum));
     BOOST_TEST((second->finished_at - began <= 1300ms));
     BOOST_TEST(second->text.find("server 0 down") != std::string::npos, second->text);
+}
+
+/// Fault 88: nobody holds the lock, as far as the first waiter of the client can tell.
+BOOST_AUTO_TEST_CASE(a_waiter_behind_one_that_finds_no_quorum_is_not_contended,
+                     *label("fault-88")) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    for (std::size_t i = 0; i != 2; ++i) {
+        three.server(i).is_silent = true;
+    }
+    const auto first = client->acquire("a");
+    three.world().run_for(400ms);  // the first attempt has failed after 250 ms
+    BOOST_TEST(!first->is_finished);
+    const auto timed = client->acquire("a", client->usual_policy(), three.world().now() + 10ms);
+    const auto immediate = client->acquire("a", client->usual_policy(), core::time_point::min());
+    runtime::lock_policy few_attempts = client->usual_policy();
+    few_attempts.attempts = 2;
+    const auto impatient = client->acquire("a", few_attempts);
+    for (const auto& one : {timed, immediate, impatient}) {
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }, 300ms));
+        BOOST_TEST((one->outcome == acquire_outcome::no_quorum));
+        BOOST_TEST(one->text.find("1 of 3 instances granted, 2 needed") != std::string::npos,
+                   one->text);
+    }
+    BOOST_TEST(!first->is_finished);
+}
+
+/// Fault 88: its time is up after the lock was let go, and before its attempt.
+BOOST_AUTO_TEST_CASE(a_waiter_whose_turn_has_come_attempts, *label("fault-88")) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.handoff.limit = 0;
+    const auto holder = client->lock("a", policy);
+    const core::time_point deadline = one.world().now() + 5ms;
+    const auto waiter = client->acquire("a", policy, deadline);
+    one.world().run_for(1ms);
+    one.world().be_busy_for(4ms);  // its timer is due, and runs before the turn
+    holder->let_go();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted(), waiter->text);
+}
+
+/// Fault 88: the next waiter has an attempt of its own after one that had too little time.
+BOOST_AUTO_TEST_CASE(a_waiter_does_not_fail_with_one_that_had_little_time, *label("fault-88")) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    for (std::size_t i = 0; i != 3; ++i) {
+        three.server(i).latency = 20ms;
+    }
+    runtime::lock_policy policy = client->usual_policy();
+    policy.unavailable_timeout = 0ms;
+    const auto hasty = client->acquire("a", policy, three.world().now() + 1ms);
+    const auto patient = client->acquire("a", policy);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return patient->is_finished; }));
+    BOOST_TEST((hasty->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST(patient->granted(), patient->text);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

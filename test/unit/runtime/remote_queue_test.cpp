@@ -15,6 +15,7 @@
 using namespace colock;
 using namespace colock::test;
 using namespace std::chrono_literals;
+using boost::unit_test::label;
 using core::acquire_outcome;
 
 namespace {
@@ -165,6 +166,27 @@ BOOST_AUTO_TEST_CASE(a_silent_keeper_is_left) {
         all.deployment.server(i).is_silent = false;
         all.world().run_for(20s);
     }
+}
+
+/// Fault 88: a client whose keeper has not answered when its time is up does not know of another client.
+BOOST_AUTO_TEST_CASE(a_silent_keeper_does_not_say_that_others_wait, *label("fault-88")) {
+    crowd all(3, 1);
+    const auto holder = all.clients[0]->lock("a");
+    const auto waiters = all.queue_up("a");
+    waiters[1]
+        ->cancel();  // the keeper says that others wait, so this client joins at once the next time
+    all.world().run_for(1ms);
+    const auto behind =
+        all.clients[2]->acquire("a", all.clients[2]->usual_policy(), all.world().now() + 30ms);
+    BOOST_TEST_REQUIRE(all.world().run_until([&] { return behind->is_finished; }));
+    BOOST_TEST((behind->outcome == acquire_outcome::contended));
+    all.world().run_for(1ms);
+    all.deployment.server(0).is_silent = true;
+    const auto unanswered =
+        all.clients[2]->acquire("a", all.clients[2]->usual_policy(), all.world().now() + 30ms);
+    BOOST_TEST_REQUIRE(all.world().run_until([&] { return unanswered->is_finished; }));
+    BOOST_TEST((unanswered->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST(unanswered->text.find("server 0") != std::string::npos, unanswered->text);
 }
 
 // A waiter that holds the lock leaves the queue with its release, and nothing of it stays.

@@ -32,14 +32,16 @@ namespace colock {
 /// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
 /// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
 ///
-/// Fairness: inside a client, readers and writers wait in the order in which they came, so that a waiting writer lets in no reader
-/// that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and readers do
-/// not wait for each other there. A writer that is the first in the queue, or has waited there for 5 s, leaves a mark at the
-/// servers, at which they let in no further reader; so does each writer that attempts and joins no queue, since it has
-/// `retry.attempts` or the servers tell of no changes. A writer behind readers of its own client leaves none until they have let go.
-/// The mark ends when the writer waits no more; that of a writer that has died lasts for a second at most. A mark keeps readers
-/// out, and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. So neither side starves. (Among writers that
-/// join no queue, and poll, one that comes anew may be quicker than one that has waited for long.)
+/// Fairness: inside a client, readers and writers wait in the order in which they came, so that a waiting writer lets in no
+/// reader that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and
+/// readers do not wait for each other there. A reader that has waited there for 5 s attempts, whoever comes before it, and again
+/// every 5 s. So a `mutex` that waits for other readers does not keep it waiting. A writer that is the first in the queue, or has
+/// waited there for 5 s, leaves a mark at the servers, at which they let in no further reader; so does each writer that attempts
+/// and joins no queue, since it has `retry.attempts` or the servers tell of no changes. A writer behind readers of its own client
+/// leaves none until they have let go. The mark ends when the writer waits no more; that of a writer that has died lasts for a
+/// second at most. A mark keeps readers out, and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. So
+/// neither side starves. (Among writers that join no queue, and poll, one that comes anew may be quicker than one that has waited
+/// for long.)
 ///
 /// A reader's lease cannot be made a writer's: see `upgrade`. A task that reads, and reads again while a writer waits, is to
 /// use `share`: `acquire_shared` would wait for the writer, which waits for the task.
@@ -113,7 +115,8 @@ public:
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
-    /// Waits for it at most for a time, counted from this call. As `mutex::try_acquire_for`.
+    /// Waits for it at most for a time, counted from this call. As `mutex::try_acquire_for`. A reader that has only waited for
+    /// its turn makes an attempt when the time is over.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_for(duration timeout, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(detail::lock_side::deadline_after(timeout),

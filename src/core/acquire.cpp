@@ -110,11 +110,10 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
     if (now >= settings_.deadline) {
         return fail(*last_outcome_);
     }
-    if (e.kind == kind::wake || now >= next_regular_attempt()) {
+    if (e.kind == kind::wake || now >= end_of_parking()) {
         return begin_attempt(now);
     }
-    return e.kind == kind::unparked ? back_off(regular_pause(), now)
-                                    : wait_until(next_regular_attempt());
+    return e.kind == kind::unparked ? back_off(regular_pause(), now) : wait_until(end_of_parking());
 }
 
 void acquire::note_availability(acquire_outcome why) {
@@ -175,6 +174,12 @@ duration acquire::longest_time_to_last_attempt() const noexcept {
 time_point acquire::next_regular_attempt() const {
     return settings_.attempt_interval == duration::zero() ? never
                                                           : sent_ + settings_.attempt_interval;
+}
+
+time_point acquire::end_of_parking() const {
+    return settings_.longest_parking == duration::zero()
+               ? next_regular_attempt()
+               : std::min(next_regular_attempt(), sent_ + settings_.longest_parking);
 }
 
 acquire::step acquire::back_off(duration pause, time_point now) {

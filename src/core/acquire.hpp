@@ -33,6 +33,8 @@ struct acquire_settings {
     bool claims = false;
     /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not.
     duration attempt_interval{};
+    /// A parked one attempts this long after its last attempt, if nothing has woken it before; 0 = not.
+    duration longest_parking{};
 };
 
 /// Decides when an acquire attempts, and when it gives up. Each attempt is a `lease` with a token of its own, which
@@ -140,6 +142,7 @@ private:
     [[nodiscard]] duration patience() const noexcept;
     [[nodiscard]] duration longest_time_to_last_attempt() const noexcept;
     [[nodiscard]] time_point next_regular_attempt() const;
+    [[nodiscard]] time_point end_of_parking() const;
     [[nodiscard]] duration step_aside();
     [[nodiscard]] duration short_pause(duration longest);
     [[nodiscard]] duration regular_pause();

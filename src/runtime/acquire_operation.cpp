@@ -16,8 +16,8 @@ namespace {
 
 using event = core::acquire::event;
 
-/// Of a writer in the remote queue that is not the first there.
-constexpr core::duration longest_wait_without_mark = std::chrono::seconds(5);
+/// In the remote queue, behind other clients. After that a writer leaves its mark, and a reader attempts.
+constexpr core::duration longest_wait_for_turn = std::chrono::seconds(5);
 
 core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
     core::acquire_settings settings;
@@ -28,6 +28,7 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.unavailable_timeout = policy.unavailable_timeout;
     settings.tries_twice = policy.kind().traits().tries_twice;
     settings.attempt_interval = policy.attempt_interval;
+    settings.longest_parking = policy.is_shared() ? longest_wait_for_turn : core::duration::zero();
     return settings;
 }
 
@@ -158,15 +159,24 @@ bool acquire_operation::join_remote_queue() {
     return queue_->remote() != nullptr;
 }
 
-/// The first in the remote queue leaves no mark if it waits as a mutex. Then those behind it have to, or all of them might wait for
-/// ever for readers that overlap.
+/// The first in the remote queue leaves no mark if it waits as a mutex, and readers that overlap may keep it waiting for ever. So
+/// the writers behind it leave a mark after a while, and the readers join those that read. Where a writer has left its mark, the
+/// instances let no reader in.
+bool acquire_operation::may_pass() const noexcept {
+    return clears_the_way() || spec_->is_shared();
+}
+
 bool acquire_operation::has_queued_for_long(core::time_point now) const noexcept {
-    return clears_the_way() && now - queued_since_ >= longest_wait_without_mark;
+    return may_pass() && now - queued_since_ >= longest_wait_for_turn;
 }
 
 core::time_point acquire_operation::end_of_turn_wait() const noexcept {
-    return clears_the_way() ? std::min(deadline_, queued_since_ + longest_wait_without_mark)
-                            : deadline_;
+    return may_pass() ? std::min(deadline_, queued_since_ + longest_wait_for_turn) : deadline_;
+}
+
+/// Other clients that wait are no reason to say that the lock is held, if this one reads: they may wait for readers.
+bool acquire_operation::others_hold_it_up() const {
+    return !spec_->is_shared() && queue_->remote()->has_others_before();
 }
 
 void acquire_operation::wait_for_turn() {
@@ -334,7 +344,7 @@ void acquire_operation::on_time(core::time_point now) {
         case stage::waiting_for_turn:
             if (now < deadline_ && !has_queued_for_long(now)) {
                 wait(end_of_turn_wait());
-            } else if (now < deadline_ || !queue_->remote()->has_others_before()) {
+            } else if (now < deadline_ || !others_hold_it_up()) {
                 start_attempts();
             } else {
                 finish(core::acquire_outcome::contended);

@@ -93,8 +93,10 @@ private:
     [[nodiscard]] bool clears_the_way() const noexcept {
         return spec_->policy->kind().traits().clears_the_way;
     }
+    [[nodiscard]] bool may_pass() const noexcept;
     [[nodiscard]] bool has_queued_for_long(core::time_point now) const noexcept;
     [[nodiscard]] core::time_point end_of_turn_wait() const noexcept;
+    [[nodiscard]] bool others_hold_it_up() const;
     [[nodiscard]] bool may_claim() const;
     [[nodiscard]] bool join_remote_queue();
     void wait_for_start();

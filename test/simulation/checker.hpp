@@ -29,6 +29,8 @@ class client;
 /// - *no reader before a waiting writer*: an instance lets no reader in while a writer's mark lives, nor a client one that
 ///   came after a writer of its own (*order in a client*); and a writer that waits for an instance tries every half
 ///   second.
+/// - *bounded wait*: a reader that has nobody of its client in front tries every five seconds, whoever is before its client in the
+///   remote queue.
 /// - *sharing bounds*: a lease is shared with a reader that comes only while it is held, recent and valid for long enough,
 ///   and by a holder that asks for it only while that holds it; no share outlives the lease, and the lease is released
 ///   with the last of them.

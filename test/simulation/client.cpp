@@ -15,6 +15,7 @@ using purpose = core::lease_tag::purpose_type;
 namespace {
 
 constexpr duration close_timeout = 500ms;
+constexpr duration longest_wait_of_readers = 5s;  // for their turn in the remote queue
 
 double some_rate(world& w) {
     const double wrong = w.faults().clock_rates;
@@ -67,6 +68,7 @@ acquiring::acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec,
     : acquire_operation(std::move(spec), until),
       started(now),
       deadline(until),
+      first_since(by.now()),
       client_(by),
       on_finished_(std::move(on_finished)) {}
 
@@ -940,18 +942,27 @@ void client::expect_counted() {
     }
 }
 
-/// A waiting writer has to try again before its mark ends.
+/// A waiting writer has to try again before its mark ends. A reader has to try now and then, whoever waits before it elsewhere.
 void client::expect_attempts(acquiring& waiting) {
-    const core::duration interval = waiting.spec().policy->attempt_interval;
-    const token_life* const last = checker_.find(waiting.token());
-    if (!waiting.running() || interval == core::duration::zero() || last == nullptr ||
-        engine_->closing() || clock_.at(paused_until_) > last->asked) {
+    if (!waiting.running() || engine_->closing()) {
         return;
     }
-    if (now() > last->asked + interval + 2 * waiting.spec().policy->lease.instance_timeout) {
-        world_.violation("no reader before a waiting writer",
+    if (has_others_in_front(waiting)) {
+        waiting.first_since = now();
+    }
+    const token_life* const last = checker_.find(waiting.token());
+    const bool reads = waiting.spec().is_shared();
+    const core::duration interval =
+        reads ? longest_wait_of_readers : waiting.spec().policy->attempt_interval;
+    if (interval == core::duration::zero() || (last == nullptr && !reads)) {
+        return;
+    }
+    const core::time_point since = last == nullptr ? waiting.first_since : last->asked;
+    if (clock_.at(paused_until_) <= since &&
+        now() > since + interval + 2 * waiting.spec().policy->lease.instance_timeout) {
+        world_.violation(reads ? "bounded wait" : "no reader before a waiting writer",
                          name_ + " waits for " + waiting.spec().key + ", and has not tried for " +
-                             in_ms(now() - last->asked));
+                             in_ms(now() - since));
     }
 }
 

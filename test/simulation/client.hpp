@@ -83,6 +83,8 @@ public:
 
     const true_time started;
     const core::time_point deadline;
+    /// Since then it has nobody of its client in front, by the client's clock.
+    core::time_point first_since;
     bool ended = false;                       ///< and that was seen
     std::vector<const token_life*> attempts;  ///< that were sent
 

@@ -747,6 +747,20 @@ colock_mutant(
     WITH [[(settings_.attempt_interval == duration::zero() || @MUTANT@)]]
 )
 colock_mutant(
+    NAME queued_reader_sleeps
+    WHAT "a reader waits for its turn in the remote queue however long that takes"
+    FILE src/runtime/acquire_operation.cpp
+    FIND [[return clears_the_way() || spec_->is_shared();]]
+    WITH [[return clears_the_way() || (spec_->is_shared() && !@MUTANT@);]]
+)
+colock_mutant(
+    NAME parked_reader_sleeps
+    WHAT "a reader that was denied waits for its turn in the remote queue however long that takes"
+    FILE src/core/acquire.cpp
+    FIND [[settings_.longest_parking == duration::zero()]]
+    WITH [[(settings_.longest_parking == duration::zero() || @MUTANT@)]]
+)
+colock_mutant(
     NAME downgrade_admits_at_once
     WHAT "readers of the client are let in before a quorum has answered the downgrade"
     FILE src/runtime/lease_state.cpp

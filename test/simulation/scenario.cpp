@@ -892,6 +892,57 @@ void writer_behind_a_reader(stage& s, int) {
     s.release(w);
 }
 
+/// A mutex waits for readers that overlap, and a reader waits behind it in the remote queue. The reader has met the queue before
+/// (take 0), or was denied (take 1). It does not wait for longer than 5 s. It renews nothing, so that no renewals wake anybody.
+void reader_behind_a_mutex(stage& s, int take) {
+    spec& writers = s.writers_lock();
+    writers.policy.lease.ttl = 20s;
+    writers.policy.lease.renew_interval = 0ms;
+    const spec readers = readers_side_of(writers);
+    spec mutex = writers;
+    mutex.policy.set_kind(kinds::exclusive);
+    mutex.policy.attempt_interval = {};
+    taking* reading = nullptr;
+    taking* waiting = nullptr;
+    taking* behind = nullptr;
+    if (take == 0) {
+        reading = &s.acquire(0, readers);
+        s.run_to(10ms);
+        waiting = &s.acquire(1, mutex);
+        s.run_to(30ms);
+        s.acquire(4, writers, s.user(4).now() + 10ms);
+        s.run_to(50ms);
+        behind = &s.acquire(4, readers);
+    } else {
+        taking& holder = s.acquire(0, mutex);
+        s.run_to(10ms);
+        waiting = &s.acquire(1, mutex);
+        s.run_to(30ms);
+        behind = &s.acquire(4, readers);
+        s.run_to(50ms);
+        s.release(holder);
+        reading = &s.acquire(2, readers);  // is there before the others are told
+    }
+    const duration since = s.now();
+    std::size_t next = 2;
+    while (s.now() < since + 4900ms) {
+        s.run_to(s.now() + 50ms);
+        taking& another = s.acquire(next, readers);
+        s.run_to(s.now() + 50ms);
+        s.expect(another.held() && !waiting->told, "the newcomers read");
+        s.release(*reading);
+        reading = &another;
+        next = next == 2 ? 3 : 2;
+    }
+    s.run_to(since + 5100ms);
+    s.expect(behind->held(), "and so does the one that has waited");
+    s.release(*behind);
+    s.release(*reading);
+    s.run_to(s.now() + 300ms);
+    s.expect(waiting->held(), "then comes the mutex");
+    s.release(*waiting);
+}
+
 /// A writer has the lock while the release of a reader is still on its way to one of the instances.
 void mark_at_a_minority(stage& s, int) {
     const spec& writers = s.writers_lock();
@@ -1510,6 +1561,12 @@ const std::vector<scenario>& scenarios() {
          3,
          nobody_answers,
          {"silence_is_a_denial", "front_is_always_in_the_way"}},
+        {"fault_97_sim_reader_behind_a_mutex",
+         "a reader waits behind a mutex, and newcomers read",
+         {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},
+         2,
+         reader_behind_a_mutex,
+         {"queued_reader_sleeps", "parked_reader_sleeps"}},
         {"fault_67_sim_promoted_replica_lacks_a_lock",
          "a replica that Sentinels promote has not heard of a lock",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},

@@ -601,6 +601,24 @@ BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {
                   });
 }
 
+/// Fault 97: it does not trust the queue for ever.
+BOOST_AUTO_TEST_CASE(a_parked_one_attempts_now_and_then, *boost::unit_test::label("fault-97")) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.longest_parking = 100ms;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {10ms, denied(0), "give_back; wait " + in_ms(10ms + pause(1))},
+                      {11ms, parked(), "wait 100"},  // from the send on
+                      {99ms, timer(), "wait 100"},
+                      {100ms, timer(), "attempt; wait 150"},
+                      {110ms, denied(0), "give_back; wait " + in_ms(110ms + pause(2))},
+                      {111ms, parked(), "wait 200"},
+                      {150ms, wake(), "attempt; wait 200"},
+                  });
+}
+
 // The end of all waiting.
 
 /// Fault 88: another client holds the lock only if an instance has denied.

@@ -799,6 +799,131 @@ BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")
     expect_granted(three, {mutex, writer});
 }
 
+/// Readers of new clients, which know of no queue, come one after the other, so that one always reads. A mutex waits for them,
+/// first in the remote queue.
+class overlapping_readers {
+public:
+    overlapping_readers() {
+        in.tell_changes();
+        reading_ = read_anew();
+        expect_granted(in, {reading_});
+        mutex = mutexes->acquire("a");
+        in.world().run_for(5ms);
+    }
+
+    /// Until the condition holds, or that time is over. False if the newcomers could not read either.
+    template <typename Condition>
+    [[nodiscard]] bool run_until(const Condition& condition, core::duration at_most) {
+        const core::time_point end = in.world().now() + at_most;
+        while (!condition() && in.world().now() < end) {
+            const acquire next = read_anew();
+            in.world().run_for(20ms);
+            if (!next->granted()) {
+                return false;
+            }
+            reading_->let_go();
+            reading_ = next;
+            in.world().run_for(20ms);
+        }
+        return true;
+    }
+
+    /// A client that has met the queue: it joins at once the next time.
+    std::unique_ptr<client> make_experienced() {
+        auto result = in.make_client();
+        const acquire writer = write(*result, in.world().now() + 10ms);
+        in.world().run_for(20ms);
+        BOOST_TEST_REQUIRE((writer->outcome == acquire_outcome::contended));
+        return result;
+    }
+
+    virtual_deployment in{3};
+    std::unique_ptr<client> mutexes = in.make_client();
+    acquire mutex;
+
+private:
+    acquire read_anew() {
+        clients_.push_back(in.make_client());
+        return read(*clients_.back(), in.world().now() + 20ms);
+    }
+
+    std::vector<std::unique_ptr<client>> clients_;
+    acquire reading_;
+};
+
+/// Fault 97: a reader goes past a mutex that waits, as the newcomers do, but not at once.
+BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_does_not_starve, overlapping_readers,
+                        *label("fault-97")) {
+    const auto dan = make_experienced();
+    const acquire reader = read(*dan);
+    const core::time_point begun = in.world().now();
+    BOOST_TEST(run_until([&] { return reader->is_finished; }, 10s));
+    BOOST_TEST_REQUIRE(reader->is_finished);
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->finished_at - begun >= 5s));
+    BOOST_TEST((reader->finished_at - begun < 5100ms));
+    BOOST_TEST(!mutex->is_finished);
+}
+
+/// Fault 97: one that has little time attempts before it gives up.
+BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_attempts_at_its_deadline, overlapping_readers,
+                        *label("fault-97")) {
+    const auto dan = make_experienced();
+    const core::time_point deadline = in.world().now() + 50ms;
+    const acquire reader = read(*dan, deadline);
+    BOOST_TEST(run_until([&] { return reader->is_finished; }, 1s));
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->finished_at - deadline < 1ms));
+}
+
+/// Fault 97: also one that was denied, and has waited in the queue since.
+BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *label("fault-97")) {
+    virtual_deployment one(1);
+    one.tell_changes();
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const auto cid = one.make_client();
+    const auto dan = one.make_client();
+    const acquire holder = ann->acquire("a");
+    expect_granted(one, {holder});
+    const acquire mutex = bob->acquire("a");
+    one.world().run_for(5ms);
+    const acquire reader = read(*cid);
+    one.world().run_for(500ms);
+    holder->let_go();
+    const acquire newcomer = read(*dan);  // is there before the mutex is told
+    expect_granted(one, {newcomer});
+    const core::time_point begun = one.world().now();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return reader->is_finished; }, 10s));
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->finished_at - begun < 5s));
+    BOOST_TEST(!mutex->is_finished);
+}
+
+/// Fault 97: no reader goes past the mark of a writer, however long it waits, and its attempts are rare.
+BOOST_AUTO_TEST_CASE(a_reader_waits_behind_the_mark_of_a_writer, *label("fault-97")) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    const acquire holder = read_alone(*ann);
+    expect_granted(three, {holder});
+    const acquire writer = write(*bob);
+    three.world().run_for(100ms);
+    const acquire reader = read(*cid);
+    three.world().run_for(21s);
+    BOOST_TEST(!reader->is_finished);
+    BOOST_TEST(!writer->is_finished);
+    // Each attempt may have two parts, and the first one comes before the client joins the queue.
+    BOOST_TEST(cid->engine().parts().counts.attempts <= 2U * (1 + 21 / 5));
+    holder->let_go();
+    expect_granted(three, {writer});
+    BOOST_TEST(!reader->is_finished);
+    writer->let_go();
+    expect_granted(three, {reader});
+}
+
 /// Fault 42: one that is cancelled, also in the middle of an attempt.
 BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {

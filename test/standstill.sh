@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
 
-readonly longest_gap=1000 longest_stop=300   # ms
+readonly longest_gap=400 longest_stop=300   # ms
 
 usage() {
     cat <<TEXT
@@ -55,7 +55,14 @@ is_test() {
     [[ $value == "$command" ]]
 }
 
-# Whether the test has sent SIGSTOP (19) while the process was already stopped.
+# is_in PID STATES: its state is one of these letters.
+is_in() {
+    local value
+    status_of "$1" State
+    [[ -n $value && $2 == *"$value"* ]]
+}
+
+# Whether SIGSTOP (19) waits for the process.
 has_pending_stop() {
     local value
     status_of "$1" ShdPnd
@@ -64,18 +71,20 @@ has_pending_stop() {
 
 stopped=   # the process that the current harasser has stopped
 
+# Unless the test has sent SIGSTOP to the stopped process.
 wake() {
-    if [[ -n $stopped ]] && ! has_pending_stop "$stopped"; then kill -CONT "$stopped" 2>/dev/null || true; fi
+    if [[ -n $stopped ]] && ! { is_in "$stopped" T && has_pending_stop "$stopped"; }; then
+        kill -CONT "$stopped" 2>/dev/null || true
+    fi
     stopped=
 }
 
 # stop_for PID MS
 stop_for() {
-    local value
-    status_of "$1" State
-    [[ $value == [RSD] ]] || return 0   # it has ended, or the test has stopped it
+    is_in "$1" RSD || return 0   # it has ended, or the test has stopped it
     stopped=$1
     kill -STOP "$1" 2>/dev/null || true
+    while is_in "$1" RSD && has_pending_stop "$1"; do sleep_ms 1; done   # a busy machine takes its time
     printf '%s %s\n' "$1" "$2" >>"$work/stops"
     sleep_ms "$2"
     wake
@@ -104,7 +113,7 @@ declare -A harassers=()   # test -> harasser
 before_cleanup() {
     local test
     for test in "${!harassers[@]}"; do
-        if is_test "$test"; then kill -TERM "$test" 2>/dev/null || true; fi
+        if is_test "$test"; then kill -TERM "$test" 2>/dev/null || true; kill -CONT "$test" 2>/dev/null || true; fi
     done
 }
 

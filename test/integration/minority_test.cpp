@@ -21,8 +21,8 @@ using boost::unit_test::label;
 using latencies = std::vector<steady_clock::duration>;
 
 constexpr std::size_t concurrency = 8;
-constexpr std::size_t rounds = 9;
-constexpr std::size_t acquires_per_round = 600;
+constexpr std::size_t rounds = 24;
+constexpr std::size_t acquires_per_round = 200;
 
 /// On a busy machine a whole round may be too slow. Only how often this happens counts.
 lock_options however_slow() {
@@ -41,7 +41,14 @@ asio::awaitable<void> measure_one(client& locks, std::string name, latencies& ti
     }
 }
 
-asio::awaitable<void> measure(client& locks, latencies& times) {
+double p99_in_ms(latencies times) {
+    const auto at = times.begin() + static_cast<std::ptrdiff_t>(times.size() * 99 / 100);
+    std::nth_element(times.begin(), at, times.end());
+    return std::chrono::duration<double, std::milli>(*at).count();
+}
+
+asio::awaitable<latencies> measure(client& locks) {
+    latencies times;
     std::vector<std::shared_ptr<background>> all;
     for (std::size_t i = 0; i != concurrency; ++i) {
         all.push_back(co_await start(measure_one(locks, "x" + std::to_string(i), times)));
@@ -50,6 +57,7 @@ asio::awaitable<void> measure(client& locks, latencies& times) {
         co_await async_wait_until([&] { return one->done; }, 30s);
         BOOST_TEST(one->code() == error_code());
     }
+    co_return times;
 }
 
 /// Waits until servers that were resumed have caught up.
@@ -58,38 +66,38 @@ asio::awaitable<void> caught_up(const client& locks) {
     co_await async_wait_until([&] { return idle(locks); });
 }
 
-double p99_in_ms(latencies times) {
-    const auto at = times.begin() + static_cast<std::ptrdiff_t>(times.size() * 99 / 100);
-    std::nth_element(times.begin(), at, times.end());
-    return std::chrono::duration<double, std::milli>(*at).count();
+/// A machine that stands still for a moment makes some rounds slow. A slow library makes nearly all of them slow.
+double lower_quartile(std::vector<double> values) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 4);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
 }
 
-/// Measures healthy and impaired servers in turns, 5,400 acquires each, so that other load on the machine affects both.
+/// Measures healthy and impaired servers in turns, 4,800 acquires each, so that other load on the machine affects both.
 template <typename Hurt, typename Heal>
 void compare(Hurt hurt, Heal heal) {
     run_test(
         [&]() -> asio::awaitable<void> {
             servers five(5);
             client locks(co_await asio::this_coro::executor, five.config());
-            latencies healthy;
-            latencies hurting;
+            std::vector<double> healthy;
+            std::vector<double> hurting;
             co_await all_ready(locks);
-            co_await measure(locks, healthy);  // warms up
-            healthy.clear();
+            co_await measure(locks);  // warms up
             for (std::size_t i = 0; i != rounds; ++i) {
                 co_await all_ready(locks);
                 co_await caught_up(locks);
-                co_await measure(locks, healthy);
+                healthy.push_back(p99_in_ms(co_await measure(locks)));
                 for (const std::size_t victim : {1U, 4U}) {
                     hurt(five[victim]);
                 }
-                co_await measure(locks, hurting);
+                hurting.push_back(p99_in_ms(co_await measure(locks)));
                 for (const std::size_t victim : {1U, 4U}) {
                     heal(five[victim]);
                 }
             }
-            const double usual = p99_in_ms(std::move(healthy));
-            const double with_two_down = p99_in_ms(std::move(hurting));
+            const double usual = lower_quartile(std::move(healthy));
+            const double with_two_down = lower_quartile(std::move(hurting));
             BOOST_TEST_MESSAGE("p99 in ms: healthy " << usual << ", with two down "
                                                      << with_two_down);
             BOOST_TEST(with_two_down <= 2 * usual + 5);
@@ -121,12 +129,11 @@ BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long, *label("fault-29")) {
             co_await all_ready(locks);
             five[0].pause();
             five[2].pause();
-            latencies times;
             const stopwatch watch;
             while (watch.elapsed() < 4s) {
-                co_await measure(locks, times);
+                const latencies times = co_await measure(locks);
+                BOOST_TEST((*std::max_element(times.begin(), times.end()) < 5s));  // no timeout
             }
-            BOOST_TEST((*std::max_element(times.begin(), times.end()) < 5s));  // no timeout
             BOOST_TEST(ready_instances(locks) == 3U);
             five[0].resume();
             five[2].resume();

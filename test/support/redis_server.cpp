@@ -395,7 +395,9 @@ std::vector<std::string> redis_server::command_line() const {
                                        "--save",       "",
                                        "--appendonly", "no",
                                        "--daemonize",  "no"};
+    const std::vector<std::string> replicate_at_once{"--repl-diskless-sync-delay", "0"};
     words.insert(words.end(), own.begin(), own.end());
+    words.insert(words.end(), replicate_at_once.begin(), replicate_at_once.end());
     words.insert(words.end(), arguments_.begin(), arguments_.end());
     return words;
 }

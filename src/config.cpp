@@ -12,10 +12,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace colock {
 namespace {
@@ -68,13 +68,18 @@ void check_instances(const std::vector<std::string>& uris, const field_namer& na
         throw config_error(name("instances"), "a list of " + std::to_string(uris.size()),
                            "1 to " + std::to_string(core::instance_set::most) + " instances' URIs");
     }
-    std::map<std::string, std::size_t> seen;
+    std::vector<instance::redis::voter> seen;
     for (std::size_t i = 0; i != uris.size(); ++i) {
         const auto address = parse_instance_uri(item_name(i), uris[i]);
-        const auto [first, is_new] = seen.emplace(identity_of(address), i);
-        if (!is_new) {
-            throw config_error(item_name(i), "the same instance as " + item_name(first->second),
-                               "independent instances, each one once");
+        const auto& voter = seen.emplace_back(voter_of(address));
+        const auto same = std::ranges::find_if(
+            seen, [&](const auto& other) { return instance::redis::same_voter(other, voter); });
+        const auto first = static_cast<std::size_t>(same - seen.begin());
+        if (first != i) {
+            throw config_error(item_name(i),
+                               display_of(address) + " duplicates " + item_name(first) +
+                                   " (database number, credentials and TLS are ignored); every "
+                                   "instance must be a different server, so remove one of the two");
         }
     }
 }

@@ -109,7 +109,9 @@ std::string error::message() const {
 }
 
 config_error::config_error(std::string field, const std::string& value, const std::string& allowed)
-    : std::invalid_argument(field + ": " + value + " is not allowed; expected " + allowed),
-      field_(std::move(field)) {}
+    : config_error(std::move(field), value + " is not allowed; expected " + allowed) {}
+
+config_error::config_error(std::string field, const std::string& problem)
+    : std::invalid_argument(field + ": " + problem), field_(std::move(field)) {}
 
 }  // namespace colock

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
-#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -25,6 +24,7 @@ namespace urls = boost::urls;
 using instance::redis::address;
 using instance::redis::cluster_address;
 using instance::redis::endpoint_text;
+using instance::redis::place_of;
 using instance::redis::sentinel_address;
 
 constexpr std::string_view expected =
@@ -323,8 +323,10 @@ private:
         const auto add = [&](urls::url_view of) {
             const auto [host, port] = parse_host(of, default_port);
             result.push_back(common.at(host, port));
-            const auto same = std::ranges::find(result, result.back().display, &address::display);
-            if (same != std::prev(result.end())) {
+            const auto last = std::prev(result.end());
+            if (std::ranges::any_of(result.begin(), last, [&](const address& other) {
+                    return place_of(other) == place_of(*last);
+                })) {
                 fail("its host " + endpoint_text(host, port) + ", given twice,", "different hosts");
             }
         };
@@ -476,18 +478,6 @@ private:
     std::vector<std::string> other_hosts_;
 };
 
-std::string list_without_order(const std::vector<address>& hosts) {
-    std::set<std::string> all;
-    for (const address& one : hosts) {
-        all.insert(lower_case(one.host) + ":" + one.port);
-    }
-    std::string result;
-    for (const std::string& one : all) {
-        result += one + ",";
-    }
-    return result;
-}
-
 }  // namespace
 
 instance_address parse_instance_uri(const std::string& field, std::string_view uri) {
@@ -506,22 +496,36 @@ instance_address parse_instance_uri(const std::string& field, std::string_view u
     return uri_parser(field, *parsed, split.others).parse();
 }
 
-std::string identity_of(const instance_address& address) {
+instance::redis::voter voter_of(const instance_address& address) {
+    if (const auto* memory = std::get_if<memory_address>(&address)) {
+        return {{display_of(*memory)}};
+    }
+    instance::redis::voter result;
+    if (const auto* sentinel = std::get_if<sentinel_address>(&address)) {
+        for (const auto& one : sentinel->sentinels) {
+            result.places.push_back(place_of(one) + "/" + sentinel->master_name);
+        }
+    } else if (const auto* cluster = std::get_if<cluster_address>(&address)) {
+        for (const auto& one : cluster->seeds) {
+            result.places.push_back(place_of(one));
+        }
+    } else {
+        result.places.push_back(place_of(std::get<instance::redis::address>(address)));
+    }
+    return result;
+}
+
+std::string display_of(const instance_address& address) {
     if (const auto* memory = std::get_if<memory_address>(&address)) {
         return "memory://" + memory->name;
     }
     if (const auto* sentinel = std::get_if<sentinel_address>(&address)) {
-        return list_without_order(sentinel->sentinels) + "/" + sentinel->master_name;
+        return sentinel->display;
     }
     if (const auto* cluster = std::get_if<cluster_address>(&address)) {
-        return list_without_order(cluster->seeds);
+        return cluster->display;
     }
-    // Without the database: two databases of one server stand and fall together.
-    const auto& server = std::get<instance::redis::address>(address);
-    if (!server.unix_path.empty()) {
-        return server.unix_path;
-    }
-    return lower_case(server.host) + ":" + server.port;
+    return std::get<instance::redis::address>(address).display;
 }
 
 }  // namespace colock

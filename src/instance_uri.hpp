@@ -2,6 +2,7 @@
 #define COLOCK_SRC_INSTANCE_URI_HPP
 
 #include "instance/redis/address.hpp"
+#include "instance/redis/voters.hpp"
 
 #include <string>
 #include <string_view>
@@ -23,8 +24,12 @@ using instance_address =
 /// never shows the password.
 instance_address parse_instance_uri(const std::string& field, std::string_view uri);
 
-/// What two URIs of the same instance have in common: where it is, without how to log in.
-std::string identity_of(const instance_address& address);
+/// Returns what the URI alone tells of the instance that votes, for `same_voter`. A master is found through any of its Sentinels,
+/// and a cluster through any of its nodes. So two lists that have a host in common mean one instance.
+instance::redis::voter voter_of(const instance_address& address);
+
+/// Returns the URI for people, without user and password.
+std::string display_of(const instance_address& address);
 
 }  // namespace colock
 

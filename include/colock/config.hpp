@@ -14,7 +14,7 @@ namespace colock {
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct config {
-    /// The instances that vote, one URI each. 1 to 64 of them, no two the same:
+    /// The instances that vote, one URI each. 1 to 64 of them, each a different server:
     /// - `redis://[user[:password]@]host[:port][/database]` (port 6379, database 0 by default)
     /// - `rediss://...`, the same over TLS; query parameters `ca_file`, `cert_file`, `key_file`
     ///   (paths of PEM files), `verify=peer|none` (default `peer`, with the host's name) and `tls_host` (the name to
@@ -42,9 +42,10 @@ struct config {
     ///
     /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it. All programs that are to exclude one
     /// another need the same instances, in any order: else two quorums may have none in common. One server
-    /// under two names has one vote: the instance that connects later is down, and its
-    /// `instance_info::reason` says so. (Two databases of one server are two instances, for a trial; they fail
-    /// together.)
+    /// has one vote, under whatever names, addresses, sockets, users and database numbers it is given.
+    /// If two URIs differ in nothing else, `validate` refuses them. If only the servers show it, the instance that connects
+    /// later is down, and its `instance_info::reason` says so. A server is recognized by the `run_id` that it reports
+    /// by `INFO`. A user who may not use `INFO` leaves only the address to compare.
     std::vector<std::string> instances{};
 
     /// Put in front of every resource to make its key. Empty by default, which is what other

@@ -141,6 +141,8 @@ public:
 class config_error : public std::invalid_argument {
 public:
     config_error(std::string field, const std::string& value, const std::string& allowed);
+    /// `problem` says all that is to be said: the value, the limit and the cure.
+    config_error(std::string field, const std::string& problem);
     [[nodiscard]] const std::string& field() const noexcept { return field_; }
 
 private:

@@ -19,14 +19,16 @@
 namespace colock::test {
 
 /// Instances that share an encoder, and are all given the same batches. Checks that there is exactly
-/// one vote of each instance on each command for it, and no other.
+/// one vote of each instance on each command for it, and no other. Here databases of one server may be several instances, which
+/// a client does not allow.
 class instance_group final : public instance::vote_receiver, public instance::instance_observer {
 public:
     using strings = std::vector<std::string>;
 
     explicit instance_group(const strings& uris,
-                            const instance::redis::redis_settings& settings = quick_settings()) {
+                            instance::redis::redis_settings settings = quick_settings()) {
         for (const std::string& uri : uris) {
+            settings.connected = std::make_shared<instance::redis::voters>();
             instances_.push_back(make_instance(instances_.size(), parse_instance_uri("uri", uri),
                                                settings, context_.get_executor(), *this));
         }

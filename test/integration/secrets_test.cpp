@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(a_configuration_with_a_password_that_is_wrong_elsewhere) {
     configuration.instances = {uri, uri};
     add_refusal(said, [&] { configuration.validate(); });
     add_refusal(said, [&] { config::from_uris({uri, uri}); });
-    said.check_has({"malformed JSON", "an array of URIs", "the same instance", "/password",
+    said.check_has({"malformed JSON", "an array of URIs", "duplicates", "/password",
                     "/connect_timeout_ms", "more than one password", "/no/such/file",
                     "a URI as a member", "/thread_safe: string is not allowed"});
     said.check_no_secret();

@@ -15,6 +15,12 @@ using namespace colock::test;
 
 namespace {
 
+using boost::unit_test::label;
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
 const std::string needed = "; colock needs RESP3, as Redis 6.0 and newer and Valkey speak it";
 
 std::string reason_of(const fake_server& server, const std::string& user_info = {}) {
@@ -47,6 +53,25 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_resp3) {
     });
     BOOST_TEST(reason_of(server) ==
                "HELLO was refused: NOPROTO unsupported protocol version" + needed);
+}
+
+/// It has become a replica on a connection that works. A fenced lock is taken by a script only, so nothing else shows it.
+BOOST_AUTO_TEST_CASE(redis_6_says_readonly_inside_a_script, *label("fault-99")) {
+    const std::string digest = std::string(40, '0');  // that of no script: the probe asks about it
+    const fake_server server([&](const fake_server::words& command) -> fake_reply {
+        if (command[0] != "EVALSHA" || command[1] == digest) {
+            return answer_as_server(command);
+        }
+        return "-ERR Error running script (call to f_" + command[1] +
+               "): @user_script:10: @user_script: 10: -READONLY You can't write against a read "
+               "only replica.\r\n";
+    });
+    instance_rig rig(server.uri());
+    rig.run_until_ready();
+    const auto vote = rig.ask(fenced_acquire, "k", "ann");
+    BOOST_TEST(to_text(vote) == "failed: server error");
+    rig.run_until([&] { return contains(rig.status().reason, "it has become a replica (ERR "); });
+    rig.run_until_ready();  // and connects again
 }
 
 BOOST_AUTO_TEST_CASE(the_reason_is_another_one_for_other_refusals) {

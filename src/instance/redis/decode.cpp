@@ -1,5 +1,6 @@
 #include "instance/redis/decode.hpp"
 
+#include "instance/redis/error_text.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/replies.hpp"
 
@@ -18,9 +19,6 @@ using core::vote;
 using kinds::unexpected;
 using resp::type;
 using resp::value;
-
-/// How the error of a script begins that may not run one of its commands, or use its key: in Valkey, and in Redis since 7.2.
-constexpr std::string_view forbidden_in_script = "ERR ACL failure in script";
 
 }  // namespace
 
@@ -62,53 +60,44 @@ core::vote decode_native_delete(const value& root) {
 }
 
 bool is_refused_for_good(const value& root) noexcept {
-    const bool forbidden =
-        (root.text.starts_with("NOPERM") || root.text.starts_with(forbidden_in_script)) &&
-        root.text.find("command") != std::string_view::npos;  // not this key
-    constexpr std::string_view forever[] = {
-        "ERR unknown command",
-        "ERR Unknown Redis command called from script",
-        "ERR Unknown command called from script",                    // Valkey
-        "ERR The user executing the script can't run this command",  // Redis 7.0
-        "CROSSSLOT",
-    };
-    return is_error(root) && (forbidden || std::ranges::any_of(forever, [&](std::string_view text) {
-                                  return root.text.starts_with(text);
-                              }));
+    if (!is_error(root)) {
+        return false;
+    }
+    const error_text error = read_error(root.text);
+    return is_command_refused(error) || error.code == "CROSSSLOT";
 }
 
 bool is_refused_before_execution(const value& root) noexcept {
     // Redis and Valkey check these before they call a command (processCommand in server.c), a script's first
     // write likewise.
     constexpr std::string_view codes[] = {
-        "NOAUTH",     "NOPERM",      "READONLY", "LOADING", "OOM", "MISCONF",
-        "NOREPLICAS", "MASTERDOWN",  "BUSY",     "MOVED",   "ASK", "TRYAGAIN",
-        "CROSSSLOT",  "CLUSTERDOWN", "NOSCRIPT", "DENIED",
+        "NOAUTH",     "READONLY",   "LOADING",     "OOM",      "MISCONF",
+        "NOREPLICAS", "MASTERDOWN", "BUSY",        "MOVED",    "ASK",
+        "TRYAGAIN",   "CROSSSLOT",  "CLUSTERDOWN", "NOSCRIPT", "DENIED",
         "FENCE",  // our own script's
     };
     constexpr std::string_view texts[] = {
-        "ERR unknown command",
-        "ERR wrong number of arguments",
-        "ERR syntax error",
-        "ERR invalid expire time",
-        "ERR value is not an integer or out of range",
-        "ERR max number of clients reached",
-        "ERR unknown subcommand",
-        "ERR Unknown Redis command called from script",
-        "ERR Unknown command called from script",
-        "ERR The user executing the script can't run this command",
-        forbidden_in_script,
+        "wrong number of arguments",     "syntax error",
+        "invalid expire time",           "value is not an integer or out of range",
+        "max number of clients reached", "unknown subcommand",
     };
-    const std::string_view code = root.text.substr(0, root.text.find(' '));
-    return is_error(root) && (std::ranges::find(codes, code) != std::end(codes) ||
-                              std::ranges::any_of(texts, [&](std::string_view text) {
-                                  return root.text.starts_with(text);
-                              }));
+    if (!is_error(root)) {
+        return false;
+    }
+    const error_text error = read_error(root.text);
+    return is_forbidden(error) || is_command_refused(error) ||
+           std::ranges::find(codes, error.code) != std::end(codes) ||
+           (error.code == "ERR" && std::ranges::any_of(texts, [&](std::string_view text) {
+                return error.message.starts_with(text);
+            }));
 }
 
 bool is_from_replica(const value& root) noexcept {
-    return is_error(root) &&
-           (root.text.starts_with("READONLY ") || root.text.starts_with("MASTERDOWN "));
+    if (!is_error(root)) {
+        return false;
+    }
+    const std::string_view code = read_error(root.text).code;
+    return code == "READONLY" || code == "MASTERDOWN";
 }
 
 bool is_redirection(const value& root) noexcept {
@@ -119,7 +108,7 @@ bool is_redirection(const value& root) noexcept {
 }
 
 bool is_unknown_script(const value& root) noexcept {
-    return is_error(root) && root.text.starts_with("NOSCRIPT");
+    return is_error(root) && read_error(root.text).code == "NOSCRIPT";
 }
 
 }  // namespace colock::instance::redis

@@ -49,7 +49,7 @@ bool is_refused_before_execution(const resp::value& root) noexcept;
 bool is_from_replica(const resp::value& root) noexcept;
 
 /// Whether a node of a cluster says that the key is elsewhere (MOVED, ASK), or nowhere just now (TRYAGAIN,
-/// CLUSTERDOWN): it has executed nothing.
+/// CLUSTERDOWN): it has executed nothing. No command inside a script is answered so.
 bool is_redirection(const resp::value& root) noexcept;
 
 /// Whether the reply says that the server does not know the script: to be sent again in full.

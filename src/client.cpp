@@ -64,6 +64,7 @@ runtime::instance_group::list make_instances(const config& c,
                                              instance::instance_observer& observer) {
     instance::redis::redis_settings settings;
     settings.connection = {c.connect_timeout, c.silence_timeout, c.max_reply_size};
+    settings.connection.key_prefix = c.key_prefix;
     settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
     settings.max_in_flight = c.max_in_flight;
     settings.stall_timeout = 2 * c.instance_timeout;

@@ -2,6 +2,8 @@
 
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
+#include "kinds/script_commands.hpp"
+#include "kinds/shared.hpp"
 #include "locks.hpp"
 #include "support/fake_server.hpp"
 #include "support/redis_server.hpp"
@@ -37,11 +39,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -56,6 +60,9 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using colock::core::step;
 using colock::instance::state;
+using colock::kinds::needed_by;
+using colock::kinds::script_command;
+using colock::kinds::script_commands;
 using std::chrono::steady_clock;
 using strings = std::vector<std::string>;
 
@@ -581,8 +588,7 @@ void check_refused(const redis_server& server, const std::string& uri,
     }
     BOOST_TEST(server.command({"INFO", "keyspace"}).value().find("db") == std::string::npos);
     BOOST_TEST(info_number(server, "expired_keys") == 0);
-    const std::string statistics = server.command({"INFO", "commandstats"}).value();
-    BOOST_TEST(!contains(statistics, "cmdstat_set:"), statistics);
+    BOOST_TEST(info_number(server, "rdb_changes_since_last_save") == 0);
 }
 
 }  // namespace
@@ -650,6 +656,114 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-evalsha"});
     check_refused(server, local_uri(server, "ann:x@"), {"EVALSHA was refused: NOPERM"});
+}
+
+/// A server that scripts load on, and that refuses a command inside them, would grant what it cannot renew or release.
+BOOST_AUTO_TEST_CASE(a_command_that_every_lock_needs_is_refused, *label("fault-100")) {
+    for (const script_command& one : script_commands) {
+        if (one.whom != needed_by::every_lock) {
+            continue;
+        }
+        const std::string name(one.name);
+        BOOST_TEST_CONTEXT("without " << name) {
+            std::string upper;
+            std::ranges::transform(name, std::back_inserter(upper), [](char c) {
+                return static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+            });
+            const std::string reason = "scripts may not use " + upper + " (ERR ";
+            const redis_server by_acl;
+            by_acl.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-" + name});
+            check_refused(by_acl, local_uri(by_acl, "ann:x@"), {reason, "which every lock needs"});
+            const redis_server renamed({"--rename-command", upper, ""});
+            check_refused(renamed, renamed.uri(), {reason, "which every lock needs"});
+        }
+    }
+}
+
+/// Where scripts have been forgotten, they are sent in full.
+BOOST_AUTO_TEST_CASE(a_user_who_may_not_send_scripts_in_full, *label("fault-100")) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-eval"});
+    check_refused(server, local_uri(server, "ann:x@"), {"EVAL was refused: NOPERM"});
+}
+
+/// A mutex goes without these. A reader could join and not leave again.
+BOOST_AUTO_TEST_CASE(a_command_that_some_locks_need_is_refused, *label("fault-100")) {
+    for (const script_command& one : script_commands) {
+        if (one.whom == needed_by::every_lock || one.whom == needed_by::no_lock) {
+            continue;
+        }
+        BOOST_TEST_CONTEXT("without " << one.name) {
+            const redis_server server;
+            server.command(
+                {"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-" + std::string(one.name)});
+            instance_rig rig(local_uri(server, "ann:x@"));
+            rig.run_until_ready();
+            BOOST_TEST(rig.acquire("k", "ann") == "granted");
+            BOOST_TEST(rig.extend("k", "ann") == "granted");
+            BOOST_TEST(rig.release("k", "ann") == "granted");
+            const bool no_readers = one.whom != needed_by::fencing;
+            const bool no_fences = one.whom != needed_by::readers;
+            const auto read = rig.ask({step::acquire, colock::kinds::shared}, "s", "reader:a");
+            BOOST_TEST(to_text(read) == (no_readers ? "failed: server error" : "granted"));
+            BOOST_TEST(
+                contains(detail_of(read), no_readers ? "a reader of a shared_mutex needs" : ""));
+            const auto fenced = rig.ask(fenced_acquire, "f", "ann");
+            BOOST_TEST(to_text(fenced) == (no_fences ? "failed: server error" : "granted"));
+            BOOST_TEST(contains(detail_of(fenced), no_fences ? "a lock with fencing needs" : ""));
+            BOOST_TEST(rig.acquire("k", "bob") == "granted");  // and the connection stays
+            BOOST_TEST(rig.status().reason.empty());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_right_that_was_missing_is_noticed, *label("fault-100")) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-zrem"});
+    auto settings = quick_settings();
+    settings.connection.silence_timeout = 200ms;
+    instance_rig rig(local_uri(server, "ann:x@"), settings);
+    rig.run_until_ready();
+    const auto read = [&] {
+        return to_text(rig.ask({step::acquire, colock::kinds::shared}, "s", "reader:a"));
+    };
+    BOOST_TEST(read() == "failed: server error");
+    server.command({"ACL", "SETUSER", "ann", "+zrem"});
+    rig.run_until([&] { return read() == "granted"; });
+    BOOST_TEST(contains(rig.status().reason, "it is asked again for the commands"));
+}
+
+/// None of these is a missing right, and the trial of each command changes nothing.
+BOOST_AUTO_TEST_CASE(commands_are_tried_without_an_effect, *label("fault-100")) {
+    const redis_server full({"--maxmemory", "1", "--maxmemory-policy", "noeviction"});
+    const redis_server alone({"--min-replicas-to-write", "1"});
+    const redis_server usual;
+    const redis_server limited;
+    limited.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
+    for (const auto& [server, uri] : {std::pair{&full, full.uri()},
+                                      {&alone, alone.uri()},
+                                      {&usual, usual.uri()},
+                                      {&limited, local_uri(limited, "ann:x@")}}) {
+        server->command({"CONFIG", "RESETSTAT"});
+        instance_rig rig(uri);
+        rig.run_until_ready();
+        BOOST_TEST(contains(server->command({"INFO", "commandstats"}).value(), "cmdstat_zadd:"));
+        BOOST_TEST(info_number(*server, "rdb_changes_since_last_save") == 0);
+        BOOST_TEST(!contains(server->command({"INFO", "keyspace"}).value(), "db"));
+        const auto read = rig.ask({step::acquire, colock::kinds::shared}, "mine:s", "reader:a");
+        BOOST_TEST(!contains(detail_of(read), "scripts may not use"));
+    }
+}
+
+/// The key that they are tried on begins like those of the locks, so that an ACL by prefix allows it, and logs nothing.
+BOOST_AUTO_TEST_CASE(commands_are_tried_on_a_key_of_the_clients_prefix, *label("fault-100")) {
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
+    auto settings = quick_settings();
+    settings.connection.key_prefix = "mine:";
+    instance_rig rig(local_uri(server, "ann:x@"), settings);
+    rig.run_until_ready();
+    BOOST_TEST(server.command({"ACL", "LOG"}).value_or("") == "");
 }
 
 /// The rights that README lists, and PING, which checks an idle connection.

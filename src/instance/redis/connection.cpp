@@ -140,7 +140,7 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
                        const connection_settings& settings)
     : to_(to),
       settings_(settings),
-      probe_(to, settings.deployment),
+      probe_(to, settings.deployment, settings.key_prefix),
       reader_(settings.max_reply_size),
       signal_(executor, asio::steady_timer::time_point::max()),
       watch_timer_(executor) {}

@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace colock::instance::redis {
 
@@ -32,6 +33,7 @@ struct connection_settings {
     std::chrono::milliseconds silence_timeout{};
     std::size_t max_reply_size = std::size_t{16} << 20U;
     redis::deployment deployment = deployment::standalone;
+    std::string key_prefix{};  ///< of all locks
 };
 
 /// The owner of a connection, which hears what becomes of it.
@@ -104,7 +106,7 @@ public:
     }
 
     /// Ends the connection: nothing more is read or written. `serve` then ends, in a later handler.
-    void close() noexcept { end("closed"); }
+    void close(std::string reason = "closed") noexcept { end(std::move(reason)); }
 
 protected:
     using endpoint_type = boost::asio::generic::stream_protocol::endpoint;

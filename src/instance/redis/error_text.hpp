@@ -5,10 +5,10 @@
 
 namespace colock::instance::redis {
 
-/// A server's error, as code and message. All that looks at errors does it through this type, since servers before 7.0 wrap the
+/// A server's error, as code and message. All functions that look at errors use this type, since servers before 7.0 wrap the
 /// errors of a script.
 struct error_text {
-    std::string_view code;  ///< `READONLY`, say; `ERR` if the server gives none
+    std::string_view code;  ///< for example `READONLY`, or `ERR` if the server gives none
     std::string_view message;
 };
 

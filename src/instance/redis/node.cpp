@@ -155,6 +155,7 @@ std::string node::on_ready(const server_facts& facts) {
         status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
     }
     const core::time_point now = clock::now();
+    probed_at_ = now;
     note_server(now);
     const quarantine_reason longest =
         std::max({changed_, young(now), admitted.quarantine},
@@ -270,7 +271,7 @@ void node::send(const std::shared_ptr<const batch>& commands, core::time_point n
         resend(now);
     }
     const std::vector<submission>& all = commands->submissions();
-    if (commands->unquestioned(index_, now) && ready_ && !stalled(now) &&
+    if (commands->unquestioned(index_, now) && ready_ && !refuses_some() && !stalled(now) &&
         sent_ + all.size() <= settings_.max_in_flight) {
         if (!all.empty()) {
             count_in_flight(all.size());
@@ -307,6 +308,7 @@ void node::resend(core::time_point now) {
 void node::send_some(const std::vector<submission>& commands, script_form form,
                      core::time_point now, bool again) {
     std::shared_ptr<batch> admitted;
+    bool some_refused = false;
     for (const submission& one : commands) {
         if (!one.is_for(index_)) {
             continue;
@@ -316,7 +318,10 @@ void node::send_some(const std::vector<submission>& commands, script_form form,
             if (again) {
                 to_resend_.drop(one.command.key);
             }
-            vote_on(one, core::vote::failed(refusal));
+            some_refused = some_refused || refusal == core::failure::server_error;
+            vote_on(one,
+                    core::vote::failed(
+                        refusal, refusal == core::failure::server_error ? why_not(one) : nullptr));
             continue;
         }
         try {
@@ -338,6 +343,16 @@ void node::send_some(const std::vector<submission>& commands, script_form form,
     if (admitted) {
         execute(admitted, form, now,
                 [&](script_form as) { return settings_.encoder->encode(*admitted, facts_, as); });
+    } else if (some_refused) {
+        ask_again(now);
+    }
+}
+
+/// The user may have got the missing rights since the probe. Only a new connection asks for them again. It is made when
+/// nothing is under way on this one, so that no vote is lost.
+void node::ask_again(core::time_point now) {
+    if (sent_ == 0 && now - probed_at_ >= settings_.connection.silence_timeout) {
+        connection_->close("it is asked again for the commands that it refused inside scripts");
     }
 }
 
@@ -387,6 +402,9 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
     if (!ready_ && core::relies_on_memory(one.command)) {
         return core::failure::quarantined;
     }
+    if (why_not(one)) {
+        return core::failure::server_error;
+    }
     if (sent_ >= settings_.max_in_flight) {
         return core::failure::overloaded;
     }
@@ -395,6 +413,23 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
         return core::failure::stalled;
     }
     return now > one.command.deadline ? core::failure::too_late : core::failure::none;
+}
+
+/// Why the server must not grant such a lock, which it could not release or renew; null if it may.
+std::shared_ptr<const std::string> node::why_not(const submission& one) const noexcept {
+    const kinds::kind_traits& kind = one.command.kind->traits();
+    if (one.command.step != core::step::acquire) {
+        return nullptr;
+    }
+    return kind.admission == kinds::admission::shared && facts_.refused_to_readers
+               ? facts_.refused_to_readers
+           : kind.fenced ? facts_.refused_to_fenced
+                         : nullptr;
+}
+
+/// Whether there is a lock that the server must not grant.
+bool node::refuses_some() const noexcept {
+    return facts_.refused_to_readers || facts_.refused_to_fenced;
 }
 
 /// A server that does not answer would only pile up commands, and locks to be given back.

@@ -162,6 +162,9 @@ private:
                  core::time_point now, const Encode& encode);
     void send_batch(sent_batch sent, std::string_view text, core::time_point now);
     [[nodiscard]] core::failure refuse(const submission& one, core::time_point now) const;
+    [[nodiscard]] std::shared_ptr<const std::string> why_not(const submission& one) const noexcept;
+    [[nodiscard]] bool refuses_some() const noexcept;
+    void ask_again(core::time_point now);
     [[nodiscard]] bool stalled(core::time_point now) const;
     void send_again(const submission& command, script_form form);
 
@@ -205,6 +208,7 @@ private:
     std::size_t tries_ = 0;  // to connect, since it was last ready
     std::shared_ptr<connection> connection_;
     server_facts facts_;
+    core::time_point probed_at_;
     std::optional<std::string> last_run_id_;  // of the server that was last at this address
     quarantine_reason changed_;               // since it was another one before
     std::uint64_t keeper_id_ = 0;

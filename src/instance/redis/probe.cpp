@@ -1,5 +1,6 @@
 #include "instance/redis/probe.hpp"
 
+#include "instance/redis/error_text.hpp"
 #include "instance/redis/info_field.hpp"
 #include "kinds/scripts.hpp"
 #include "resp/reader.hpp"
@@ -16,6 +17,31 @@ namespace {
 /// The digest of no script.
 constexpr std::string_view no_script = "0000000000000000000000000000000000000000";
 
+/// A script that tries each command that a lock needs, on a key that does not exist. It returns the error of each, or an empty
+/// string, in the order of `kinds::script_commands`.
+///
+/// Servers check the number of arguments before the user's rights, so the calls must be complete. Rights come before
+/// everything else: a full memory, a key in another slot, and being a replica. The key is not declared, since a cluster would
+/// send the whole script to the owner of its slot.
+std::string make_trial() {
+    std::string result = "local k,errors=ARGV[1],{}\n"
+                         "local function try(...) local a=redis.pcall(...) "
+                         "errors[#errors+1]=type(a)=='table' and a.err or '' end\n";
+    for (const kinds::script_command& one : kinds::script_commands) {
+        result += one.harmless_call.empty() ? "errors[#errors+1]=''\n"
+                                            : "try(" + std::string(one.harmless_call) + ")\n";
+    }
+    return result + "return errors";
+}
+
+std::string upper_case(std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](char c) {
+        return 'a' <= c && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+    return result;
+}
+
 }  // namespace
 
 std::size_t probe::add(std::string name, expected answer,
@@ -31,7 +57,7 @@ std::size_t probe::add(std::string name, expected answer,
     return steps_.size() - 1;
 }
 
-probe::probe(const address& to, redis::deployment deployment)
+probe::probe(const address& to, redis::deployment deployment, std::string_view key_prefix)
     : deployment_(deployment), password_(read_password(to)) {
     if (password_.empty() && to.user.empty()) {
         add("HELLO", expected::success, {"HELLO", "3", "SETNAME", "colock"});
@@ -56,6 +82,9 @@ probe::probe(const address& to, redis::deployment deployment)
     }
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
+    static const std::string trial = make_trial();
+    trial_ = add("EVAL", expected::success,
+                 {"EVAL", trial, "0", std::string(key_prefix) + "colock:probe"});
     // Without arguments they do nothing, and a server that knows them says that these are missing.
     delifeq_ = add("DELIFEQ", expected::anything, {"DELIFEQ"});
     delex_ = add("DELEX", expected::anything, {"DELEX"});
@@ -68,7 +97,45 @@ void probe::on_reply(std::string_view reply) {
     current.text = root.text;
     if (next_ == 1) {
         read_greeting(reply);
+    } else if (next_ == trial_ + 1) {
+        read_refusals(reply);
     }
+}
+
+/// Other errors than refusals are what a server says that would execute the command at another time, or on another key.
+void probe::read_refusals(std::string_view reply) {
+    refusals_.assign(kinds::script_commands.size(), {});
+    resp::cursor values(reply);
+    const resp::value root = values.next();
+    const std::size_t count = root.type == resp::type::array ? root.children : 0;
+    for (std::size_t i = 0; i != std::min(count, refusals_.size()); ++i) {
+        const resp::value error = values.next();
+        values.skip_children(error);
+        if (is_command_refused(read_error(error.text))) {
+            refusals_[i] = error.text;
+        }
+    }
+}
+
+/// The reason why it cannot serve these locks; null if it can.
+std::shared_ptr<const std::string> probe::refused_to(std::initializer_list<kinds::needed_by> whom,
+                                                     std::string_view who_needs_it) const {
+    std::string names;
+    std::string first_error;
+    for (std::size_t i = 0; i != refusals_.size(); ++i) {
+        const kinds::script_command& one = kinds::script_commands[i];
+        if (!refusals_[i].empty() && std::ranges::find(whom, one.whom) != whom.end()) {
+            names += (names.empty() ? "" : ", ") + upper_case(one.name);
+            first_error = first_error.empty() ? refusals_[i] : first_error;
+        }
+    }
+    if (names.empty()) {
+        return nullptr;
+    }
+    return std::make_shared<const std::string>(
+        "scripts may not use " + names + " (" + without_password(first_error, password_) +
+        "), which " + std::string(who_needs_it) +
+        " needs; the user's ACL must allow it, and rename-command must leave it");
 }
 
 /// HELLO answers with a map, of which `mode` and `role` are entries.
@@ -118,7 +185,7 @@ bool probe::step::passed() const {
         case expected::unknown_script:
             break;
     }
-    return refused && text.starts_with("NOSCRIPT");
+    return refused && read_error(text).code == "NOSCRIPT";
 }
 
 std::optional<std::string> probe::objection() const {
@@ -135,7 +202,8 @@ std::optional<std::string> probe::objection() const {
                                : "");
         }
     }
-    return std::nullopt;
+    const auto why = refused_to({kinds::needed_by::every_lock}, "every lock");
+    return why ? std::optional(*why) : std::nullopt;
 }
 
 server_facts probe::facts() const {
@@ -161,6 +229,11 @@ server_facts probe::facts() const {
     result.capabilities = {.tells_changes = !steps_[tracking_].refused,
                            .native_delete = native_delete(),
                            .is_clustered = deployment_ == deployment::cluster};
+    using kinds::needed_by;
+    result.refused_to_readers = refused_to({needed_by::readers, needed_by::readers_and_fencing},
+                                           "a reader of a shared_mutex");
+    result.refused_to_fenced =
+        refused_to({needed_by::fencing, needed_by::readers_and_fencing}, "a lock with fencing");
     return result;
 }
 

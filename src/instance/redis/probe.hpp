@@ -3,12 +3,14 @@
 
 #include "instance/redis/address.hpp"
 #include "kinds/capabilities.hpp"
+#include "kinds/script_commands.hpp"
 #include "resp/value.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,19 +29,26 @@ struct server_facts {
     bool may_be_promoted = false;
     std::string
         replication_id{};  ///< of its time as master: another one each time that it is promoted
+    /// Why it cannot serve locks that admit readers, or those with fences: the commands that it refuses inside scripts. Null if it
+    /// can.
+    std::shared_ptr<const std::string> refused_to_readers{};
+    std::shared_ptr<const std::string> refused_to_fenced{};
 };
 
 /// How an instance is deployed, as its URI says.
 enum class deployment : std::uint8_t { standalone, sentinel, cluster };
 
-/// What is asked on a new connection before it may vote: to log in, select the database, tell who it
-/// is, load the scripts, and whether they may be run. A server that refuses any of these could grant
-/// a lock in the wrong database, or grant one that cannot be released; it must not vote. Nor must one that
-/// is no master, or not deployed as the URI says.
+/// The questions on a new connection, before the server may vote. They log in, select the database, ask for the server's identity
+/// and role, and load the scripts. Then a script tries each command that locks need.
+///
+/// A server that refuses any of these must not vote. It could grant a lock in the wrong database, or one that cannot be renewed
+/// or released. A server that is no master, or not deployed as the URI says, must not vote either.
 class probe {
 public:
-    /// Throws `address_error` if there is no password where the address has it.
-    explicit probe(const address& to, redis::deployment deployment = deployment::standalone);
+    /// The commands inside scripts are tried on a key that begins with `key_prefix`, and that does not exist. Throws `address_error`
+    /// if there is no password where the address has it.
+    explicit probe(const address& to, redis::deployment deployment = deployment::standalone,
+                   std::string_view key_prefix = {});
 
     /// The questions.
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
@@ -72,6 +81,9 @@ private:
 
     [[nodiscard]] kinds::native_delete native_delete() const;
     [[nodiscard]] std::string wrong_server() const;
+    [[nodiscard]] std::shared_ptr<const std::string> refused_to(
+        std::initializer_list<kinds::needed_by> whom, std::string_view who_needs_it) const;
+    void read_refusals(std::string_view reply);
     void read_greeting(std::string_view reply);
 
     std::size_t add(std::string name, expected answer,
@@ -87,6 +99,9 @@ private:
     std::size_t info_ = 0;
     std::optional<std::size_t> replication_;
     std::size_t tracking_ = 0;
+    std::size_t trial_ = 0;
+    std::vector<std::string>
+        refusals_;  // the error of each of `kinds::script_commands`, if it was refused
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
 };

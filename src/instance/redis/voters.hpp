@@ -20,8 +20,8 @@ struct voter {
 /// Returns whether two instances would be one server with two votes. If both run_ids are known, they decide. Else any place that
 /// both have decides. The configuration and the connected instances are both checked by this.
 ///
-/// Without I/O nobody knows that two names, or a name and an address, mean one server, nor that a UNIX socket and a port do.
-/// The configuration therefore accepts `localhost` beside `127.0.0.1`. Once both are connected, the run_id shows it.
+/// URIs alone do not show that two names, or a name and an address, mean one server. Nor do they show that a UNIX socket and a
+/// port do. The configuration therefore accepts both `localhost` and `127.0.0.1`. Once both are connected, the run_id shows it.
 bool same_voter(const voter& a, const voter& b) noexcept;
 
 /// Returns where a server is, in one normal form. Database, user, password, TLS and timeouts are left out, since none of them makes

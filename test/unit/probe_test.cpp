@@ -1,0 +1,180 @@
+// What is asked of a server before it may vote, and what follows from its answers. No I/O.
+
+#include "instance/redis/probe.hpp"
+#include "kinds/script_commands.hpp"
+#include "kinds/scripts.hpp"
+#include "resp/reader.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::instance::redis::test {
+namespace {
+
+using boost::unit_test::label;
+using kinds::needed_by;
+using kinds::script_command;
+using kinds::script_commands;
+
+std::string bulk(const std::string& text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+/// The questions of a probe, each as the words of its command.
+std::vector<std::vector<std::string>> questions_of(const probe& asked) {
+    std::vector<std::vector<std::string>> result;
+    std::string_view rest = asked.text();
+    while (!rest.empty()) {
+        resp::reader reader(rest.size() + 1);
+        BOOST_TEST_REQUIRE((reader.read(rest) == resp::reader::status::complete));
+        resp::cursor values(rest);
+        std::vector<std::string>& words = result.emplace_back();
+        for (std::size_t i = values.next().children; i != 0; --i) {
+            words.emplace_back(values.next().text);
+        }
+        rest.remove_prefix(reader.size());
+    }
+    return result;
+}
+
+/// A probe of a server that refuses some commands inside scripts with these errors.
+probe probed(const std::vector<std::pair<std::string, std::string>>& refused) {
+    address to;
+    to.host = "h";
+    probe result(to, deployment::standalone, "app:");
+    for (const auto& words : questions_of(result)) {
+        if (words[0] == "HELLO") {
+            result.on_reply("%1\r\n+proto\r\n:3\r\n");
+        } else if (words[0] == "INFO") {
+            result.on_reply(bulk("redis_version:7.0.0\r\nrun_id:r\r\nuptime_in_seconds:1\r\n"));
+        } else if (words[0] == "EVALSHA") {
+            result.on_reply("-NOSCRIPT No matching script.\r\n");
+        } else if (words[0] == "EVAL") {
+            BOOST_TEST(words[2] == "0");
+            BOOST_TEST(words[3] == "app:colock:probe");
+            std::string reply = "*" + std::to_string(script_commands.size()) + "\r\n";
+            for (const script_command& one : script_commands) {
+                const auto found = std::ranges::find_if(
+                    refused, [&](const auto& other) { return other.first == one.name; });
+                reply += bulk(found == refused.end() ? "" : found->second);
+            }
+            result.on_reply(reply);
+        } else {
+            result.on_reply("+OK\r\n");
+        }
+    }
+    BOOST_TEST(result.answered());
+    return result;
+}
+
+const std::string unknown = "ERR Unknown Redis command called from script";
+const std::string forbidden =
+    "ERR ACL failure in script: User ann has no permissions to run the 'x' command";
+
+std::string text_of(const std::shared_ptr<const std::string>& reason) {
+    return reason ? *reason : "";
+}
+
+BOOST_AUTO_TEST_SUITE(probe_test)
+
+/// A command that a script gets to use later cannot be forgotten here.
+BOOST_AUTO_TEST_CASE(the_table_has_each_command_that_the_scripts_call, *label("fault-100")) {
+    const std::regex call(R"((?:redis\.p?call\(|\{)'([a-z]+)')");
+    const std::regex other_call(R"(redis\.p?call\((?!'|unpack\(command\)))");
+    std::set<std::string> called;
+    for (const kinds::script& script : kinds::scripts::all) {
+        const std::string text(script.text);
+        for (std::sregex_iterator it(text.begin(), text.end(), call); it != std::sregex_iterator();
+             ++it) {
+            called.insert((*it)[1]);
+        }
+        BOOST_TEST(!std::regex_search(text, other_call),
+                   "a call that this test does not understand: " << text);
+    }
+    std::set<std::string> known;
+    for (const script_command& one : script_commands) {
+        BOOST_TEST(known.insert(std::string(one.name)).second, one.name << " is there twice");
+        BOOST_TEST(one.harmless_call.empty() == (one.whom == needed_by::no_lock), one.name);
+        BOOST_TEST((one.harmless_call.empty() ||
+                    one.harmless_call.starts_with("'" + std::string(one.name) + "'")),
+                   one.name);
+    }
+    BOOST_TEST(known == called, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_allows_all_may_vote, *label("fault-100")) {
+    const probe p = probed({});
+    BOOST_TEST(p.objection().value_or("") == "");
+    BOOST_TEST(text_of(p.facts().refused_to_readers) == "");
+    BOOST_TEST(text_of(p.facts().refused_to_fenced) == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_what_every_lock_needs_must_not_vote, *label("fault-100")) {
+    for (const script_command& one : script_commands) {
+        for (const std::string& error : {unknown, forbidden}) {
+            const std::string reason =
+                probed({{std::string(one.name), error}}).objection().value_or("");
+            BOOST_TEST(reason.empty() == (one.whom != needed_by::every_lock), one.name << reason);
+        }
+    }
+    BOOST_TEST(probed({{"del", unknown}, {"pexpire", forbidden}, {"zadd", unknown}})
+                   .objection()
+                   .value_or("") ==
+               "scripts may not use DEL, PEXPIRE (" + unknown +
+                   "), which every lock needs; the user's ACL must allow it, and rename-command "
+                   "must leave it");
+}
+
+BOOST_AUTO_TEST_CASE(what_some_locks_need_bars_only_these, *label("fault-100")) {
+    for (const script_command& one : script_commands) {
+        if (one.whom == needed_by::every_lock) {
+            continue;
+        }
+        const server_facts facts = probed({{std::string(one.name), forbidden}}).facts();
+        const bool both = one.whom == needed_by::readers_and_fencing;
+        BOOST_TEST(
+            (facts.refused_to_readers != nullptr) == (both || one.whom == needed_by::readers),
+            one.name);
+        BOOST_TEST((facts.refused_to_fenced != nullptr) == (both || one.whom == needed_by::fencing),
+                   one.name);
+    }
+    const server_facts facts = probed({{"zrem", unknown}, {"time", forbidden}}).facts();
+    BOOST_TEST(text_of(facts.refused_to_readers).starts_with("scripts may not use TIME, ZREM ("));
+    BOOST_TEST(text_of(facts.refused_to_fenced) ==
+               "scripts may not use TIME (" + forbidden +
+                   "), which a lock with fencing needs; the user's ACL must allow it, and "
+                   "rename-command must leave it");
+}
+
+/// The command is allowed: only not now, or not on this key.
+BOOST_AUTO_TEST_CASE(other_errors_are_no_refusals, *label("fault-100")) {
+    for (const std::string error :
+         {"OOM command not allowed when used memory > 'maxmemory'.",
+          "READONLY You can't write against a read only replica.",
+          "@user_script: 1: -READONLY You can't write against a read only replica.",
+          "NOREPLICAS Not enough good replicas to write.",
+          "MISCONF Redis is configured to save RDB snapshots",
+          "ERR Script attempted to access a non local key in a cluster node",
+          "ERR Attempted to access a non local key in a cluster node",
+          "ERR ACL failure in script: No permissions to access a key",
+          "ERR The user executing the script can't access at least one of the keys mentioned in "
+          "the command arguments",
+          "WRONGTYPE Operation against a key holding the wrong kind of value"}) {
+        const probe p = probed({{"get", error}, {"set", error}, {"zadd", error}, {"time", error}});
+        BOOST_TEST(p.objection().value_or("") == "");
+        BOOST_TEST(text_of(p.facts().refused_to_readers) == "");
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance::redis::test

@@ -22,6 +22,9 @@ struct config {
     /// - `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`
     /// - `redis+sentinel://[user[:password]@]host[:port],host[:port],.../master-name[/database]`: the master that a
     ///   majority of these Sentinels names (port 26379 by default; give all of them), followed through failovers.
+    ///   A name with several addresses counts as one Sentinel for each address. One IPv4 and one IPv6 address are one
+    ///   Sentinel.
+    ///   A later look-up with fewer addresses does not make the majority smaller.
     ///   User and password are those of the master; query parameters `sentinel_user`, and `sentinel_password`,
     ///   `sentinel_password_file` or `sentinel_password_env`, are those of the Sentinels
     /// - `rediss+sentinel://...`, the same over TLS; `sentinel_tls=no` if only the servers speak it

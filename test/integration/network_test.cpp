@@ -1,5 +1,9 @@
+#include "instance_rig.hpp"
 #include "integration/locks.hpp"
 #include "integration/majority.hpp"
+#include "support/fake_sentinel.hpp"
+#include "support/redis_server.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -10,9 +14,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -26,9 +32,14 @@ namespace {
 std::atomic<bool> slow_names_answer{false};
 std::atomic<int> slow_names_asked{0};
 
+/// The addresses of the name "sentinels.test".
+std::mutex sentinels_mutex;
+std::vector<std::string> addresses_of_sentinels;
+std::atomic<int> sentinels_looked_up{0};
+
 }  // namespace
 
-/// Replaces the system's function, so that some names are slow to resolve.
+/// Replaces the system's function, so that some names are slow to resolve, and one has the addresses that a test gives it.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
                            addrinfo** result) {
     using function = int(const char*, const char*, const addrinfo*, addrinfo**);
@@ -39,6 +50,18 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         return real("127.0.0.1", service, hints, result);
+    }
+    if (name != nullptr && std::string_view(name) == "sentinels.test") {
+        const std::lock_guard lock(sentinels_mutex);
+        ++sentinels_looked_up;
+        *result = nullptr;
+        for (const std::string& address : addresses_of_sentinels) {
+            addrinfo* one = nullptr;
+            real(address.c_str(), service, hints, &one);
+            one->ai_next = *result;
+            *result = one;
+        }
+        return *result == nullptr ? EAI_NONAME : 0;
     }
     return real(name, service, hints, result);
 }
@@ -59,6 +82,10 @@ asio::awaitable<void> work(client& locks, std::size_t times) {
         const auto [e, result] = co_await held.release(asio::as_tuple);
         BOOST_TEST((e ? e == errc::no_quorum : result == release_result::released), e.message());
     }
+}
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
 }
 
 instance_state state_of(const client& locks, std::size_t i) {
@@ -381,6 +408,113 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_reconnect, *label("fault-32")) {
             BOOST_TEST(three[0].keys().empty());  // it is in database 1
         }());
     }
+}
+
+void resolve_sentinels_to(std::vector<std::string> addresses) {
+    const std::lock_guard lock(sentinels_mutex);
+    addresses_of_sentinels = std::move(addresses);
+}
+
+/// Three Sentinels behind one name, as a headless service of Kubernetes has it.
+struct sentinels_of_one_name {
+    explicit sentinels_of_one_name(const std::vector<std::string>& ids) {
+        std::vector<std::string> addresses;
+        for (const std::string& id : ids) {
+            addresses.push_back("127.0.0." + std::to_string(all.size() + 1));
+            all.emplace_back(addresses.back(), port.number(), id);
+        }
+        resolve_sentinels_to(addresses);
+    }
+
+    [[nodiscard]] std::string uri() const {
+        return "redis+sentinel://sentinels.test:" + std::to_string(port.number()) + "/mymaster";
+    }
+
+    reserved_port port;
+    std::deque<fake_sentinel> all;
+};
+
+/// The Sentinel that answers first, cut off with the old master, was a majority of one.
+BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
+    const redis_server old_master;
+    const redis_server new_master;
+    for (const std::vector<std::string>& ids :
+         {std::vector<std::string>{"a", "b", "c"}, {"", "", ""}}) {
+        sentinels_of_one_name three(ids);
+        three.all[0].name(old_master.port());
+        instance_rig rig(three.uri());
+        rig.run_until([&] { return contains(rig.status().reason, "names another, or none"); });
+        three.all[1].name(new_master.port());
+        rig.run_until([&] {
+            return contains(rig.status().reason, "127.0.0.2:") && three.all[1].asked() > 3 &&
+                   three.all[2].asked() > 3;
+        });
+        BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+        three.all[2].name(new_master.port());
+        rig.run_until_ready();
+        BOOST_TEST(rig.acquire("k", "ann") == "granted");
+        BOOST_TEST(new_master.has("k"));
+        BOOST_TEST(!old_master.has("k"));
+        BOOST_TEST(rig.status().nodes.size() == 4U);
+        BOOST_TEST(rig.release("k", "ann") == "granted");
+    }
+}
+
+/// Only the IDs show that these are one Sentinel. As one of one it is believed, and not as two of three.
+BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_have_one_vote, *label("fault-90")) {
+    const redis_server master;
+    sentinels_of_one_name same({"a", "a"});
+    same.all[0].name(master.port());
+    same.all[1].name(master.port());
+    instance_rig alone(same.uri());
+    alone.run_until_ready();
+    BOOST_TEST(alone.status().nodes.size() == 2U);
+    const fake_sentinel other("127.0.0.9", same.port.number(), "b");
+    resolve_sentinels_to({"127.0.0.1", "127.0.0.2", "127.0.0.9"});
+    instance_rig two(same.uri());
+    two.run_until([&] { return contains(two.status().reason, "127.0.0.9:") && other.asked() > 3; });
+    BOOST_TEST(two.acquire("k", "ann") == "failed: down");
+}
+
+/// It is cut off with the old master, and the name has lost the others.
+BOOST_AUTO_TEST_CASE(a_name_that_shrinks_makes_no_smaller_majority, *label("fault-90")) {
+    const redis_server old_master;
+    const redis_server new_master;
+    sentinels_of_one_name three({"a", "b", "c"});
+    for (fake_sentinel& one : three.all) {
+        one.name(old_master.port());
+    }
+    instance_rig rig(three.uri());
+    rig.run_until_ready();
+    resolve_sentinels_to({"127.0.0.1"});
+    const int before = sentinels_looked_up;
+    three.all.pop_back();
+    three.all.pop_back();
+    rig.run_until([&] { return sentinels_looked_up >= before + 2; });
+    three.all[0].name(new_master.port());
+    rig.run_until([&] { return !rig.subject().ready(); });
+    const std::size_t asked = three.all[0].asked();
+    rig.run_until([&] { return three.all[0].asked() > asked + 5; });
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
+    BOOST_TEST(contains(rig.status().reason, "127.0.0.3:"), rig.status().reason);
+    BOOST_TEST(!new_master.has("k"));
+}
+
+/// One Sentinel under two names would be a majority of three.
+BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-90")) {
+    const redis_server master;
+    fake_sentinel one;
+    one.name(master.port());
+    const std::string port = std::to_string(one.port());
+    const reserved_port nobody;
+    instance_rig rig("redis+sentinel://127.0.0.1:" + port + ",localhost:" + port +
+                     ",127.0.0.1:" + std::to_string(nobody.number()) + "/mymaster");
+    rig.run_until([&] {
+        return one.asked() > 3 &&
+               contains(rig.status().reason,
+                        "localhost:" + port + " is also behind another host of the URI");
+    });
+    BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_majority_is_reported_in_time_and_heals_by_itself,

@@ -13,7 +13,7 @@
 
 namespace colock::test {
 
-/// A Sentinel that names whichever master it is told to, on 127.0.0.1.
+/// A Sentinel that names whichever master it is told to, on the loopback.
 ///
 /// All members may be called by any thread.
 class fake_sentinel {
@@ -21,6 +21,12 @@ public:
     /// How it is asked to log in; by an empty password not at all.
     explicit fake_sentinel(std::string password = {}) : state_(std::make_shared<state>()) {
         state_->password = std::move(password);
+    }
+
+    /// At this numeric address and port. It gives this ID, or none.
+    fake_sentinel(const std::string& host, std::uint16_t port, std::string id)
+        : state_(std::make_shared<state>()), server_(answer_of(state_), port, host) {
+        state_->id = std::move(id);
     }
 
     [[nodiscard]] std::uint16_t port() const { return server_.port(); }
@@ -56,6 +62,7 @@ private:
     struct state {
         std::mutex mutex;
         std::string password;
+        std::string id;
         std::uint16_t master = 0;  // none
         std::chrono::milliseconds age{};
         std::size_t asked = 0;
@@ -83,13 +90,19 @@ private:
                            bulk_string(std::to_string(age.count()));
                 }
             }
+            if (command[0] == "SENTINEL" && command[1] == "MYID" && !id.empty()) {
+                return bulk_string(id);
+            }
             return "-ERR No such master with that name\r\n";
         }
     };
 
+    static fake_server::answer_function answer_of(const std::shared_ptr<state>& of) {
+        return [of](const fake_server::words& command) { return of->answer(command); };
+    }
+
     std::shared_ptr<state> state_;
-    fake_server server_{
-        [state = state_](const fake_server::words& command) { return state->answer(command); }};
+    fake_server server_{answer_of(state_)};
 };
 
 }  // namespace colock::test

@@ -29,13 +29,14 @@ using asio::ip::tcp;
 
 class fake_server::service {
 public:
-    service(answer_function answer, std::uint16_t port) : answer_(std::move(answer)) {
+    service(answer_function answer, std::uint16_t port, const std::string& host)
+        : answer_(std::move(answer)) {
         if (port == 0) {
             port = reserved_.emplace().number();
         }
         acceptor_.open(tcp::v4());
         acceptor_.set_option(asio::socket_base::reuse_address(true));
-        acceptor_.bind({asio::ip::address_v4::loopback(), port});
+        acceptor_.bind({asio::ip::make_address_v4(host), port});
         acceptor_.listen();
         port_ = port;
         thread_ = std::thread([this] { accept(); });
@@ -164,8 +165,8 @@ private:
     std::thread thread_;
 };
 
-fake_server::fake_server(answer_function answer, std::uint16_t port)
-    : service_(std::make_unique<service>(std::move(answer), port)) {}
+fake_server::fake_server(answer_function answer, std::uint16_t port, const std::string& host)
+    : service_(std::make_unique<service>(std::move(answer), port, host)) {}
 fake_server::~fake_server() = default;
 fake_server::fake_server(fake_server&& other) noexcept = default;
 

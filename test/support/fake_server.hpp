@@ -24,7 +24,7 @@ struct fake_reply {
     std::size_t times = 0;
 };
 
-/// A server on 127.0.0.1 that answers each command with what a function gives. It can answer as no real
+/// A server on the loopback that answers each command with what a function gives. It can answer as no real
 /// server would. It has a thread for each connection, which calls the function; calls do not overlap.
 ///
 /// All members may be called by any thread.
@@ -34,8 +34,9 @@ public:
     /// Gives the reply to a command, as RESP; it may be no bytes at all, or more than one reply.
     using answer_function = std::function<fake_reply(const words&)>;
 
-    /// With `port` it listens there: where somebody has reserved a port, and nobody listens.
-    explicit fake_server(answer_function answer, std::uint16_t port = 0);
+    /// With `port` it listens there: where somebody has reserved a port, and nobody listens. `host` is a numeric address.
+    explicit fake_server(answer_function answer, std::uint16_t port = 0,
+                         const std::string& host = "127.0.0.1");
     ~fake_server();
     fake_server(fake_server&& other) noexcept;
     fake_server& operator=(fake_server&&) = delete;

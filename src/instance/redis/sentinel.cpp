@@ -14,6 +14,14 @@ namespace {
 /// once when they are told of a failover.
 constexpr core::duration noticed_within = 3 * sentinel_watch::usual_interval / 2;
 
+std::vector<std::string> ports_of(const std::vector<address>& hosts) {
+    std::vector<std::string> result;
+    for (const address& one : hosts) {
+        result.push_back(one.port);
+    }
+    return result;
+}
+
 }  // namespace
 
 sentinel::sentinel(std::size_t index, const sentinel_address& to, const redis_settings& settings,
@@ -25,19 +33,22 @@ sentinel::sentinel(std::size_t index, const sentinel_address& to, const redis_se
       random_(seed),
       executor_(executor),
       observer_(observer),
-      opinions_(to.sentinels.size()),
-      heard_(to.sentinels.size()) {
+      known_(ports_of(to.sentinels)),
+      unresolved_(to.sentinels.size()) {
     settings_.connection.deployment = deployment::sentinel;
     for (std::size_t i = 0; i != to.sentinels.size(); ++i) {
-        sentinels_.push_back(std::make_shared<sentinel_watch>(
-            i, to.sentinels[i], to.master_name, settings_.connection, settings_.reconnect,
-            core::next_random(random_), executor_, static_cast<sentinel_observer&>(*this)));
+        names_.push_back(std::make_shared<name_watch>(
+            i, to.sentinels[i].host, settings_.connection.connect_timeout, settings_.reconnect,
+            core::next_random(random_), executor_, static_cast<name_observer&>(*this)));
     }
 }
 
 sentinel::~sentinel() {
-    for (const auto& one : sentinels_) {
+    for (const auto& one : names_) {
         one->forget();
+    }
+    for (const member& one : members_) {
+        one.watch->forget();
     }
     retired_.forget();
     if (master_) {
@@ -47,17 +58,20 @@ sentinel::~sentinel() {
 }
 
 void sentinel::start() {
-    for (const auto& one : sentinels_) {
+    for (const auto& one : names_) {
         one->start();
     }
 }
 
 void sentinel::stop() {
-    if (std::exchange(stopped_, true)) {
+    if (stopped_.exchange(true)) {
         return;
     }
-    for (const auto& one : sentinels_) {
+    for (const auto& one : names_) {
         one->stop();
+    }
+    for (const member& one : members_) {
+        one.watch->stop();
     }
     if (master_) {
         master_->stop();
@@ -82,14 +96,112 @@ bool sentinel::starting() const noexcept {
 
 // --- Which server is the master ------------------------------------------------------------------
 
-void sentinel::on_opinion(std::size_t index, const std::optional<named_master>& opinion) {
+void sentinel::on_resolved(std::size_t index, const resolver::result& found) {
     if (stopped_) {
         return;
     }
-    opinions_[index] = opinion;
-    heard_[index] = true;
+    {
+        const std::lock_guard lock(mutex_);
+        unresolved_[index] = found.failure;
+    }
+    known_.resolved(index, found.addresses);
+    ask_all_known();
+    end_start();
+}
+
+void sentinel::on_identity(const sentinel_watch& from, const std::string& address,
+                           const std::string& id) {
+    if (const member* const one = member_of(from)) {
+        known_.identified(one->host, address, id);
+        ask_all_known();
+    }
+}
+
+/// Null if it is no longer asked.
+sentinel::member* sentinel::member_of(const sentinel_watch& from) {
+    const auto found =
+        std::ranges::find_if(members_, [&](const member& one) { return one.watch.get() == &from; });
+    return stopped_ || found == members_.end() ? nullptr : &*found;
+}
+
+/// Has each Sentinel asked that is known and no duplicate, and no other.
+void sentinel::ask_all_known() {
+    std::vector<member> now;
+    for (const known_sentinel& one : known_.all()) {
+        if (one.is_duplicate || one.addresses.empty()) {
+            continue;
+        }
+        member* const before = asked_as(one);
+        if (before != nullptr &&
+            std::ranges::find(now, before->watch, &member::watch) == now.end()) {
+            before->watch->look_at(one.addresses);
+            now.push_back(*before);
+            continue;
+        }
+        const address& host = to_.sentinels[one.host];
+        address display = host;
+        if (known_.is_several(one.host)) {
+            display.display = host.at(one.addresses.front(), host.port).display;
+        }
+        now.push_back({one.host, std::make_shared<sentinel_watch>(
+                                     display, one.addresses, to_.master_name, settings_.connection,
+                                     settings_.reconnect, core::next_random(random_), executor_,
+                                     static_cast<sentinel_observer&>(*this))});
+        now.back().watch->start();
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        std::swap(members_, now);
+    }
+    for (const member& former : now) {
+        if (std::ranges::find(members_, former.watch, &member::watch) == members_.end()) {
+            former.watch->stop();
+            former.watch->forget();
+        }
+    }
     follow();
-    const bool all_heard = std::ranges::all_of(heard_, [](bool heard) { return heard; });
+}
+
+/// The one that is asked at an address of this one; null if there is none.
+sentinel::member* sentinel::asked_as(const known_sentinel& one) {
+    const auto found = std::ranges::find_if(members_, [&](const member& other) {
+        return other.host == one.host &&
+               std::ranges::any_of(other.watch->addresses(), [&](auto& a) { return one.has(a); });
+    });
+    return found == members_.end() ? nullptr : &*found;
+}
+
+/// Of all Sentinels that are known. One that has no vote of its own, or cannot be asked, has none.
+std::vector<std::optional<named_master>> sentinel::opinions() {
+    std::vector<std::optional<named_master>> result;
+    for (const known_sentinel& one : known_.all()) {
+        const member* const asked = one.is_duplicate ? nullptr : asked_as(one);
+        result.push_back(asked == nullptr ? std::nullopt : asked->opinion);
+    }
+    return result;
+}
+
+void sentinel::on_opinion(const sentinel_watch& from, const std::optional<named_master>& opinion) {
+    if (member* const one = member_of(from)) {
+        one->opinion = opinion;
+        one->heard = true;
+        follow();
+        end_start();
+    }
+}
+
+/// The addresses of its name may have changed.
+void sentinel::on_unreachable(const sentinel_watch& from) {
+    if (const member* const one = member_of(from)) {
+        names_[one->host]->refresh();
+    }
+}
+
+/// Once there is a master, or all Sentinels were heard.
+void sentinel::end_start() {
+    const bool all_heard =
+        std::ranges::all_of(unresolved_, [](const auto& one) { return one.has_value(); }) &&
+        std::ranges::all_of(members_, &member::heard);
     if (starting_ && (master_ || all_heard)) {
         starting_ = false;
         observer_.on_state_change(index_);
@@ -101,9 +213,10 @@ void sentinel::on_failover_message() {
 }
 
 void sentinel::follow() {
-    if (const auto agreed = agreed_master(opinions_)) {
+    const auto all = opinions();
+    if (const auto agreed = agreed_master(all)) {
         use(agreed);
-    } else if (named_ && is_contradicted(*named_, opinions_)) {
+    } else if (named_ && is_contradicted(*named_, all)) {
         use(std::nullopt);
     }
     update_urgency();
@@ -124,7 +237,7 @@ void sentinel::use(const std::optional<named_master>& next) {
     }
     std::shared_ptr<node> former;
     {
-        const std::lock_guard lock(master_mutex_);
+        const std::lock_guard lock(mutex_);
         former = std::exchange(master_, node_of_next);
         if (former) {
             retired_.add(former);
@@ -140,15 +253,15 @@ void sentinel::use(const std::optional<named_master>& next) {
 }
 
 void sentinel::ask_sentinels() {
-    for (const auto& one : sentinels_) {
-        one->ask_now();
+    for (const member& one : members_) {
+        one.watch->ask_now();
     }
 }
 
 void sentinel::update_urgency() {
     const bool is_urgent = !master_ || !master_->serving();
-    for (const auto& one : sentinels_) {
-        one->set_urgent(is_urgent);
+    for (const member& one : members_) {
+        one.watch->set_urgent(is_urgent);
     }
 }
 
@@ -193,10 +306,22 @@ void sentinel::on_state_change(const node& from) {
 status sentinel::snapshot() const {
     std::shared_ptr<node> master;
     std::size_t still_in_flight = 0;
+    std::vector<node_status> asked;
     {
-        const std::lock_guard lock(master_mutex_);
+        const std::lock_guard lock(mutex_);
         master = master_;
         still_in_flight = retired_.in_flight();
+        for (std::size_t host = 0; host != unresolved_.size(); ++host) {
+            const std::size_t before = asked.size();
+            for (const member& one : members_) {
+                if (one.host == host) {
+                    asked.push_back(one.watch->snapshot());
+                }
+            }
+            if (asked.size() == before) {
+                asked.push_back(not_asked(host));
+            }
+        }
     }
     status result;
     if (master) {
@@ -205,23 +330,35 @@ status sentinel::snapshot() const {
     result.address = to_.display;
     result.in_flight += still_in_flight;
     bool any_asked = false;
-    bool all_closed = true;
     std::string answers;
-    for (const auto& one : sentinels_) {
-        const node_status& asked = result.nodes.emplace_back(one->snapshot());
-        any_asked = any_asked || asked.state != state::connecting;
-        all_closed = all_closed && asked.state == state::closed;
-        answers += (answers.empty() ? "" : "; ") + asked.address + " " +
-                   (asked.state == state::connecting ? "not connected yet"
-                    : asked.state == state::down     ? asked.reason
-                                                     : "names another, or none");
+    for (const node_status& one : asked) {
+        any_asked = any_asked || one.state != state::connecting;
+        answers += (answers.empty() ? "" : "; ") + one.address + " " +
+                   (one.state == state::connecting ? "not connected yet"
+                    : one.state == state::down     ? one.reason
+                                                   : "names another, or none");
+        result.nodes.push_back(one);
     }
-    if (!master && all_closed) {
+    if (!master && stopped_) {
         result.state = state::closed;
     } else if (!master && any_asked) {
         result.state = state::down;
         result.reason =
             "no majority of its Sentinels names one master '" + to_.master_name + "': " + answers;
+    }
+    return result;
+}
+
+/// Of a host behind which no Sentinel is asked. The mutex is locked.
+node_status sentinel::not_asked(std::size_t host) const {
+    node_status result{
+        to_.sentinels[host].display, "sentinel", stopped_ ? state::closed : state::connecting, {}};
+    if (!stopped_ && unresolved_[host]) {
+        result.state = state::down;
+        result.reason =
+            unresolved_[host]->empty()
+                ? "is also behind another host of the URI, and counts once"
+                : "cannot resolve " + to_.sentinels[host].host + ": " + *unresolved_[host];
     }
     return result;
 }

@@ -3,11 +3,14 @@
 
 #include "instance/instance.hpp"
 #include "instance/redis/agreed_master.hpp"
+#include "instance/redis/known_sentinels.hpp"
+#include "instance/redis/name_watch.hpp"
 #include "instance/redis/node.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "instance/redis/retired_nodes.hpp"
 #include "instance/redis/sentinel_watch.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,7 +28,11 @@ namespace colock::instance::redis {
 /// While no majority can be asked, the master in use stays the master; it is left as soon as one Sentinel names another,
 /// until a majority agrees again. What no client can notice is that it is cut off from the Sentinels together
 /// with the old master; the server's `min-replicas-to-write` helps there.
-class sentinel final : public instance, private node_observer, private sentinel_observer {
+/// A host of the URI may be a name of several Sentinels: see `known_sentinels`.
+class sentinel final : public instance,
+                       private node_observer,
+                       private sentinel_observer,
+                       private name_observer {
 public:
     sentinel(std::size_t index, const sentinel_address& to, const redis_settings& settings,
              std::uint64_t seed, const boost::asio::any_io_executor& executor,
@@ -45,9 +52,28 @@ public:
     [[nodiscard]] status snapshot() const override;
 
 private:
-    // From the Sentinels.
-    void on_opinion(std::size_t index, const std::optional<named_master>& opinion) override;
+    /// A Sentinel that is asked.
+    struct member {
+        std::size_t host;  ///< the number of its host in the URI
+        std::shared_ptr<sentinel_watch> watch;
+        std::optional<named_master> opinion{};
+        bool heard = false;  ///< at least once
+    };
+
+    // From the look-ups, and the Sentinels.
+    void on_resolved(std::size_t index, const resolver::result& found) override;
+    void on_identity(const sentinel_watch& from, const std::string& address,
+                     const std::string& id) override;
+    void on_opinion(const sentinel_watch& from,
+                    const std::optional<named_master>& opinion) override;
+    void on_unreachable(const sentinel_watch& from) override;
     void on_failover_message() override;
+    [[nodiscard]] member* member_of(const sentinel_watch& from);
+    void ask_all_known();
+    [[nodiscard]] member* asked_as(const known_sentinel& one);
+    [[nodiscard]] std::vector<std::optional<named_master>> opinions();
+    void end_start();
+    [[nodiscard]] node_status not_asked(std::size_t host) const;
     void follow();
     void use(const std::optional<named_master>& next);
     void ask_sentinels();
@@ -73,13 +99,15 @@ private:
     boost::asio::any_io_executor executor_;
     instance_observer& observer_;
 
-    std::vector<std::shared_ptr<sentinel_watch>> sentinels_;
-    std::vector<std::optional<named_master>> opinions_;  // of each of them
-    std::vector<bool> heard_;                            // of each of them, at least once
-    bool stopped_ = false;
+    std::vector<std::shared_ptr<name_watch>> names_;  // of the hosts of the URI
+    known_sentinels known_;
+    std::atomic<bool> stopped_{false};
     bool starting_ = true;
 
-    mutable std::mutex master_mutex_;  // of `master_` and `retired_`, which `snapshot` reads
+    mutable std::mutex mutex_;  // of what `snapshot` reads
+    std::vector<member> members_;
+    std::vector<std::optional<std::string>>
+        unresolved_;  // why each host is; empty before its first look-up
     std::shared_ptr<node> master_;
     retired_nodes retired_;
     std::optional<named_master> named_;  // the master, as a majority has named it

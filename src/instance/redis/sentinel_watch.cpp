@@ -15,12 +15,12 @@
 namespace colock::instance::redis {
 namespace asio = boost::asio;
 
-sentinel_watch::sentinel_watch(std::size_t index, address to, std::string master_name,
-                               const connection_settings& settings, const core::backoff& reconnect,
-                               std::uint64_t seed, const asio::any_io_executor& executor,
-                               sentinel_observer& observer)
-    : index_(index),
-      to_(std::move(to)),
+sentinel_watch::sentinel_watch(address to, std::vector<std::string> addresses,
+                               std::string master_name, const connection_settings& settings,
+                               const core::backoff& reconnect, std::uint64_t seed,
+                               const asio::any_io_executor& executor, sentinel_observer& observer)
+    : to_(std::move(to)),
+      addresses_(std::move(addresses)),
       master_name_(std::move(master_name)),
       settings_(settings),
       reconnect_(reconnect),
@@ -65,32 +65,61 @@ asio::awaitable<void> sentinel_watch::keep_asking() {
     while (!stopped_ && !process_.is_inherited()) {
         std::string reason;
         try {
-            dialog_ = std::make_shared<dialog>(executor_, to_, settings_);
-            reason = co_await ask(dialog_);
+            reason = co_await find_and_ask();
         } catch (const std::exception& failure) {
             reason = failure.what();
         }
         if (stopped_ || process_.is_inherited()) {
             break;
         }
-        dialog_->close();
-        dialog_.reset();
+        if (dialog_) {
+            dialog_->close();
+            dialog_.reset();
+        }
         change_state(state::down, reason);
         tell(std::nullopt);
+        if (observer_ != nullptr) {
+            observer_->on_unreachable(*this);
+        }
         backoff_timer_.expires_after(reconnect_.delay(tries_++, core::next_random(random_)));
         co_await backoff_timer_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
 }
 
-/// Until the dialog ends. Gives the reason.
-asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentinel) {
-    std::string reason = co_await sentinel->open();
-    if (!reason.empty()) {
-        co_return reason;
+/// Asks it at the first of its addresses where it answers, until this dialog ends. Gives the reason.
+asio::awaitable<std::string> sentinel_watch::find_and_ask() {
+    std::string reason;
+    for (const std::string& host : std::vector(addresses_)) {
+        address at = to_.at(host, to_.port);
+        if (at.tls_host.empty()) {
+            at.tls_host = to_.host;
+        }
+        const auto sentinel = dialog_ = std::make_shared<dialog>(executor_, at, settings_);
+        reason = co_await sentinel->open();
+        if (reason.empty()) {
+            co_return co_await ask(sentinel, host);
+        }
+        if (stopped_) {
+            break;
+        }
+        sentinel->close();
     }
+    co_return reason;
+}
+
+asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentinel,
+                                                 const std::string& numeric_host) {
+    const std::vector<std::string_view> who_are_you{"SENTINEL", "MYID"};
     const std::vector<std::string_view> subscribe{"SUBSCRIBE", "+switch-master"};
     const std::vector<std::string_view> who_is_master{"SENTINEL", "MASTER", master_name_};
-    // Where that is refused, asking again and again has to do.
+    // Where that is refused, its address alone tells it from others; and asking again and again has to do.
+    const dialog::answer identity = co_await sentinel->ask(who_are_you);
+    if (observer_ != nullptr) {
+        observer_->on_identity(*this, numeric_host,
+                               identity.problem().empty()
+                                   ? std::string(resp::cursor(identity.reply).next().text)
+                                   : std::string());
+    }
     co_await sentinel->ask(subscribe);
     while (!stopped_) {
         const dialog::answer answer = co_await sentinel->ask(who_is_master);
@@ -142,7 +171,7 @@ std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
 
 void sentinel_watch::tell(const std::optional<named_master>& opinion) {
     if (observer_ != nullptr) {
-        observer_->on_opinion(index_, opinion);
+        observer_->on_opinion(*this, opinion);
     }
 }
 

@@ -19,14 +19,23 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace colock::instance::redis {
+
+class sentinel_watch;
 
 /// Hears what a Sentinel says.
 class sentinel_observer {
 public:
-    /// Sentinel number `index` names this master; or none, or it cannot be asked.
-    virtual void on_opinion(std::size_t index, const std::optional<named_master>& opinion) = 0;
+    /// A Sentinel was connected to at this address, and gives this ID; empty if it gives none.
+    virtual void on_identity(const sentinel_watch& from, const std::string& address,
+                             const std::string& id) = 0;
+    /// It names this master; or none, or it cannot be asked.
+    virtual void on_opinion(const sentinel_watch& from,
+                            const std::optional<named_master>& opinion) = 0;
+    /// Its connection is over, or could not be made.
+    virtual void on_unreachable(const sentinel_watch& from) = 0;
     /// It has sent a message about a failover: the others may know of it, too.
     virtual void on_failover_message() = 0;
 
@@ -44,8 +53,8 @@ public:
     static constexpr core::milliseconds usual_interval{1000};
     static constexpr core::milliseconds urgent_interval{100};
 
-    /// `seed` feeds the jitter of reconnecting.
-    sentinel_watch(std::size_t index, address to, std::string master_name,
+    /// The Sentinel is `to`, at one of these numeric addresses. `seed` feeds the jitter of reconnecting.
+    sentinel_watch(address to, std::vector<std::string> addresses, std::string master_name,
                    const connection_settings& settings, const core::backoff& reconnect,
                    std::uint64_t seed, const boost::asio::any_io_executor& executor,
                    sentinel_observer& observer);
@@ -55,6 +64,9 @@ public:
     void stop();
     /// As `stop`, and the observer hears of nothing any more.
     void forget() noexcept;
+    [[nodiscard]] const std::vector<std::string>& addresses() const noexcept { return addresses_; }
+    /// From the next connection on, it is looked for there.
+    void look_at(const std::vector<std::string>& addresses) { addresses_ = addresses; }
     /// Asks now, if it can.
     void ask_now() noexcept;
     /// From now on, asks at the urgent interval, or no longer.
@@ -65,14 +77,16 @@ public:
 
 private:
     boost::asio::awaitable<void> keep_asking();
-    boost::asio::awaitable<std::string> ask(std::shared_ptr<dialog> sentinel);
+    boost::asio::awaitable<std::string> find_and_ask();
+    boost::asio::awaitable<std::string> ask(std::shared_ptr<dialog> sentinel,
+                                            const std::string& numeric_host);
     std::optional<named_master> read(const dialog::answer& answer);
     void tell(const std::optional<named_master>& opinion);
     void change_state(state now, const std::string& reason);
 
     process_mark process_;
-    std::size_t index_;
     address to_;
+    std::vector<std::string> addresses_;
     std::string master_name_;
     connection_settings settings_;
     core::backoff reconnect_;

@@ -1,0 +1,143 @@
+// How many Sentinels there are behind the hosts of a URI, and where. No I/O.
+
+#include "instance/redis/known_sentinels.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace colock::instance::redis::test {
+namespace {
+
+using boost::unit_test::label;
+using strings = std::vector<std::string>;
+
+const strings one_host{"26379"};
+
+/// `a b | c`: two Sentinels, of which the first has two addresses. `-` has none yet, and one in brackets has no vote.
+std::string text_of(const known_sentinels& them) {
+    std::string result;
+    for (const known_sentinel& one : them.all()) {
+        std::string addresses;
+        for (const std::string& address : one.addresses) {
+            addresses += (addresses.empty() ? "" : " ") + address;
+        }
+        addresses = addresses.empty() ? "-" : addresses;
+        result +=
+            (result.empty() ? "" : " | ") + (one.is_duplicate ? "(" + addresses + ")" : addresses);
+    }
+    return result;
+}
+
+BOOST_AUTO_TEST_SUITE(known_sentinels_test)
+
+BOOST_AUTO_TEST_CASE(each_host_counts_before_it_is_resolved, *label("fault-90")) {
+    known_sentinels them({"1", "2", "3"});
+    BOOST_TEST(text_of(them) == "- | - | -");
+    them.resolved(1, {});
+    BOOST_TEST(text_of(them) == "- | - | -");
+    them.resolved(1, {"10.0.0.2"});
+    BOOST_TEST(text_of(them) == "- | 10.0.0.2 | -");
+    BOOST_TEST(them.all()[1].port == "2");
+    BOOST_TEST(!them.is_several(1));
+}
+
+BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
+    known_sentinels them(one_host);
+    them.resolved(0, {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.2"});
+    BOOST_TEST(text_of(them) == "10.0.0.1 | 10.0.0.2 | 10.0.0.3");
+    BOOST_TEST(them.is_several(0));
+    known_sentinels of_v6(one_host);
+    of_v6.resolved(0, {"fd00::1", "fd00::2"});
+    BOOST_TEST(text_of(of_v6) == "fd00::1 | fd00::2");
+}
+
+/// "localhost" has both, and a Sentinel often listens at one of them only.
+BOOST_AUTO_TEST_CASE(two_families_are_no_two_sentinels, *label("fault-90")) {
+    known_sentinels them(one_host);
+    them.resolved(0, {"::1", "127.0.0.1"});
+    BOOST_TEST(text_of(them) == "::1 127.0.0.1");
+    BOOST_TEST(!them.is_several(0));
+    them.resolved(0, {"fd00::1", "10.0.0.1", "fd00::2", "10.0.0.2"});
+    BOOST_TEST(text_of(them) == "10.0.0.1 | 10.0.0.2");
+    known_sentinels more_of_v6(one_host);
+    more_of_v6.resolved(0, {"fd00::1", "10.0.0.1", "fd00::2"});
+    BOOST_TEST(text_of(more_of_v6) == "fd00::1 | fd00::2");
+}
+
+/// A majority of fewer than there are would follow a minority.
+BOOST_AUTO_TEST_CASE(a_smaller_answer_keeps_the_number, *label("fault-90")) {
+    known_sentinels them(one_host);
+    them.resolved(0, {"10.0.0.1", "10.0.0.2", "10.0.0.3"});
+    them.resolved(0, {"10.0.0.2"});
+    BOOST_TEST(text_of(them) == "10.0.0.2 | 10.0.0.1 | 10.0.0.3");
+    them.resolved(0, {});
+    BOOST_TEST(text_of(them) == "10.0.0.2 | 10.0.0.1 | 10.0.0.3");
+    // One came in the place of another. Those that are named now are asked.
+    them.resolved(0, {"10.0.0.4", "10.0.0.2"});
+    BOOST_TEST(text_of(them) == "10.0.0.4 | 10.0.0.2 | 10.0.0.1");
+    them.resolved(0, {"10.0.0.7", "10.0.0.8", "10.0.0.9"});
+    BOOST_TEST(text_of(them) == "10.0.0.7 | 10.0.0.8 | 10.0.0.9");
+}
+
+BOOST_AUTO_TEST_CASE(a_larger_answer_raises_the_number, *label("fault-90")) {
+    known_sentinels them(one_host);
+    them.resolved(0, {"10.0.0.1"});
+    them.resolved(0, {"10.0.0.3", "10.0.0.1", "10.0.0.2"});
+    BOOST_TEST(text_of(them) == "10.0.0.3 | 10.0.0.1 | 10.0.0.2");
+}
+
+/// As a container in two networks has.
+BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_are_told_by_its_id, *label("fault-90")) {
+    known_sentinels them(one_host);
+    const strings both{"10.0.0.1", "10.1.0.1"};
+    them.resolved(0, both);
+    them.identified(0, "10.0.0.1", "x");
+    BOOST_TEST(text_of(them) == "10.0.0.1 | 10.1.0.1");
+    them.identified(0, "10.1.0.1", "x");
+    BOOST_TEST(text_of(them) == "10.0.0.1 10.1.0.1");
+    them.resolved(0, both);
+    BOOST_TEST(text_of(them) == "10.0.0.1 10.1.0.1");
+    them.resolved(0, {"10.1.0.1"});
+    BOOST_TEST(text_of(them) == "10.1.0.1");
+    // Without IDs nobody knows.
+    known_sentinels silent(one_host);
+    silent.resolved(0, both);
+    silent.identified(0, "10.0.0.1", "");
+    silent.identified(0, "10.1.0.1", "");
+    BOOST_TEST(text_of(silent) == "10.0.0.1 | 10.1.0.1");
+}
+
+/// It has one vote, and the majority is that of the hosts that the URI names.
+BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-90")) {
+    known_sentinels them({"1", "1", "1"});
+    them.resolved(0, {"127.0.0.1"});
+    them.resolved(1, {"::1", "127.0.0.1"});
+    them.resolved(2, {"127.0.0.2"});
+    BOOST_TEST(text_of(them) == "127.0.0.1 | (::1 127.0.0.1) | 127.0.0.2");
+    them.identified(0, "127.0.0.1", "x");
+    them.identified(2, "127.0.0.2", "x");
+    BOOST_TEST(text_of(them) == "127.0.0.1 | (::1 127.0.0.1) | (127.0.0.2)");
+    them.identified(2, "127.0.0.2", "y");  // another one has taken the address
+    BOOST_TEST(text_of(them) == "127.0.0.1 | (::1 127.0.0.1) | 127.0.0.2");
+    known_sentinels other_ports({"1", "2"});
+    other_ports.resolved(0, {"127.0.0.1"});
+    other_ports.resolved(1, {"127.0.0.1"});
+    BOOST_TEST(text_of(other_ports) == "127.0.0.1 | 127.0.0.1");
+}
+
+BOOST_AUTO_TEST_CASE(names_beside_each_other, *label("fault-90")) {
+    known_sentinels them({"1", "1"});
+    them.resolved(1, {"10.0.0.3", "10.0.0.4"});
+    them.resolved(0, {"10.0.0.1", "10.0.0.2"});
+    BOOST_TEST(text_of(them) == "10.0.0.1 | 10.0.0.2 | 10.0.0.3 | 10.0.0.4");
+    them.resolved(0, {"10.0.0.4", "10.0.0.3"});
+    BOOST_TEST(text_of(them) == "10.0.0.4 | 10.0.0.3 | (10.0.0.3) | (10.0.0.4)");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::instance::redis::test

@@ -16,8 +16,8 @@ if(INSTALL_FROM)
     list(PREPEND prefix_path "${prefix}")
 endif()
 
-# Debug: a consumer is about what links, not about speed.
-set(options "-DCMAKE_BUILD_TYPE=Debug" "-DCMAKE_CXX_COMPILER=${COMPILER}")
+# No optimization and no debug information: a consumer is about what compiles and links.
+set(options "-DCMAKE_BUILD_TYPE=None" "-DCMAKE_CXX_COMPILER=${COMPILER}")
 string(REPLACE "|" ";" more_options "${OPTIONS}")
 list(APPEND options ${more_options})
 list(JOIN prefix_path "\\;" prefix_path)

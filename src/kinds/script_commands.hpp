@@ -33,6 +33,7 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"pexpire", needed_by::every_lock, "'pexpire',k,1"},
     {"time", needed_by::readers_and_fencing, "'time'"},
     {"exists", needed_by::fencing, "'exists',k"},
+    {"rename", needed_by::readers, "'rename',k,k"},
     {"zadd", needed_by::readers, "'zadd',k,'xx',0,''"},
     {"zrange", needed_by::readers, "'zrange',k,0,0"},
     {"zscore", needed_by::readers, "'zscore',k,''"},

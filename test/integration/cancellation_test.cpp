@@ -83,7 +83,9 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_first_turn_sends_nothing, *labe
 
 BOOST_AUTO_TEST_CASE(an_acquire_cancelled_while_connecting_sends_nothing, *label("fault-01")) {
     run_test([&]() -> asio::awaitable<void> {
-        const std::size_t before = executed(instances, "set");
+        // The probe's script, which is all that is sent by EVAL, calls SET once.
+        const auto sets = [&] { return executed(instances, "set") - executed(instances, "eval"); };
+        const std::size_t before = sets();
         for (auto& link : network) {
             link.hold();
         }
@@ -100,7 +102,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_cancelled_while_connecting_sends_nothing, *label
         co_await all_ready(locks);
         co_await settled(locks);
         BOOST_TEST(locks.counters().attempts == 0U);
-        BOOST_TEST(executed(instances, "set") == before);
+        BOOST_TEST(sets() == before);
     }());
 }
 

@@ -193,7 +193,9 @@ BOOST_AUTO_TEST_CASE(a_user_without_the_rights) {
     const std::string uri = at("ann:" + special_encoded, server.port());
     make_user("-evalsha");
     check_says({uri}, {"EVALSHA was refused: NOPERM"});
-    make_user("-set");  // the probe passes, and every vote fails
+    make_user("-set");
+    check_says({uri}, {"scripts may not use SET"});
+    make_user("resetkeys");  // the probe passes, and every vote fails
     check_says({uri}, {"ready", "NOPERM"});
 }
 

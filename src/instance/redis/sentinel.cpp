@@ -16,6 +16,7 @@ constexpr core::duration noticed_within = 3 * sentinel_watch::usual_interval / 2
 
 std::vector<std::string> ports_of(const std::vector<address>& hosts) {
     std::vector<std::string> result;
+    result.reserve(hosts.size());
     for (const address& one : hosts) {
         result.push_back(one.port);
     }

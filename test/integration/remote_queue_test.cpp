@@ -40,11 +40,10 @@ struct scene : shared_servers<5> {
     lease held;
 
     explicit scene(asio::any_io_executor e)
-        : executor(std::move(e)), other(executor, instances.config()) {}
+        : executor(std::move(e)), other(executor, patient_config()) {}
 
-    /// Of those that wait. A ticket is given up when its keeper is silent for longer than the timeout; on a busy machine it
-    /// may be for the default one.
-    [[nodiscard]] config waiters_config(milliseconds instance_timeout = 10s) const {
+    /// A busy machine may be silent for longer than the default timeout. Then a release fails, and a waiter gives up its ticket.
+    [[nodiscard]] config patient_config(milliseconds instance_timeout = 10s) const {
         config configuration = instances.config();
         configuration.instance_timeout = instance_timeout;
         return configuration;
@@ -66,7 +65,7 @@ struct waiter {
     client locks;
     pending_acquire waiting;
 
-    explicit waiter(scene& s) : waiter(s, s.waiters_config()) {}
+    explicit waiter(scene& s) : waiter(s, s.patient_config()) {}
     waiter(scene& s, const config& configuration) : locks(s.executor, configuration) {}
 
     asio::awaitable<void> start(const lock_options& options = patient()) {
@@ -320,7 +319,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
-        const config notices = s.waiters_config(250ms);
+        const config notices = s.patient_config(250ms);
         std::array<waiter, 2> queue{waiter(s, notices), waiter(s, notices)};
         co_await wait_in_remote_queue(s, queue, with_ttl(10s));
         redis_server& keeper = s.instances[keeper_of(s.instances)];

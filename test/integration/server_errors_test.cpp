@@ -149,6 +149,13 @@ BOOST_AUTO_TEST_CASE(scripts_are_sent_again_after_a_restart, *label("fault-26"))
     }());
 }
 
+/// A busy machine may be silent for longer than the default timeout. Then an attempt fails for that reason.
+config patient_config(const servers& instances) {
+    config configuration = instances.config();
+    configuration.instance_timeout = 10s;
+    return configuration;
+}
+
 /// The servers refuse. An attempt fails with their words and counts nobody as a holder.
 asio::awaitable<void> check_refused(client& locks, std::string_view words) {
     const auto contended = locks.counters().contended;
@@ -172,7 +179,7 @@ void refuse_for_a_while(servers& three, const std::function<void(redis_server&)>
                         const std::function<void(redis_server&)>& end, std::string_view words,
                         bool stays_connected = true) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, three.config());
+        client locks(co_await asio::this_coro::executor, patient_config(three));
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", renewed_often()).acquire();
         refuse(three[0]);
@@ -281,7 +288,7 @@ asio::awaitable<void> refused_with(client& locks, std::string_view words) {
 BOOST_AUTO_TEST_CASE(a_loading_server_is_a_failed_vote, *label("fault-27")) {
     servers one(1, {"--enable-debug-command", "yes"});
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, one.config());
+        client locks(co_await asio::this_coro::executor, patient_config(one));
         co_await all_ready(locks);
         lease held = co_await mutex(locks, "x", with_ttl(10min)).acquire();
         // The server loads its own data again, so slowly that it takes minutes.
@@ -293,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_loading_server_is_a_failed_vote, *label("fault-27")) {
         co_await check_refused(locks, "LOADING");
         check_still_connected(locks);
         // A client that connects now is told the same.
-        client late(co_await asio::this_coro::executor, one.config());
+        client late(co_await asio::this_coro::executor, patient_config(one));
         co_await async_wait_until([&] { return !late.instances()[0].reason.empty(); });
         co_await check_refused(late, "LOADING");
         one[0].command({"CONFIG", "SET", "key-load-delay", "0"});

@@ -101,7 +101,7 @@ expect_flaky
 # A test that hangs once is flaky. A test without a program is not.
 new_run
 # shellcheck disable=SC2016
-add_test hangs integration '((run > 1)) || exec sleep 60' 3
+add_test hangs integration '((run > 1)) || exec sleep 60' 5
 expect_run 0 "100% tests passed, 0 tests failed out of 1"
 expect_flaky hangs
 new_run

@@ -52,6 +52,10 @@ struct report {
 /// A server that reports what the test wants. The test may change it at any time.
 class fake_node {
 public:
+    /// With `port` it listens there, where a port is reserved.
+    explicit fake_node(std::uint16_t port = 0)
+        : server_([this](const fake_server::words& command) { return answer(command); }, port) {}
+
     [[nodiscard]] std::uint16_t port() const { return server_.port(); }
     [[nodiscard]] std::size_t acquires() const { return acquires_; }
     /// How often it has been asked for its map.
@@ -92,7 +96,7 @@ private:
     report report_;
     std::atomic<std::size_t> acquires_{0};
     std::atomic<std::size_t> asked_{0};
-    fake_server server_{[this](const fake_server::words& command) { return answer(command); }};
+    fake_server server_;
 };
 
 std::string uri_of(const std::vector<const fake_node*>& seeds) {
@@ -286,6 +290,28 @@ BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken, *label("fault-91
     rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
     BOOST_TEST(taken.acquires() == before);
     BOOST_TEST(foreign.acquires() == 0U);
+}
+
+// The node was down from the start on. Then another cluster has its address.
+BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken_before_the_first_connection,
+                     *label("fault-91")) {
+    const reserved_port address;
+    fake_node kept;
+    kept.change([&](report& r) { r.shards = halves(address.number(), "a1", kept.port(), "a2"); });
+    instance_rig rig(uri_of({&kept}), settings_with(1s));
+    rig.run_until([&] {
+        return std::ranges::any_of(rig.status().nodes,
+                                   [](const auto& one) { return !one.reason.empty(); });
+    });
+    fake_node taken(address.number());
+    taken.change([&](report& r) {
+        r.epoch = 99;
+        r.shards = all_slots_at(taken.port(), "b1");
+    });
+    run_until_reason(rig, "another cluster");
+    rig.run_until([&] { return rig.acquire(in_lower_half, "bob") == "failed: quarantined"; });
+    rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
+    BOOST_TEST(taken.acquires() == 0U);
 }
 
 // The map of the server at the address is not known yet.

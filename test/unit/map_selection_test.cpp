@@ -481,7 +481,9 @@ void check_rules(const map_decision& decided, const std::vector<generated_cluste
         BOOST_TEST((relations[i] == relation::ours || contains(decided.reason, who + " reports ")),
                    decided.reason);
         for (const std::string& id : told[i].broken) {
-            BOOST_TEST(contains(decided.reason, who + ": node " + id + ": "), decided.reason);
+            BOOST_TEST(contains(decided.reason,
+                                std::string(who).append(": node ").append(id).append(": ")),
+                       decided.reason);
         }
     }
 }

@@ -376,7 +376,7 @@ admission cluster::admit(const node& from, const server_facts& facts) {
     admission result{settings_.connected->join(index_, facts.run_id, from.where())};
     if (member* const one = member_of(from.where()); one != nullptr && one->where.get() == &from) {
         const std::string former = std::exchange(one->run_id, facts.run_id);
-        if (!former.empty() && former != facts.run_id) {
+        if (one->was_away && (facts.run_id.empty() || former != facts.run_id)) {
             doubt(*one);
             watch_->refresh();
         }
@@ -394,6 +394,9 @@ admission cluster::admit(const node& from, const server_facts& facts) {
 
 void cluster::on_disconnected(const node& from) {
     settings_.connected->leave(index_, from.where());
+    if (member* const one = member_of(from.where()); one != nullptr && one->where.get() == &from) {
+        one->was_away = true;
+    }
     if (!stopped_) {
         look_after_slots();
         watch_->refresh();

@@ -62,7 +62,8 @@ private:
         core::time_point last_used;  // it has slots, or was named by another node
         /// It has lost all its slots. If it gets some again, it may have been promoted meanwhile.
         bool has_left = false;
-        std::string run_id{};  ///< of the server that was last there
+        std::string run_id{};   ///< of the server that was last there
+        bool was_away = false;  ///< no server could be reached there for some time
         /// Another server has taken its address, perhaps one of another cluster: that is so until it reports a map of this
         /// one. The number of the sweep in which this was noticed.
         std::optional<std::uint64_t> doubted_since{};

@@ -201,6 +201,27 @@ colock_mutant(
     WITH [[core::relies_on_memory(r.command) && !(@MUTANT@ && r.hops != 0) && now()]]
 )
 colock_mutant(
+    NAME another_cluster_is_believed
+    WHAT "a map without a node in common with the last one is taken for one of the same cluster"
+    FILE src/instance/redis/map_selection.cpp
+    FIND [[has_map_ && !can_be_one_cluster(ids_, map.ids)]]
+    WITH [[has_map_ && !@MUTANT@ && !can_be_one_cluster(ids_, map.ids)]]
+)
+colock_mutant(
+    NAME another_cluster_without_quarantine
+    WHAT "there is no quarantine when the map of another cluster is followed"
+    FILE test/simulation/route.cpp
+    FIND [[barred_until_ = end_of_quarantine(client_.now());]]
+    WITH [[barred_until_ = @MUTANT@ ? client_.now() : end_of_quarantine(client_.now());]]
+)
+colock_mutant(
+    NAME replaced_server_is_trusted
+    WHAT "a server that has taken the address of another one grants before it has reported its map"
+    FILE test/simulation/route.cpp
+    FIND [[doubted_ = true;]]
+    WITH [[doubted_ = !@MUTANT@;]]
+)
+colock_mutant(
     NAME all_notice_at_once
     WHAT "no client is thought to use the old master after a majority of the Sentinels names another"
     FILE src/instance/redis/promotion.hpp

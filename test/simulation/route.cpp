@@ -3,6 +3,8 @@
 #include "simulation/client.hpp"
 
 #include "instance/redis/agreed_master.hpp"
+#include "instance/redis/cluster_map.hpp"
+#include "instance/redis/map_selection.hpp"
 #include "instance/redis/promotion.hpp"
 
 #include <algorithm>
@@ -195,6 +197,7 @@ public:
         for (std::size_t slot = 0; slot != voter::slot_count; ++slot) {
             map_.push_back(v.owner_of(slot));
         }
+        select_map();
         for (const std::size_t owner : map_) {
             node_at(owner);
         }
@@ -221,6 +224,10 @@ public:
     [[nodiscard]] std::uint64_t keeper_id() const override { return keeper_id_of(map_.front()); }
 
     core::time_point admit(const server& s) override {
+        if (std::exchange(cluster_, voter_.cluster()) != voter_.cluster()) {
+            doubted_ = true;
+            refresh();
+        }
         if (!s.was_promoted()) {
             return core::time_point::min();
         }
@@ -255,6 +262,10 @@ private:
     };
 
     void send_to_owner(const request& r) {
+        if (core::relies_on_memory(r.command) && (doubted_ || client_.now() < barred_until_)) {
+            client_.refuse(index_, r, core::failure::quarantined);
+            return;
+        }
         const std::size_t node = map_[voter_.slot_of(r.key())];
         if (client_.send_on(index_, node_at(node), r)) {
             sent_.push_back({r.receiver, r.tag, node});
@@ -297,7 +308,9 @@ private:
             world_.tell(client_.who(), "is sent on to node " + std::to_string(node) +
                                            " of instance " + std::to_string(index_));
         }
-        map_[voter_.slot_of(r.key())] = node;
+        if (!doubted_) {
+            map_[voter_.slot_of(r.key())] = node;
+        }
         refresh();
         if (++r.hops > most_hops) {
             client_.refuse(index_, r, core::failure::server_error);
@@ -364,12 +377,11 @@ private:
         }
         client_.post(world_.now() + world_.delay() + world_.delay(), [this] {
             asking_ = false;
-            bool all_served = true;
-            bool changed = false;
-            for (std::size_t slot = 0; slot != map_.size(); ++slot) {
-                const std::size_t former = std::exchange(map_[slot], voter_.owner_of(slot));
-                changed = changed || map_[slot] != former;
-                all_served = node_at(map_[slot]).ready() && all_served;
+            const std::vector<std::size_t> former = map_;
+            bool all_served = select_map();
+            const bool changed = map_ != former;
+            for (const std::size_t owner : map_) {
+                all_served = node_at(owner).ready() && all_served;
             }
             if (changed) {  // what the former node was not there to hear can be sent again
                 client_.on_accepting(index_);
@@ -380,7 +392,49 @@ private:
         });
     }
 
+    /// What a node reports. Each slot here stands for many.
+    [[nodiscard]] redis::cluster_map reported_map() const {
+        constexpr std::size_t width = redis::slot_count / voter::slot_count;
+        const auto id_of = [this](std::size_t node) {
+            return std::to_string(voter_.cluster()) + "." + std::to_string(node);
+        };
+        redis::cluster_map result;
+        for (std::size_t slot = 0; slot != voter::slot_count; ++slot) {
+            const std::size_t owner = voter_.owner_of(slot);
+            result.ranges.push_back({slot * width, (slot + 1) * width - 1, "node",
+                                     std::to_string(owner), id_of(owner)});
+        }
+        for (std::size_t i = 0; i != voter_.size(); ++i) {
+            result.ids.insert(id_of(i));
+        }
+        result.epoch = voter_.epoch();
+        result.is_ok = true;
+        return result;
+    }
+
+    /// As `redis::cluster` does after a sweep. Gives whether there is a map to use.
+    bool select_map() {
+        selection_.begin();
+        selection_.add("a node", reported_map());
+        const redis::map_decision decided = selection_.decide(client_.now());
+        if (!decided.map) {
+            return false;
+        }
+        if (decided.is_another) {
+            barred_until_ = end_of_quarantine(client_.now());
+        }
+        doubted_ = false;
+        for (std::size_t slot = 0; slot != map_.size(); ++slot) {
+            map_[slot] = std::stoul(decided.map->ranges[slot].port);
+        }
+        return true;
+    }
+
     std::vector<std::size_t> map_;  // which node has which slot, for all that the client knows
+    redis::map_selection selection_;
+    std::uint64_t cluster_ = voter_.cluster();  // whose server was last connected to
+    bool doubted_ = false;  // that server has not reported yet that it belongs to this cluster
+    core::time_point barred_until_ = core::time_point::min();  // all slots
     std::deque<detour> detours_;
     std::vector<sent> sent_;  // and not answered
     redis::seen_promotions promotions_;

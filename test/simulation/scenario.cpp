@@ -1272,6 +1272,27 @@ void moved_to_a_promoted_node(stage& s, int) {
     s.release(b);
 }
 
+/// Another cluster answers at the addresses of the first one, which has granted a lock. It has been up for long.
+void another_cluster_at_its_addresses(stage& s, int) {
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(10ms);
+    s.expect(a.held(), "it is held");
+    s.servers_of(0).become_another_cluster(5);
+    s.expect(!s.has_key(0, a), "the other cluster does not have the lock");
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(279ms);
+    s.expect(a.held() && !b.held(), "the other cluster grants nothing at first");
+    s.run_to(2900ms);
+    s.expect(!b.held(), "nor when its map is followed");
+    s.run_to(4s);
+    s.expect(b.held(), "it does after the quarantine");
+    s.release(b);
+}
+
 /// The replica is cut off, and then promoted.
 void grant_that_no_replica_has(stage& s, int) {
     s.servers_of(0).cut_replication(true_time(100ms));
@@ -1597,6 +1618,13 @@ const std::vector<scenario>& scenarios() {
          1,
          moved_to_a_promoted_node,
          {"failover_quarantine_off", "quarantine_after_moved_ignored"}},
+        {"fault_91_sim_another_cluster_at_its_addresses",
+         "another cluster answers at the addresses of the nodes",
+         {1, 2, ordinary, 1s, {topology::cluster}},
+         1,
+         another_cluster_at_its_addresses,
+         {"another_cluster_is_believed", "another_cluster_without_quarantine",
+          "replaced_server_is_trusted"}},
         {"fault_75_sim_grant_that_no_replica_has",
          "a grant that its replica has not acknowledged, and a failover",
          {1, 2, ordinary, {}, {topology::sentinel, 1, 1}},

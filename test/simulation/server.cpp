@@ -266,6 +266,14 @@ void server::pause(duration how_long) {
     paused_until_ = std::max(paused_until_, world_.now() + how_long);
 }
 
+void server::become_another() {
+    on_down();
+    destroy_all(world_.faults().quarantine > duration::zero() ? on_forgotten : on_destroyed);
+    state_.assign(state_.size(), slot());
+    checkpoints_.clear();
+    trackers_.clear();
+}
+
 void server::restart(duration how_long, data d) {
     if (!up_) {
         return;

@@ -91,6 +91,8 @@ public:
     // What goes wrong.
 
     void pause(duration how_long);
+    /// Another server is at its address, which has been up for as long, and has no keys.
+    void become_another();
     enum class data { kept, lost, rolled_back };
     void restart(duration how_long, data d);
     void jump(duration by);

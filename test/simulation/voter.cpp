@@ -145,6 +145,7 @@ void voter::fail_over(std::size_t node, former what, duration back_after) {
                                (what == former::dead ? ", which is dead" : ", which is alive"));
     }
     lose(node, promoted);
+    ++epoch_;
     std::replace(owners_.begin(), owners_.end(), node, promoted);
     nodes_[promoted]->promote(name_ + "." + std::to_string(++terms_));
     for (std::size_t i = 0; i != nodes_.size(); ++i) {
@@ -222,14 +223,32 @@ void voter::move_slot(std::size_t slot, std::size_t to) {
                                std::to_string(from) + " to node " + std::to_string(to));
     }
     owners_[slot] = to;
+    ++epoch_;
     nodes_[from]->hand_off(slot, *nodes_[to]);
+}
+
+void voter::become_another_cluster(std::uint64_t epochs) {
+    if (world_.tracing()) {
+        world_.tell(name_, "another cluster answers at its addresses");
+    }
+    for (const auto& one : nodes_) {
+        one->become_another();
+    }
+    for (std::size_t& owner : owners_) {
+        owner = (owner + 1) % master_count;
+    }
+    ++cluster_;
+    epoch_ += epochs;
+    another_since_ = world_.now();
 }
 
 // --- For the checkers -------------------------------------------------------------------------------
 
 true_time voter::quarantined_until(const std::string& key) const {
     const std::size_t owner = owners_[slot_of(key)];
-    const true_time restarted = nodes_[owner]->quarantined_until();
+    const true_time replaced =
+        another_since_ == true_time() ? true_time() : another_since_ + world_.faults().quarantine;
+    const true_time restarted = std::max(replaced, nodes_[owner]->quarantined_until());
     if (!nodes_[owner]->was_promoted()) {
         return restarted;
     }

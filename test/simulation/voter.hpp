@@ -46,6 +46,9 @@ public:
     [[nodiscard]] server& server_of(const std::string& key) {
         return *nodes_[owners_[slot_of(key)]];
     }
+    /// Which cluster it is, and its epoch.
+    [[nodiscard]] std::uint64_t cluster() const { return cluster_; }
+    [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     /// How many replicas know all that this node has written so far.
     [[nodiscard]] std::size_t replicas_of(std::size_t node, std::uint64_t written) const;
 
@@ -69,6 +72,8 @@ public:
     /// until it is told. The node comes back as a replica after that time. Nothing happens if there is no replica.
     void fail_over(std::size_t node, former what, duration back_after);
     void move_slot(std::size_t slot, std::size_t to);
+    /// Another cluster answers at the addresses of the nodes. Each slot is at another address. Its epoch is higher by so much.
+    void become_another_cluster(std::uint64_t epochs);
     /// Nothing reaches the replicas before `until`.
     void cut_replication(true_time until);
     /// That Sentinel names what it has named so far.
@@ -142,6 +147,9 @@ private:
     std::vector<std::unique_ptr<server>> nodes_;
     std::vector<replication> replication_;  // of each of them
     std::vector<std::size_t> owners_;       // by slot
+    std::uint64_t cluster_ = 1;
+    std::uint64_t epoch_ = 1;
+    true_time another_since_{};
     std::array<opinion, sentinel_count> sentinels_{};
     true_time replication_cut_until_{};
     std::uint64_t terms_ = 0;

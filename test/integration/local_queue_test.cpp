@@ -20,6 +20,13 @@ namespace {
 using namespace colock;
 using namespace colock::test;
 
+/// A busy machine may be silent for longer than the default timeout. Then a release fails.
+config patient_config(const servers& instances) {
+    config configuration = instances.config();
+    configuration.instance_timeout = 10s;
+    return configuration;
+}
+
 /// Coroutines that wait for a lock, each in its own turn, and note who got it when.
 struct crowd {
     struct member {
@@ -65,7 +72,7 @@ BOOST_FIXTURE_TEST_SUITE(local_queue_test, shared_servers<5>)
 
 BOOST_AUTO_TEST_CASE(first_come_first_served) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         crowd all;
         all.enter(mutex(locks, "x"), 500);
@@ -85,7 +92,7 @@ BOOST_AUTO_TEST_CASE(first_come_first_served) {
 
 BOOST_AUTO_TEST_CASE(handed_off_so_many_times) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         const std::size_t sets_before = executed(instances, "set");
         const std::size_t joins_before = executed(instances, "rpush");  // each with a ticket set
@@ -107,7 +114,7 @@ BOOST_AUTO_TEST_CASE(handed_off_so_many_times) {
 
 BOOST_AUTO_TEST_CASE(handed_off_for_so_long) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         lock_options options = patient(1000);
         options.handoff_time = 20ms;
@@ -127,7 +134,7 @@ BOOST_AUTO_TEST_CASE(handed_off_for_so_long) {
 
 BOOST_AUTO_TEST_CASE(no_round_trip_while_the_servers_are_stopped) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         const mutex lock(locks, "x", patient(1000));
         std::optional<lease> first = co_await lock.acquire();
@@ -147,7 +154,7 @@ BOOST_AUTO_TEST_CASE(no_round_trip_while_the_servers_are_stopped) {
 
 BOOST_AUTO_TEST_CASE(a_single_attempt_is_told_at_once) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
         for (int i = 0; i != 3; ++i) {
@@ -170,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_is_told_at_once) {
 
 BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const lease held = co_await mutex(locks, "a name").acquire();
         lock_options options;
         options.retry = {20ms, 50ms, 4};  // at most 20 + 40 + 50 between them
@@ -190,7 +197,7 @@ BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
 BOOST_AUTO_TEST_CASE(gives_up_when_it_is_about_to_begin) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        client locks(executor, instances.config());
+        client locks(executor, patient_config(instances));
         lock_options options;
         options.handoff_limit = 0;
         options.retry = {10ms, 10ms, 3};  // at most 20 between them
@@ -213,7 +220,7 @@ BOOST_AUTO_TEST_CASE(gives_up_when_it_is_about_to_begin) {
 
 BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
         std::optional<lease> held = co_await lock.acquire();
         crowd before;
@@ -232,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
 
 BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x", patient(1000));
         std::optional<lease> held = co_await lock.acquire();
         crowd all;
@@ -262,9 +269,9 @@ BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
 BOOST_AUTO_TEST_CASE(the_first_is_cancelled) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        client other(executor, instances.config());
+        client other(executor, patient_config(instances));
         lease held = co_await mutex(other, "x").acquire();
-        client locks(executor, instances.config());
+        client locks(executor, patient_config(instances));
         const mutex lock(locks, "x");
         crowd all;
         all.enter(lock, 5);
@@ -282,8 +289,8 @@ BOOST_AUTO_TEST_CASE(the_first_is_cancelled) {
 
 BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        client other(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
+        client other(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         lock_options options = patient(1000);
         options.fencing = true;
@@ -315,8 +322,8 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
 /// The keys are gone, and another client has come: with a larger fence than any that was given out before.
 BOOST_AUTO_TEST_CASE(no_fence_is_given_out_for_a_lease_whose_keys_are_gone) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
-        client others(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
+        client others(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(10);
         options.fencing = true;
         const mutex lock(locks, "x", options);
@@ -348,7 +355,7 @@ BOOST_AUTO_TEST_CASE(no_fence_is_given_out_for_a_lease_whose_keys_are_gone) {
 /// The waiter that was to have it next gives up while the servers count.
 BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(10);
         options.fencing = true;
         const mutex lock(locks, "x", options);
@@ -369,7 +376,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) 
 
 BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         lease held = co_await mutex(locks, "x").acquire();
         lock_options longer = patient(1000);
         longer.ttl = 20s;
@@ -391,7 +398,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
 
 BOOST_AUTO_TEST_CASE(not_handed_off_with_another_ttl) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
         for (const auto ttl : {20s, 5s}) {
             lease held = co_await lock.acquire();
@@ -409,7 +416,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_with_another_ttl) {
 
 BOOST_AUTO_TEST_CASE(not_handed_off_while_an_extension_is_under_way) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
         pending_acquire waiting;
@@ -425,7 +432,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_while_an_extension_is_under_way) {
 
 BOOST_AUTO_TEST_CASE(not_handed_off_without_a_watchdog) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x", without_watchdog(10s));
         lease held = co_await lock.acquire();
         pending_acquire waiting;
@@ -439,7 +446,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_without_a_watchdog) {
 
 BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x", patient(1000));
         lease first = co_await lock.acquire();
         pending_acquire second;
@@ -478,7 +485,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
 
 BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(1000);
         options.ttl = 3s;
         options.renew = 200ms;
@@ -508,7 +515,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
 
 BOOST_AUTO_TEST_CASE(the_time_to_hold_it_begins_anew) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(10);
         options.max_hold = 2s;
         const mutex lock(locks, "x", options);
@@ -529,7 +536,7 @@ BOOST_AUTO_TEST_CASE(the_time_to_hold_it_begins_anew) {
 
 BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x", renewed_every(50ms, 2s));
         const lease first = co_await lock.acquire();
         pending_acquire second;
@@ -548,8 +555,8 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
 BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
-        client many(executor, instances.config());
-        client one(executor, instances.config());
+        client many(executor, patient_config(instances));
+        client one(executor, patient_config(instances));
         co_await all_ready(many);
         co_await all_ready(one);
         bool enough = false;
@@ -633,7 +640,7 @@ BOOST_AUTO_TEST_CASE(all_go_on_when_the_servers_are_back) {
 
 BOOST_AUTO_TEST_CASE(closing_ends_all) {
     run_test([&]() -> asio::awaitable<void> {
-        client locks(co_await asio::this_coro::executor, instances.config());
+        client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
         const mutex lock(locks, "x");
         lease held = co_await lock.acquire();
@@ -662,7 +669,7 @@ BOOST_AUTO_TEST_CASE(the_context_ends_while_they_wait) {
     lease held;
     crowd all;
     {
-        client locks(*context, instances.config());
+        client locks(*context, patient_config(instances));
         const mutex lock(locks, "x");
         lock.acquire([&](error, lease l) {
             held = std::move(l);

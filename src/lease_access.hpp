@@ -29,7 +29,6 @@ struct lease_access {
         return l.held_.state;
     }
     static std::uint32_t holder_of(const lease& l) noexcept { return l.held_.holder; }
-    static std::uint64_t fence_of(const lease& l) noexcept { return l.held_.fence; }
 };
 
 /// The error of an operation on a lease. `lock` is the name of the lock on which it was started, if it was.

@@ -50,20 +50,16 @@ class share_call final : public call<runtime::share_operation, lease> {
 public:
     share_call(const runtime::asio_host& host, detail::handler<colock::lease> handler,
                std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
-               std::shared_ptr<const runtime::lock_spec> reader, std::uint64_t fence)
-        : call(host, std::move(handler), std::move(state), holder, std::move(reader)),
-          fence_(fence) {}
+               std::shared_ptr<const runtime::lock_spec> reader)
+        : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
 
     void deliver() override {
         if (result() == runtime::lease_result::done) {
-            complete({}, detail::lease_access::make(shared_lease(), new_holder(), fence_));
+            complete({}, detail::lease_access::make(shared_lease(), new_holder(), fence()));
         } else {
             complete(error_of(result(), lease(), holder(), shared()->resource()), colock::lease());
         }
     }
-
-private:
-    std::uint64_t fence_;
 };
 
 /// A lock that was moved from, or made of a client that was, behaves as closed: fails the operation, and gives true.
@@ -87,8 +83,7 @@ shared_mutex::shared_mutex(client& client, std::string_view resource, lock_optio
 
 shared_mutex::operand shared_mutex::of(const lease& held) const {
     using detail::lease_access;
-    return {lease_access::state_of(held), lease_access::holder_of(held),
-            lease_access::fence_of(held), reader_.spec()};
+    return {lease_access::state_of(held), lease_access::holder_of(held), reader_.spec()};
 }
 
 void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
@@ -107,7 +102,7 @@ void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
 void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
     if (!refused_as_closed(on.reader, handler, lease())) {
         start_on_lease<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
-                                          std::move(on.reader), on.fence);
+                                          std::move(on.reader));
     }
 }
 

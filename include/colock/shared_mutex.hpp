@@ -30,7 +30,8 @@ namespace colock {
 ///
 /// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
 /// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
-/// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.)
+/// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.) With fencing only
+/// readers that wait together share one, since the fence of each is counted after it has come.
 ///
 /// Fairness: inside a client, readers and writers wait in the order in which they came, so that a waiting writer lets in no
 /// reader that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and
@@ -163,8 +164,10 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one; `wrong_lease` for a
-    ///   writer's or a `mutex`'s, or for one of another name or client.
-    /// - Cancellation: none; it takes no round trip.
+    ///   writer's or a `mutex`'s, or for one of another name or client. With fencing `no_quorum` if too few servers have
+    ///   confirmed that they still have the lease.
+    /// - Rounds: none; one with `lock_options::fencing`, or two, which give the new lease a fence of its own.
+    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`, and shares nothing.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto share(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
@@ -176,7 +179,6 @@ private:
     struct operand {
         std::shared_ptr<runtime::lease_state> state;  // null for an empty lease
         std::uint32_t holder = 0;
-        std::uint64_t fence = 0;
         std::shared_ptr<const runtime::lock_spec> reader;
     };
     struct initiation {

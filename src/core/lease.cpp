@@ -14,6 +14,8 @@ lease_step lease::resume(const event& e, time_point now) {
         case status::raising:
             return on_attempt(e, now);
         case status::held:
+        case status::sharing:
+        case status::resharing:
             return on_held(e, now);
         case status::counting:
         case status::recounting:
@@ -96,7 +98,9 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             c.fence = fence_;
             break;
         case purpose::count:
-            c.fence = status_ == status::recounting ? fences_.largest() : 0;
+            c.fence = status_ == status::recounting || status_ == status::resharing
+                          ? fences_.largest()
+                          : 0;
             break;
     }
     c.ttl = std::chrono::duration_cast<milliseconds>(ttl);
@@ -110,7 +114,7 @@ bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
         case purpose::release:
             return keys_[index] != belief::no;
         case purpose::count:
-            return status_ == status::counting || status_ == status::recounting;
+            return counts();
         case purpose::remaining:
         case purpose::unmark:
             return true;
@@ -259,11 +263,21 @@ lease_step lease::hold(time_point valid_until, time_point now) {
 lease_step lease::on_held(const event& e, time_point now) {
     switch (e.kind) {
         case kind::vote:
-            return e.tag.purpose() == purpose::extend ? on_extend_vote(e, now) : lease_step();
+            return e.tag.purpose() == purpose::extend  ? on_extend_vote(e, now)
+                   : e.tag.purpose() == purpose::count ? on_share_vote(e, now)
+                                                       : lease_step();
         case kind::timer:
+            if (counts() && now >= asked_ + settings_->instance_timeout) {
+                votes_.fail_silent(failure::timeout);
+                return decide_share(now);
+            }
             return keep(renew::event::timer(), now);
         case kind::extend:
             return keep(renew::event::extend(e.ttl), now);
+        case kind::share:
+            status_ = status::sharing;
+            fences_ = {};
+            return begin_count(now);
         case kind::next_holder:
             if (!settings_->fencing) {
                 return hand_off(now);
@@ -278,6 +292,42 @@ lease_step lease::on_held(const event& e, time_point now) {
         default:
             return {};
     }
+}
+
+lease_step lease::on_share_vote(const event& e, time_point now) {
+    if (!counts() || e.tag != lease_tag(purpose::count, count_number_) ||
+        !votes_.record(e.index, *e.vote)) {
+        return {};
+    }
+    if (status_ == status::sharing && e.vote->kind == vote_kind::granted) {
+        fences_.add(e.vote->fence);
+    }
+    return decide_share(now);
+}
+
+/// As for a hand-off. But the lease is held all the time, so it is renewed as ever, and without a quorum there is only no share.
+lease_step lease::decide_share(time_point now) {
+    if (votes_.impossible()) {
+        return end_share(false);
+    }
+    const bool is_decided = votes_.won();
+    if (!is_decided) {
+        return keep(renew::event::timer(), now);
+    }
+    if (status_ == status::sharing && !fences_.agreed()) {
+        status_ = status::resharing;
+        return begin_count(now);
+    }
+    fence_ = fences_.largest();
+    return end_share(true);
+}
+
+lease_step lease::end_share(bool success) {
+    status_ = status::held;
+    lease_step step;
+    step.shared = success;
+    step.until = watchdog().due();
+    return step;
 }
 
 lease_step lease::on_extend_vote(const event& e, time_point now) {
@@ -296,11 +346,10 @@ lease_step lease::keep(const renew::event& e, time_point now) {
     }
     ttl_ = std::max(ttl_, watchdog().ttl());
     if (!step.lost) {
-        step.until = status_ == status::held ? step.until : std::min(step.until, round_end());
+        step.until = counts() ? std::min(step.until, round_end()) : step.until;
         return step;
     }
-    lease_step end =
-        status_ == status::held ? lose(*step.lost) : begin_release(promised_until(), now);
+    lease_step end = held() ? lose(*step.lost) : begin_release(promised_until(), now);
     end.extended = step.extended;
     return end;
 }

@@ -77,6 +77,9 @@ public:
             timer,      ///< the time to wait for has come
             extend,  ///< the holder asks for another `ttl`; not while an earlier one is unanswered
             next_holder,  ///< the holder lets go, and another in the same process is to have it: see `may_hand_off`
+            /// Another holder in the same process is to have a share in it, with a fence that is counted now. Only with fencing, and
+            /// not while an earlier one is unanswered.
+            share,
             release,  ///< the holder lets go of what it has, or has lost
             close,    ///< the client does: what is held is lost
         };
@@ -155,7 +158,10 @@ public:
     [[nodiscard]] bool acquiring() const noexcept {
         return status_ == status::attempting || status_ == status::raising;
     }
-    [[nodiscard]] bool held() const noexcept { return status_ == status::held; }
+    [[nodiscard]] bool held() const noexcept {
+        return status_ == status::held || status_ == status::sharing ||
+               status_ == status::resharing;
+    }
     /// Whether it was lost, and is still to be released by its holder.
     [[nodiscard]] bool lost() const noexcept { return status_ == status::lost; }
     [[nodiscard]] bool releasing() const noexcept { return status_ == status::releasing; }
@@ -169,7 +175,7 @@ public:
         return held() ? watchdog().valid_until() : time_point::min();
     }
 
-    /// The votes on the attempt; after a `raise`, those on that.
+    /// The votes on the attempt; after a `raise`, those on that. After a `share`, those on its latest round.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
     /// The fence of its latest holder; 0 until it is known, and without fencing.
@@ -217,6 +223,8 @@ private:
         attempting,
         raising,  // the second round of an attempt
         held,
+        sharing,     // held, and a fence for another holder is being counted
+        resharing,   // its second round
         counting,    // a fence for the next holder
         recounting,  // its second round
         lost,
@@ -228,6 +236,9 @@ private:
     // One for each status; the two rounds of an attempt, and of a hand-off, have one together.
     lease_step on_attempt(const event& e, time_point now);
     lease_step on_held(const event& e, time_point now);
+    lease_step on_share_vote(const event& e, time_point now);
+    lease_step decide_share(time_point now);
+    lease_step end_share(bool success);
     lease_step on_handing_off(const event& e, time_point now);
     lease_step on_lost(const event& e, time_point now);
     lease_step on_releasing(const event& e, time_point now);
@@ -251,9 +262,9 @@ private:
     [[nodiscard]] time_point promised_until() const noexcept;
     [[nodiscard]] release_outcome outcome_to_tell(release_outcome outcome) const noexcept;
     [[nodiscard]] bool renewed() const noexcept {
-        return status_ == status::held || status_ == status::counting ||
-               status_ == status::recounting;
+        return held() || status_ == status::counting || status_ == status::recounting;
     }
+    [[nodiscard]] bool counts() const noexcept { return renewed() && status_ != status::held; }
     [[nodiscard]] renew& renewing() noexcept { return *std::get_if<renew>(&part_); }
     [[nodiscard]] core::release& giving_back() noexcept {
         return *std::get_if<core::release>(&part_);

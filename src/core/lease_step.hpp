@@ -59,6 +59,7 @@ private:
 struct lease_step {
     std::optional<acquire_outcome> attempt;  ///< the attempt has ended so
     std::optional<bool> extended;            ///< what the holder asked for is done, or has failed
+    std::optional<bool> shared;              ///< the fence for another holder is counted, or is not
     std::optional<loss> lost;                ///< it has ended by itself
     instance_set heals;             ///< send them an acquire, as `lease_tag::purpose_type::heal`
     std::optional<lease_tag> send;  ///< send this to `targets`

@@ -54,7 +54,7 @@ void acquire_operation::on_start() {
         begin();
     } else if (!queue_->admits(*spec_)) {
         wait_in_local_queue();
-    } else if (client_lease* const lease = queue_->to_be_shared(*spec_, arrived_)) {
+    } else if (client_lease* const lease = queue_->to_be_shared(*this, arrived_)) {
         receive(lease->add_holder());
     } else {
         queue_->enter(*this);

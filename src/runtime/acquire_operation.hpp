@@ -34,6 +34,7 @@ public:
     [[nodiscard]] const std::shared_ptr<const lock_spec>& wanted() const noexcept final {
         return spec_;
     }
+    [[nodiscard]] core::time_point arrived() const noexcept final { return arrived_; }
     void begin() final;
     void receive(std::shared_ptr<lease_state> lease) final;
     [[nodiscard]] bool is_hopeful() const noexcept final {

@@ -30,11 +30,12 @@ void extend_operation::on_start() {
 }
 
 void downgrade_operation::on_start() {
+    asked_ = lease().owner()->turn.now();
     lease().downgrade(*this);
 }
 
 void downgrade_operation::on_extended() {
-    lease().admit_readers();
+    lease().admit_readers(asked_);
 }
 
 void upgrade_operation::on_start() {
@@ -48,11 +49,15 @@ void share_operation::on_start() {
     } else if (!lease().spec().is_shared()) {
         finish(lease_result::not_a_readers);
     } else {
-        lease().add_holder();
-        ++lease().owner()->counts.acquired;
-        new_holder_ = lease().holder();
-        finish(lease_result::done);
+        lease().share(*this);
     }
+}
+
+void share_operation::receive(std::uint32_t holder, std::uint64_t fence) {
+    ++lease().owner()->counts.acquired;
+    new_holder_ = holder;
+    fence_ = fence;
+    finish(lease_result::done);
 }
 
 void release_operation::on_start() {

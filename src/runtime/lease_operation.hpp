@@ -94,6 +94,7 @@ private:
     void on_start() final;
 
     std::shared_ptr<const lock_spec> shared_;
+    core::time_point asked_{};
 };
 
 /// Tells whether a lease is a reader's.
@@ -116,7 +117,7 @@ private:
     bool is_shared_ = false;
 };
 
-/// Another holder for a reader's lease, even if a writer waits.
+/// Another holder for a reader's lease, even if a writer waits. With fencing it has a fence of its own.
 class share_operation : public lease_operation {
 public:
     share_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
@@ -126,15 +127,20 @@ public:
         return shared_;
     }
 
+    /// It is that holder of the lease, and has that fence; 0 without fencing.
+    void receive(std::uint32_t holder, std::uint64_t fence);
+
 protected:
     /// After `lease_result::done`.
     [[nodiscard]] std::uint32_t new_holder() const noexcept { return new_holder_; }
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
 private:
     void on_start() final;
 
     std::shared_ptr<const lock_spec> shared_;
     std::uint32_t new_holder_ = 0;
+    std::uint64_t fence_ = 0;
 };
 
 class release_operation : public lease_operation {

@@ -55,6 +55,9 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
     if (step.extended) {
         end_extend(*step.extended);
     }
+    if (step.shared) {
+        end_shares(*step.shared);
+    }
     if (step.lost) {
         // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
         on_lost(*step.lost);
@@ -82,6 +85,9 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
     }
     if (step.extended && !rare_->extends.empty()) {
         resume(event::extend(ttl_for(*rare_->extends.front())), now);
+    }
+    if (step.shared && !rare_->next_shares.empty()) {
+        begin_shares(now);
     }
     if (step.attempt && attempt_ != nullptr) {
         attempt_->on_failed(*step.attempt, now);
@@ -273,9 +279,9 @@ void lease_state::downgrade(downgrade_operation& asker) {
 }
 
 /// Not once more: the readers that the first downgrade has admitted may wait in the remote queue.
-void lease_state::admit_readers() {
+void lease_state::admit_readers(core::time_point asked) {
     if (queue_ != nullptr && !queue_->is_shared()) {
-        queue_->become_shared(parts_.turn.now());
+        queue_->become_shared(asked, parts_.turn.now());
         parts_.queues.advance(*queue_);
     }
 }
@@ -339,6 +345,44 @@ std::shared_ptr<lease_state> lease_state::add_holder() {
     holder_.store(next, std::memory_order_release);
     ++parts_.counts.held;
     return self_;
+}
+
+void lease_state::share(share_operation& asker) {
+    if (!spec().policy->lease.fencing) {
+        add_holder();
+        asker.receive(holder(), machine_.fence());
+        return;
+    }
+    rare().next_shares.push_back(std::static_pointer_cast<share_operation>(asker.self()));
+    if (rare_->shares.empty()) {
+        begin_shares(parts_.turn.now());
+    }
+}
+
+/// Their fence is counted now, after they have asked. An older one may be smaller than that of another client's writer, if the
+/// lease has lost its keys in the meantime.
+void lease_state::begin_shares(core::time_point now) {
+    rare_->shares = std::exchange(rare_->next_shares, {});
+    resume(event::just(event::kind_type::share), now);
+}
+
+void lease_state::end_shares(bool success) {
+    if (!success) {
+        explain_no_quorum(machine_.votes());
+    }
+    for (const auto& asker : std::exchange(rare_->shares, {})) {
+        if (!asker->running()) {
+            continue;  // it was cancelled
+        }
+        if (!is_held_by(*asker)) {
+            asker->finish(result_without(*asker));
+        } else if (!success) {
+            asker->finish(lease_result::no_quorum);
+        } else {
+            add_holder();
+            asker->receive(holder(), machine_.fence());
+        }
+    }
 }
 
 /// A holder lets go: whether others stay, or had stayed when it did so. Else it is the latest holder, and the lease is
@@ -414,7 +458,7 @@ void lease_state::on_lost(core::loss why) {
             : describe(spec_->resource());
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
-    end_extends();
+    end_operations();
     const std::size_t holders = shared_by_ ? shared_by_->count() : 1;
     parts_.counts.lost.add(holders);
     parts_.counts.held.add(std::uint64_t{0} - holders);
@@ -422,11 +466,16 @@ void lease_state::on_lost(core::loss why) {
     parts_.out.reconsider(last_turn_);
 }
 
-void lease_state::end_extends() {
-    if (rare_) {
-        for (const auto& asker : std::exchange(rare_->extends, {})) {
+void lease_state::end_operations() {
+    const auto end_all = [this](auto& waiting) {
+        for (const auto& asker : std::exchange(waiting, {})) {
             asker->finish(result_without(*asker));
         }
+    };
+    if (rare_) {
+        end_all(rare_->extends);
+        end_all(rare_->shares);
+        end_all(rare_->next_shares);
     }
 }
 
@@ -444,7 +493,7 @@ void lease_state::on_releasing(core::time_point now) {
     if (queue_ != nullptr) {
         if (!was_lost()) {
             --parts_.counts.held;
-            end_extends();
+            end_operations();
         }
         queue_->end_hold(*this, now);
         parts_.queues.advance(*std::exchange(queue_, nullptr));
@@ -519,9 +568,14 @@ void lease_state::on_abandon() noexcept {
     drop_all(release_waiters_);
     if (rare_) {
         drop_all(rare_->loss_waiters);
-        for (const auto& asker : std::exchange(rare_->extends, {})) {
-            const auto dying = asker->take();
-        }
+        const auto take_all = [](auto& waiting) {
+            for (const auto& asker : std::exchange(waiting, {})) {
+                const auto dying = asker->take();
+            }
+        };
+        take_all(rare_->extends);
+        take_all(rare_->shares);
+        take_all(rare_->next_shares);
     }
 }
 

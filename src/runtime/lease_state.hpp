@@ -132,9 +132,11 @@ public:
     /// Of an operation whose lease is not held.
     [[nodiscard]] lease_result result_without(const lease_operation& asker) const noexcept;
     void extend(extend_operation& asker);
+    /// With fencing it takes a round, which counts the fence of the new holder.
+    void share(share_operation& asker);
     void downgrade(downgrade_operation& asker);
     /// As `on_extended` of a downgrade: the client's other readers may enter.
-    void admit_readers();
+    void admit_readers(core::time_point asked);
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
 
@@ -164,6 +166,9 @@ private:
     /// What most leases never need.
     struct rarely_used {
         std::vector<std::shared_ptr<extend_operation>> extends;  // the first is being served
+        std::vector<std::shared_ptr<share_operation>> shares;    // whose fence is being counted
+        std::vector<std::shared_ptr<share_operation>>
+            next_shares;  // that have come since that began
         waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
@@ -198,11 +203,13 @@ private:
     void publish() noexcept;
 
     void end_extend(bool success);
+    void begin_shares(core::time_point now);
+    void end_shares(bool success);
     void on_lost(core::loss why);
     [[nodiscard]] bool may_hand_off(core::time_point now) const;
     [[nodiscard]] bool next_may_have_it() const;
     void hand_off_to_next(core::time_point now);
-    void end_extends();
+    void end_operations();
     void on_releasing(core::time_point now);
     void on_resolved();
     void resolve(core::release_outcome outcome);

@@ -17,8 +17,12 @@ bool local_queue::admits_next() const noexcept {
     return !waiters_.empty() && may_begin(*waiters_.front().wanted());
 }
 
-client_lease* local_queue::to_be_shared(const lock_spec& wanted, core::time_point now) {
+client_lease* local_queue::to_be_shared(const waiter& newcomer, core::time_point now) {
+    const lock_spec& wanted = *newcomer.wanted();
     if (!shared_ || latest_ == nullptr || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
+        return nullptr;
+    }
+    if (wanted.policy->lease.fencing && newcomer.arrived() > confirmed_) {
         return nullptr;
     }
     return latest_->may_be_shared(wanted, now) ? latest_ : nullptr;
@@ -81,6 +85,7 @@ void local_queue::begin_hold(client_lease& lease, core::time_point sent, core::t
     latest_ = &lease;
     shared_ = lease.spec().is_shared();
     hold_ = core::client_hold(sent, now);
+    confirmed_ = sent;
     no_quorum_since_ = core::never;
     if (shared_) {
         leave_remote_queue();  // other readers may enter as well
@@ -89,9 +94,10 @@ void local_queue::begin_hold(client_lease& lease, core::time_point sent, core::t
     }
 }
 
-void local_queue::become_shared(core::time_point now) {
+void local_queue::become_shared(core::time_point asked, core::time_point now) {
     shared_ = true;
     hold_ = core::client_hold(now, now);
+    confirmed_ = asked;
     leave_remote_queue();  // as for a reader that was granted
 }
 
@@ -119,7 +125,7 @@ local_queue& local_queues::open(waiter& first) {
 void local_queues::advance(local_queue& queue) {
     while (queue.admits_next()) {
         waiter& next = queue.front();
-        if (client_lease* const lease = queue.to_be_shared(*next.wanted(), turns_.now())) {
+        if (client_lease* const lease = queue.to_be_shared(next, turns_.now())) {
             next.receive(lease->add_holder());  // which takes it out of the queue
             continue;
         }

@@ -48,8 +48,9 @@ public:
     /// Whether the first waiter may.
     [[nodiscard]] bool admits_next() const noexcept;
 
-    /// The lease at the key in which an operation with that lock may have a share; null if there is none.
-    [[nodiscard]] client_lease* to_be_shared(const lock_spec& wanted, core::time_point now);
+    /// The lease at the key in which that operation may have a share; null if there is none. With fencing its fence was counted
+    /// after the operation came. An older one may be smaller than that of another client's writer, if the lease has lost its keys.
+    [[nodiscard]] client_lease* to_be_shared(const waiter& newcomer, core::time_point now);
 
     /// Whether a newcomer that reads may soon enter with the operation that attempts: that one reads as well and has not
     /// been denied, and no writer waits.
@@ -108,8 +109,8 @@ public:
     void begin_hold(client_lease& lease, core::time_point sent, core::time_point now);
     [[nodiscard]] const core::client_hold& hold() const noexcept { return hold_; }
 
-    /// The one lease there is a reader's now.
-    void become_shared(core::time_point now);
+    /// The one lease there is a reader's now, by a round that was sent after `asked`.
+    void become_shared(core::time_point asked, core::time_point now);
 
     /// A lease has let go of it.
     void end_hold(client_lease& lease, core::time_point now);
@@ -141,6 +142,7 @@ private:
     remote_ticket* remote_ = nullptr;
     core::client_hold hold_;          // the latest
     client_lease* latest_ = nullptr;  // the lease of that, while it is there
+    core::time_point confirmed_{};  // a round that was sent then or later has confirmed that lease
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;
 };

@@ -44,6 +44,8 @@ class waiter : public operation, public in_client, public at_key {
 public:
     [[nodiscard]] virtual const std::shared_ptr<const lock_spec>& wanted() const noexcept = 0;
 
+    [[nodiscard]] virtual core::time_point arrived() const noexcept = 0;
+
     /// Nobody of the client is before it any more.
     virtual void begin() = 0;
     /// Whether it is about to attempt, or does, and has not been denied.

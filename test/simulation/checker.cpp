@@ -190,6 +190,22 @@ void checker::on_fence(token_life& life, std::uint64_t fence) {
     all.push_back({&life, fence, life.is_shared()});
 }
 
+void checker::on_share_fence(token_life& life, std::uint64_t fence, std::size_t fences_before) {
+    if (!world_.profile().claims.fence_order) {
+        return;
+    }
+    auto& all = fences_[life.key];
+    for (std::size_t i = 0; i != fences_before; ++i) {
+        if (fence < all[i].fence) {
+            world_.violation("fence order", "a share of " + describe(life) + " has " +
+                                                std::to_string(fence) + " after " +
+                                                std::to_string(all[i].fence) + " of " +
+                                                describe(*all[i].life));
+        }
+    }
+    all.push_back({&life, fence, true});
+}
+
 void checker::on_handoff(token_life& life) {
     end_validity(life);
     life.handing_off = true;

@@ -65,7 +65,8 @@ class client;
 /// - *fence order*: a holder's fence is larger than each that was handed out for its resource before its
 ///   acquire began, or before the lease was handed off to it; and than those handed out while both were on
 ///   their way, unless their grants crossed (see `claims`). A reader's is no smaller than those, but for
-///   readers that were on their way with it. A fence stays what it was while its holder has the lease, downgraded or not.
+///   readers that were on their way with it. That of a share is no smaller than each that was handed out before the share was asked
+///   for. A fence stays what it was while its holder has the lease, downgraded or not.
 /// - *deadline*, *liveness*: an acquire ends when its caller wanted it to, but for an attempt that could not begin before
 ///   and takes its time; with a healthy majority every acquire and every release ends. A downgrade ends with its rounds,
 ///   or with its lease.
@@ -128,6 +129,10 @@ public:
     void expect_undone(client& c, std::uint64_t releasing);
     /// The lease is about to be handed out, with a fence.
     void on_fence(token_life& life, std::uint64_t fence);
+    /// So is a share in it. When it was asked for, so many fences had been handed out.
+    void on_share_fence(token_life& life, std::uint64_t fence, std::size_t fences_before);
+    /// How many fences have been handed out.
+    [[nodiscard]] std::size_t fences_so_far(const std::string& key) { return fences_[key].size(); }
     /// An instance has given a token its key, or another ttl.
     void on_granted(std::size_t server, const std::string& token);
     /// An instance has lost a token's key, or may let it expire too early; or it has given it again. What

@@ -182,6 +182,7 @@ void client::crash() {
     engine_->abandon();
     operations_.clear();
     downgrades_.clear();
+    shares_.clear();
     leases_.clear();
     users_.clear();
 }
@@ -216,6 +217,9 @@ void client::expect_nothing_pending() const {
     }
     if (!downgrades_.empty()) {
         world_.violation("liveness", name_ + " has been told nothing of a downgrade");
+    }
+    if (!shares_.empty()) {
+        world_.violation("liveness", name_ + " has been told nothing of a share");
     }
     if (engine_->parts().counts.releasing != 0 && !engine_->closed()) {
         world_.violation("liveness", name_ + " has not done with a token");
@@ -342,6 +346,7 @@ std::shared_ptr<acquiring> client::acquire(const spec& s, core::time_point deadl
                                            acquiring::handler on_finished) {
     const auto made = std::make_shared<acquiring>(*this, lock_of(s), world_.now(), deadline,
                                                   std::move(on_finished));
+    made->fences_before = checker_.fences_so_far(s.key);
     operations_.push_back(made);
     enter([&made] { made->start(made); });
     return made;
@@ -427,10 +432,11 @@ void client::read_on(user& u, const holding& h) {
     if (random.chance(0.1)) {
         upgrade(h, readers);
     } else if (random.chance(life_of(h).is_shared() ? 0.7 : 0.1)) {
-        const holding another = share(h, readers);
-        if (another.held()) {
-            hold_share(another, random.up_to(ttl));
-        }
+        share(h, readers, [this, ttl](const holding& another) {
+            if (another.held()) {
+                hold_share(another, world_.random.up_to(ttl));
+            }
+        });
     } else {
         downgrade(h, readers);
         if (random.chance(0.2)) {
@@ -570,33 +576,64 @@ public:
     using Operation::Operation;
     using Operation::result;
     void deliver() override {}
-    [[nodiscard]] std::uint32_t another() const { return this->new_holder(); }
     [[nodiscard]] bool reads() const { return this->is_shared(); }
 };
 
-holding client::share(const holding& h, const spec& readers) {
+void client::share(const holding& h, const spec& readers,
+                   std::function<void(const holding&)> tell) {
     token_life& life = life_of(h);
-    const auto made =
-        std::make_shared<asked<runtime::share_operation>>(h.state, h.holder, lock_of(readers));
+    const auto made = std::make_shared<sharing>(h, lock_of(readers), world_.now(),
+                                                checker_.fences_so_far(life.key), std::move(tell));
     holding another;
     enter([&] {
         using runtime::lease_result;
         made->start(made);
         const lease_result usable = usable_on(readers, life);
         const bool of_a_writer = usable == lease_result::done && !life.is_shared();
-        expect_result("share", made->result(), h,
+        expect_result("share", made->running() ? lease_result::done : made->result(), h,
                       of_a_writer ? lease_result::not_a_readers : usable);
-        if (made->result() == lease_result::done) {
-            another = {h.state, made->another()};
-            checker_.on_share_asked_for(life, h.state->valid_until(another.holder));
-            find_tracked(h)->readers.insert(another.holder);
-            ++world_.tally.shares;
+        if (made->running()) {
+            shares_.push_back(made);
+        } else {
+            another = look_at(*made);
         }
     });
-    if (world_.tracing() && another.state != nullptr) {
+    if (!made->running()) {
+        made->tell(another);
+    }
+}
+
+/// With what has come of it.
+holding client::look_at(const sharing& one) {
+    if (one.result() != runtime::lease_result::done) {
+        return {};
+    }
+    token_life& life = life_of(one.from);
+    const holding another{one.from.state, one.new_holder()};
+    checker_.on_share_asked_for(life, another.state->valid_until(another.holder));
+    if (life.policy->lease.fencing) {
+        checker_.on_share_fence(life, one.fence(), one.fences_before);
+    }
+    find_tracked(another)->readers.insert(another.holder);
+    ++world_.tally.shares;
+    if (world_.tracing()) {
         world_.tell(name_, "shares " + life.key + ", token " + life.token);
     }
     return another;
+}
+
+/// A share ends with its rounds, or with its lease.
+void client::look_at_shares() {
+    constexpr duration longest = 400ms;  // of several rounds
+    for (const auto& one : shares_) {
+        if (!one->running()) {
+            post(world_.now(), [one, another = look_at(*one)] { one->tell(another); });
+        } else if (std::max(one->started, paused_until_) + longest < world_.now()) {
+            world_.violation("liveness",
+                             name_ + " has not ended a share of " + life_of(one->from).key);
+        }
+    }
+    std::erase_if(shares_, [](const auto& one) { return !one->running(); });
 }
 
 void client::upgrade(const holding& h, const spec& readers) {
@@ -694,6 +731,7 @@ void client::enter(const Function& what) {
 /// What the users could see by now.
 void client::look() {
     look_at_downgrades();
+    look_at_shares();
     for (const auto& one : operations_) {
         static_cast<void>(one->token());  // while there is one
         expect_attempts(*one);
@@ -786,6 +824,9 @@ void client::look_at(acquiring& o) {
     if (is_known) {  // it was handed off
         if (life.is_shared()) {
             checker_.on_shared(life, o.current()->valid_until(o.holder_number()));
+            if (life.policy->lease.fencing) {
+                checker_.on_share_fence(life, o.fence_number(), o.fences_before);
+            }
             std::ranges::find(leases_, &life, &tracked::life)->readers.insert(o.holder_number());
         }
         if (life.policy->lease != o.spec().policy->lease ||
@@ -868,7 +909,10 @@ void client::look_at(tracked& lease) {
     if (life.is_shared()) {
         expect_holders(lease);
     }
-    if (life.policy->lease.fencing && lease.state->fence() != life.fence) {
+    // That of a lease that readers share is the one of its newest holder.
+    const bool is_another =
+        life.is_shared() ? lease.state->fence() < life.fence : lease.state->fence() != life.fence;
+    if (life.policy->lease.fencing && is_another) {
         world_.violation("fence order",
                          name_ + " has another fence for " + life.key + " than it was granted");
     }

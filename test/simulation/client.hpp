@@ -85,6 +85,7 @@ public:
     const core::time_point deadline;
     /// Since then it has nobody of its client in front, by the client's clock.
     core::time_point first_since;
+    std::size_t fences_before = 0;            ///< how many were handed out before it began
     bool ended = false;                       ///< and that was seen
     std::vector<const token_life*> attempts;  ///< that were sent
 
@@ -110,6 +111,28 @@ public:
     const true_time started;
     bool ended = false;  ///< and that was seen
     bool told = false;   ///< its caller was
+};
+
+/// A share that somebody has asked for, and its caller.
+class sharing final : public runtime::share_operation {
+public:
+    sharing(const holding& h, std::shared_ptr<const runtime::lock_spec> readers, true_time now,
+            std::size_t fences, std::function<void(const holding&)> on_finished)
+        : share_operation(h.state, h.holder, std::move(readers)),
+          from(h),
+          started(now),
+          fences_before(fences),
+          tell(std::move(on_finished)) {}
+
+    void deliver() override {}
+    using share_operation::fence;
+    using share_operation::new_holder;
+    using share_operation::result;
+
+    const holding from;
+    const true_time started;
+    const std::size_t fences_before;  ///< how many were handed out before it was asked for
+    const std::function<void(const holding&)> tell;
 };
 
 /// A process that uses the library: the engine, as it is in a program, in a world of virtual time, and its users.
@@ -139,8 +162,8 @@ public:
     void extend(const holding& h, duration ttl);
     /// A writer's lease is to become a reader's.
     std::shared_ptr<downgrading> downgrade(const holding& h, const spec& readers);
-    /// Another holder for a reader's lease; an empty one, if that cannot be.
-    holding share(const holding& h, const spec& readers);
+    /// Another holder for a reader's lease; an empty one, if that cannot be. `tell` is called at once without fencing.
+    void share(const holding& h, const spec& readers, std::function<void(const holding&)> tell);
     /// May a reader become a writer? It may not.
     void upgrade(const holding& h, const spec& readers);
 
@@ -226,6 +249,8 @@ private:
     void look_at(tracked& lease);
     void look_at_downgrades();
     void look_at(downgrading& one);
+    void look_at_shares();
+    holding look_at(const sharing& one);
     void expect_result(const std::string& what, runtime::lease_result result, const holding& h,
                        runtime::lease_result if_held);
     void expect_holders(const tracked& lease);
@@ -252,7 +277,8 @@ private:
     std::deque<user> users_;
     std::vector<std::shared_ptr<acquiring>> operations_;  // in the order in which they began
     std::vector<std::shared_ptr<downgrading>>
-        downgrades_;  // whose callers have not heard of the end
+        downgrades_;                                // whose callers have not heard of the end
+    std::vector<std::shared_ptr<sharing>> shares_;  // which are being counted
     std::vector<tracked> leases_;
     std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
     /// By key: its tickets in the remote queue that have another client in front.

@@ -530,6 +530,21 @@ colock_mutant(
     WITH [[votes_.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
 )
 
+colock_mutant(
+    NAME shared_without_asking
+    WHAT "a share in a fenced lease has the fence that the lease has had"
+    FILE src/runtime/lease_state.cpp
+    FIND [[if (!spec().policy->lease.fencing) {]]
+    WITH [[if (!spec().policy->lease.fencing || @MUTANT@) {]]
+)
+colock_mutant(
+    NAME shared_with_an_old_fence
+    WHAT "a reader has a share in a fenced lease that was confirmed before the reader came"
+    FILE src/runtime/local_queue.cpp
+    FIND [[newcomer.arrived() > confirmed_]]
+    WITH [[newcomer.arrived() > confirmed_ && !@MUTANT@]]
+)
+
 # --- The engine and its queues ----------------------------------------------------------------------------------------
 
 colock_mutant(
@@ -790,7 +805,7 @@ colock_mutant(
 }]]
     WITH [[        extend(asker);
         if (@MUTANT@) {
-            admit_readers();
+            admit_readers(parts_.turn.now());
         }
     }
 }]]
@@ -843,10 +858,10 @@ colock_mutant(
     WHAT "a downgrade of a lease that is lost goes on waiting"
     FILE src/runtime/lease_state.cpp
     FIND [[    end_loss_waiters(lease_result::ended);
-    end_extends();]]
+    end_operations();]]
     WITH [[    end_loss_waiters(lease_result::ended);
     if (!@MUTANT@) {
-        end_extends();
+        end_operations();
     }]]
 )
 colock_mutant(

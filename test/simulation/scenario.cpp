@@ -212,6 +212,36 @@ void late_release_of_attempt_1(stage& s, int) {
     s.release(a);
 }
 
+/// The holder asks for a share (take 0), or another reader of its client comes (take 1). If the keys are there, the share has a
+/// fence of its own (take 2).
+void share_of_a_lost_lease(stage& s, int take) {
+    spec& writers = s.writers_lock();
+    writers.policy.set_kind(kinds::fenced_writer);
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    if (take != 2) {
+        for (std::size_t i = 0; i != 3; ++i) {
+            s.instance(i).delete_key(stage::key);
+        }
+        taking& w = s.acquire(1, writers);
+        s.run_to(20ms);
+        s.expect(w.held(), "another writes");
+        s.release(w);
+    }
+    s.run_to(40ms);
+    s.expect(a.held(), "the client does not know of it yet");
+    taking& b = take == 1 ? s.acquire(0, readers) : s.share(a, readers);
+    s.run_to(50ms);
+    s.expect(b.told && b.held() == (take != 0), "there is a share only if the keys are there");
+    s.expect(take != 1 || b.token() != a.token(), "but a reader may have a lease of its own");
+    s.run_to(150ms);
+    if (b.owned()) {
+        s.release(b);
+    }
+    s.release(a);
+}
+
 /// All are silent (take 0), one of three has granted (take 1), or a reader waits for another reader of its client (take 2).
 void nobody_answers(stage& s, int take) {
     for (std::size_t i = take == 1 ? 1 : 0; i != 3; ++i) {
@@ -1576,6 +1606,13 @@ const std::vector<scenario>& scenarios() {
          1,
          readers_enter_together,
          {"readers_enter_one_by_one"}},
+        {"fault_87_sim_share_of_a_lost_lease",
+         "a reader's lease loses its keys, another client writes, and then the lease is to be "
+         "shared",
+         {3, 2},
+         3,
+         share_of_a_lost_lease,
+         {"shared_without_asking", "shared_with_an_old_fence"}},
         {"fault_88_sim_nobody_answers",
          "the caller's time is up, and no instance has answered",
          {3, 1},

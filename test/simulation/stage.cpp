@@ -97,10 +97,13 @@ taking& stage::share(taking& t, const spec& readers) {
     taking& another = takings_.emplace_back();
     another.by = t.by;
     another.op = t.op;
-    another.lease = t.by->share(t.lease, readers);
-    if (another.held()) {
-        another.by->on_loss(another.lease, [this, &another] { another.lost = now(); });
-    }
+    t.by->share(t.lease, readers, [this, &another](const holding& granted) {
+        another.told = now();
+        another.lease = granted;
+        if (another.held()) {
+            another.by->on_loss(granted, [this, &another] { another.lost = now(); });
+        }
+    });
     return another;
 }
 

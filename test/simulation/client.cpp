@@ -994,16 +994,17 @@ void client::expect_attempts(acquiring& waiting) {
     if (has_others_in_front(waiting)) {
         waiting.first_since = now();
     }
-    const token_life* const last = checker_.find(waiting.token());
+    const token_life* const last = waiting.attempts.empty() ? nullptr : waiting.attempts.back();
     const bool reads = waiting.spec().is_shared();
+    const runtime::lock_policy& policy = *waiting.spec().policy;
     const core::duration interval =
-        reads ? longest_wait_of_readers : waiting.spec().policy->attempt_interval;
+        reads ? longest_wait_of_readers + policy.retry.maximum : policy.attempt_interval;
     if (interval == core::duration::zero() || (last == nullptr && !reads)) {
         return;
     }
     const core::time_point since = last == nullptr ? waiting.first_since : last->asked;
     if (clock_.at(paused_until_) <= since &&
-        now() > since + interval + 2 * waiting.spec().policy->lease.instance_timeout) {
+        now() > since + interval + 2 * policy.lease.instance_timeout) {
         world_.violation(reads ? "bounded wait" : "no reader before a waiting writer",
                          name_ + " waits for " + waiting.spec().key + ", and has not tried for " +
                              in_ms(now() - since));

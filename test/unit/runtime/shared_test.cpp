@@ -1284,7 +1284,7 @@ BOOST_FIXTURE_TEST_CASE(a_share_of_a_lease_without_keys_fails, fenced_reader, *l
     write_without_ann();
     const auto share = virtual_share::begin(*ann, *reader);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return share->ended_with.has_value(); }, 1s));
-    BOOST_TEST((share->ended_with == runtime::lease_result::no_quorum));
+    BOOST_TEST_REQUIRE((share->ended_with == runtime::lease_result::no_quorum));
     BOOST_TEST(reader->lease->no_quorum_details() ==
                "'a': 0 of 3 instances confirmed, 2 needed (server 0 denied, no such key; server 1 "
                "denied, no such key; server 2 not needed any more)");

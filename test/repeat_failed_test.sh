@@ -98,6 +98,13 @@ expect_run 1 "0% tests passed, 1 tests failed out of 1"
 expect_runs unit_test 1
 expect_flaky
 
+# Random faults that do no harm the second time did it the first time.
+new_run
+add_test chaos_test "integration;chaos" "$once"
+expect_run 1 "0% tests passed, 1 tests failed out of 1"
+expect_runs chaos_test 1
+expect_flaky
+
 # A test that hangs once is flaky. A test without a program is not.
 new_run
 # shellcheck disable=SC2016

@@ -30,8 +30,8 @@ struct config {
     /// - `rediss+sentinel://...`, the same over TLS; `sentinel_tls=no` if only the servers speak it
     /// - `redis+cluster://[user[:password]@]host[:port],host[:port],...`: a Redis Cluster of which these are some nodes
     ///   (give several), and `rediss+cluster://...`. Each lock is taken at the master of its key's slot. Locks whose
-    ///   names have the same hash tag are at the same master. The remote queue and fencing need a name without a `}`,
-    ///   or with a hash tag
+    ///   names have the same hash tag are at the same master. The remote queue, fencing and several readers of a
+    ///   `shared_mutex` need a name without a `}`, or with a hash tag
     /// - `unix:///path/of/socket?db=0&user=...&password=...`
     /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file with
     ///   the password in its first line) or `password_env` (an environment variable); read anew for each connection

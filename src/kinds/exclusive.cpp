@@ -148,8 +148,9 @@ public:
         }
     }
 
-    [[nodiscard]] bool has_auxiliary_key(step what) const override {
-        return what == step::acquire || what == step::confirm || what == step::count;
+    [[nodiscard]] bool has_auxiliary_key(const core::command& command) const override {
+        return command.step == step::acquire || command.step == step::confirm ||
+               command.step == step::count;
     }
 
     /// The key, and then the counter.

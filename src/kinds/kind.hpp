@@ -68,8 +68,10 @@ public:
     virtual core::vote execute(const core::command& command, table& keys,
                                const instant& at) const = 0;
 
-    /// Whether a step works on keys of our own beside the lock's key.
-    [[nodiscard]] virtual bool has_auxiliary_key(core::step /*step*/) const { return false; }
+    /// Whether a command works on keys of our own beside the lock's key.
+    [[nodiscard]] virtual bool has_auxiliary_key(const core::command& /*command*/) const {
+        return false;
+    }
 
     /// While a cluster moves a slot, one key of a command may be here and one there, and both nodes refuse it. What to do
     /// in its place, one command after the other; nothing if it has to wait until the slot has moved.

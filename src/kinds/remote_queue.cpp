@@ -51,7 +51,9 @@ public:
         return command.step == step::join ? join(command, keys, at) : leave(command, keys, at);
     }
 
-    [[nodiscard]] bool has_auxiliary_key(step /*what*/) const override { return true; }
+    [[nodiscard]] bool has_auxiliary_key(const core::command& /*command*/) const override {
+        return true;
+    }
 
 private:
     /// As join.lua.

@@ -91,9 +91,11 @@ public:
         return granted;
     }
 
-    [[nodiscard]] bool has_auxiliary_key(step what) const override {
-        return traits().fenced &&
-               (what == step::acquire || what == step::confirm || what == step::count);
+    /// The counter. Also the place where a set of readers is made, for a reader that joins another.
+    [[nodiscard]] bool has_auxiliary_key(const core::command& command) const override {
+        return traits().fenced ? command.step == step::acquire || command.step == step::confirm ||
+                                     command.step == step::count
+                               : command.step == step::acquire && joins(command);
     }
 
     [[nodiscard]] std::vector<core::command> one_key_at_a_time(

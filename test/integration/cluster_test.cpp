@@ -277,6 +277,14 @@ BOOST_AUTO_TEST_CASE(names_whose_keys_cannot_be_in_one_slot, *label("fault-73"))
         BOOST_TEST(contains(*vote.detail, "no {hash tag}"), *vote.detail);
         BOOST_TEST(rig.acquire(key, "ann") == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
+        // A set of readers could not be made. One reader needs none.
+        const std::string reader = "reader:" + std::string(40, 'a');
+        BOOST_TEST(to_text(rig.ask({step::acquire, kinds::shared}, key, reader)) == "granted");
+        const core::vote second =
+            rig.ask({step::acquire, kinds::shared, true}, key, "reader:" + std::string(40, 'b'));
+        BOOST_TEST(to_text(second) == "failed: server error");
+        BOOST_TEST(contains(*second.detail, "no {hash tag}"), *second.detail);
+        BOOST_TEST(to_text(rig.ask({step::release, kinds::shared}, key, reader)) == "granted");
     }
     for (const std::string key : {"{", "a{b", "{a}", "x{a}y}"}) {
         BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "ann")) == "granted");

@@ -373,6 +373,45 @@ BOOST_AUTO_TEST_CASE(takes_no_holders_lock_whatever_is_refused) {
     });
 }
 
+/// Before Redis 7.2 time passes between two commands of a script. A PEXPIRE that changes nothing would stop the clock for that time,
+/// and a dead reader would stay for longer.
+BOOST_AUTO_TEST_CASE(a_reader_that_moves_no_end_does_not_write_one, *label("fault-83")) {
+    redis_server server;
+    write(server, {"", {}, "", {{600'000, reader("a")}, {300'000, reader("b")}}});
+    const std::string before = server.command({"PEXPIRETIME", key}).value();
+    server.command({"CONFIG", "RESETSTAT"});
+    for (int i = 0; i != 10; ++i) {
+        const call shares{
+            "", &scripts::share, {key}, {reader("c"), "100000", kinds::new_set_key(key)}};
+        BOOST_TEST(ask(server, shares.command()) == "OK");
+        const call releases{"", &scripts::release, {key}, {reader("c")}};
+        BOOST_TEST(ask(server, releases.command()) == "1");
+    }
+    BOOST_TEST(server.command({"PEXPIRETIME", key}).value() == before);
+    const std::string calls = server.command({"INFO", "commandstats"}).value();
+    BOOST_TEST(calls.find("cmdstat_pexpire:") == std::string::npos);
+}
+
+/// The place where a set is made may have a key of somebody else.
+BOOST_AUTO_TEST_CASE(a_foreign_key_beside_the_key_is_left_alone, *label("fault-34")) {
+    redis_server server;
+    const std::string beside = kinds::new_set_key(key);
+    for (const strings& foreign :
+         {strings{"SET", beside, "x"}, strings{"ZADD", beside, "9e12", reader("f")}}) {
+        write(server, {"", {}, reader("a")});
+        server.command(foreign);
+        const std::string had = content_of(server);
+        for (const call& called : all_calls()) {
+            if (called.name == "a new reader" || called.name == "a waiting writer") {
+                const std::string answer = ask(server, called.command());
+                BOOST_TEST(answer ==
+                           "error: READERS the key " + beside + " was not written by colock");
+                BOOST_TEST(content_of(server) == had);
+            }
+        }
+    }
+}
+
 /// A key moves to a server with another clock: there its readers' shares neither end at once nor last longer.
 BOOST_TEST_DECORATOR(*label("fault-83"))
 BOOST_DATA_TEST_CASE(goes_on_under_another_clock, boost::unit_test::data::make({3600, -3600}),

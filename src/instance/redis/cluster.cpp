@@ -35,7 +35,7 @@ constexpr std::string_view server_was_replaced = "another server is at the addre
 
 /// Whether a command needs keys of our own beside its key.
 bool has_auxiliary_key(const core::command& command) noexcept {
-    return command.kind->has_auxiliary_key(command.step);
+    return command.kind->has_auxiliary_key(command);
 }
 
 }  // namespace
@@ -466,7 +466,7 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             }
             if (!put_off) {
                 of.take_next();
-            } else if (has_auxiliary_key(of.command)) {
+            } else if (has_auxiliary_key(of.command) && of.command.step != core::step::acquire) {
                 of.hops = most_hops;  // a hint, or what there is another way for
             }
             break;

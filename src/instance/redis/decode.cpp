@@ -71,10 +71,9 @@ bool is_refused_before_execution(const value& root) noexcept {
     // Redis and Valkey check these before they call a command (processCommand in server.c), a script's first
     // write likewise.
     constexpr std::string_view codes[] = {
-        "NOAUTH",     "READONLY",   "LOADING",     "OOM",      "MISCONF",
-        "NOREPLICAS", "MASTERDOWN", "BUSY",        "MOVED",    "ASK",
-        "TRYAGAIN",   "CROSSSLOT",  "CLUSTERDOWN", "NOSCRIPT", "DENIED",
-        "FENCE",  // our own script's
+        "NOAUTH",      "READONLY", "LOADING", "OOM",   "MISCONF",  "NOREPLICAS",
+        "MASTERDOWN",  "BUSY",     "MOVED",   "ASK",   "TRYAGAIN", "CROSSSLOT",
+        "CLUSTERDOWN", "NOSCRIPT", "DENIED",  "FENCE", "READERS",  // our own scripts'
     };
     constexpr std::string_view texts[] = {
         "wrong number of arguments",     "syntax error",

@@ -66,6 +66,15 @@ end
 -- new member ends after `life`; `sign` is -1 for a mark. The set is written beside the key, and then takes its place by one command.
 -- So there is no moment without the key, whatever the server refuses. The commands that a set takes later are tried on it first.
 local function make_set(key, beside, reader, left, member, life, sign)
+    local place = redis.pcall('pttl', beside)
+    if type(place) == 'table' then
+        -- A node that is moving the slot refuses each command on a key that it does not have.
+        local moves = string.find(place.err, 'non local key')
+        return moves and redis.error_reply('TRYAGAIN the slot of the lock is being moved') or place
+    end
+    if place ~= -2 then
+        return redis.error_reply('READERS the key ' .. beside .. ' was not written by colock')
+    end
     local time = redis.call('time')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- its clock begins with the server's
     for _, command in ipairs({
@@ -80,9 +89,6 @@ local function make_set(key, beside, reader, left, member, life, sign)
         local answer = redis.pcall(unpack(command))
         if type(answer) == 'table' and answer.err then
             redis.pcall('del', beside)
-            if string.find(answer.err, 'non local key') then
-                return redis.error_reply('TRYAGAIN the slot of the lock is being moved')
-            end
             return answer
         end
     end
@@ -95,15 +101,19 @@ local function put(key, set, member, ends, sign)
     if ends > set.ends then
         redis.call('pexpire', key, ends - set.now)
         redis.call('zadd', key, sign * ends, member)
+        set.ends = ends
     end
 end
 
--- Drops what has ended and marks that do not count, and has the key live as long as the rest. There must be a rest.
+-- Drops what has ended and marks that do not count, and has the key live as long as the rest. There must be a rest. PEXPIRE is
+-- called only if the end is another one: before Redis 7.2, time passes inside a script, and each call would lose some of it.
 local function tidy(key, set)
     redis.call('zremrangebyscore', key, -set.now, set.now)
     redis.call('zremrangebyscore', key, '-inf', '(' .. -(set.now + longest_mark))
     local rest = read_set(key)
-    redis.call('pexpire', key, rest.ends - set.now)
+    if rest.ends ~= set.ends then
+        redis.call('pexpire', key, rest.ends - set.now)
+    end
 end
 
 -- Removes a member, a reader or a mark. The key goes with the last member. Nothing is asked of a key that may be gone.

@@ -17,9 +17,6 @@ if value == token then
     end
     return 1
 end
-if value == false then
-    return 0
-end
 
 --@include parts/readers.lua
 
@@ -29,15 +26,9 @@ if is_former(value, token) then  -- it was a writer's, and is a reader's now
     redis.call('set', key, token, 'px', life)
     return 1
 end
-if not is_reader(token) then
-    return -1
-end
-if type(value) == 'string' then
-    return is_reader(value) and 0 or -1  -- another reader is not in a reader's place
-end
-local set = read_set(key)
+local set, without = find_set(key, token, value)
 if not set then
-    return -1  -- nothing of ours
+    return without
 end
 local held = share_of(key, token, set)
 if not held then

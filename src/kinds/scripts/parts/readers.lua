@@ -51,6 +51,21 @@ local function is_marked(set)
     return counts(set.marks, set)
 end
 
+-- Reads the set in which a reader's token may have a share. `value` is what GET has answered, which is not this token. If there is no
+-- such set, returns nil and the answer for the token: 0 it holds nothing there, -1 another token does.
+local function find_set(key, token, value)
+    if value == false then
+        return nil, 0
+    end
+    if not is_reader(token) then
+        return nil, -1
+    end
+    if type(value) == 'string' then
+        return nil, is_reader(value) and 0 or -1  -- another reader is not in a reader's place
+    end
+    return read_set(key), -1
+end
+
 -- When the share of a reader's token ends, if it has one; else nil.
 local function share_of(key, token, set)
     local ends = redis.call('zscore', key, token)

@@ -5,23 +5,14 @@ local function release_key(key, token, value)
         redis.call('del', key)
         return 1
     end
-    if value == false then
-        return 0
-    end
-    if not is_reader(token) then
-        return -1
-    end
-    if type(value) == 'string' then
-        return is_reader(value) and 0 or -1  -- another reader is not in a reader's place
-    end
-    local set = read_set(key)
+    local set, without = find_set(key, token, value)
     if not set then
-        return -1  -- nothing of ours
+        return without
     end
-    if not redis.call('zscore', key, token) then
+    local ends = redis.call('zscore', key, token)
+    if not ends then
         return 0
     end
-    local held = share_of(key, token, set)
     remove(key, set, token)
-    return held and 1 or 0
+    return tonumber(ends) > set.now and 1 or 0
 end

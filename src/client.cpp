@@ -113,7 +113,7 @@ std::shared_ptr<asio_host> make_host(client::executor_type executor, const confi
 class close_call final : public call<runtime::close_operation> {
 public:
     close_call(asio_host& host, detail::handler<> handler)
-        : call(host, std::move(handler), host.owned_engine()) {}
+        : call(host, std::move(handler), host.owned_engine()), owner_(host) {}
 
     void deliver() override {
         switch (outcome()) {
@@ -129,6 +129,16 @@ public:
                 break;
         }
     }
+
+private:
+    /// Closes the client and begins to wait, in one step. A closed client does not keep its context at work. A
+    /// second step, posted from another thread, might find that `run()` has returned.
+    void on_start() override {
+        owner_.close();
+        close_operation::on_start();
+    }
+
+    asio_host& owner_;
 };
 
 instance_state state_of(instance::state s) noexcept {
@@ -252,7 +262,6 @@ void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handle
     } else if (owner->is_inherited()) {
         refuse<>(owner.get(), std::move(handler), {});
     } else {
-        owner->run([owner] { owner->close(); });
         start_call<close_call>(owner, std::move(handler));
     }
 }

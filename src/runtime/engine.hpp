@@ -29,10 +29,10 @@ public:
 
 protected:
     [[nodiscard]] outcome_type outcome() const noexcept { return outcome_; }
+    void on_start() override;
 
 private:
     friend class engine;
-    void on_start() final;
     void finish(outcome_type outcome);
 
     std::shared_ptr<engine> engine_;

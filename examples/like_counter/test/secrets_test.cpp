@@ -157,8 +157,8 @@ BOOST_AUTO_TEST_CASE(arguments_that_are_refused) {
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--lokc=" + uri});
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--listen", "nowhere"});
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--lokc"});
-    said.check_has({"instances[0]: the database", "the same instance", "not nowhere", "--lokc",
-                    "may be a password in them"});
+    said.check_has({"instances[0]: the database", "duplicates instances[0]", "not nowhere",
+                    "--lokc", "may be a password in them"});
     said.check_no_secret();
 }
 

@@ -764,8 +764,10 @@ void client::expect_in_time(acquiring& o) {
         paused_until_ >= o.started) {
         return;
     }
-    const token_life* const last = checker_.find(o.token());
-    const bool began_late = last != nullptr ? last->asked >= o.deadline : !o.token().empty();
+    // An attempt that begins and ends in one turn leaves no token behind.
+    const bool was_sent = o.token().empty() || checker_.find(o.token()) != nullptr;
+    const bool began_late =
+        !was_sent || (!o.attempts.empty() && o.attempts.back()->asked >= o.deadline);
     const runtime::lock_policy& policy = *o.spec().policy;
     const int rounds =
         policy.kind().traits().tries_twice ? 4 : 2;  // two for each form of the attempt

@@ -221,7 +221,8 @@ std::vector<instance_info> client::instances() const {
         }
         result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
                           std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
-                          instance::clock::to_steady(s.quarantined_until), std::move(nodes)});
+                          s.window, s.delay, instance::clock::to_steady(s.quarantined_until),
+                          std::move(nodes)});
     }
     return result;
 }
@@ -248,6 +249,7 @@ counters client::counters() const {
     result.held = s.held;
     result.acquiring = s.acquiring;
     result.queued = s.queued;
+    result.waiting_to_send = s.waiting_to_send;
     result.releasing = s.releasing;
     return result;
 }

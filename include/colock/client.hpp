@@ -59,6 +59,11 @@ struct instance_info {
     std::string run_id;             ///< the server process's own id; empty before the probe
     std::chrono::seconds uptime{};  ///< of the server, at the time of the probe
     std::size_t in_flight = 0;      ///< commands sent or about to be sent, not yet answered
+    /// Beyond so many commands in flight, attempts to acquire wait in the client: see `counters::waiting_to_send`. 0 in memory,
+    /// and before the probe.
+    std::size_t window = 0;
+    /// From the sending of the latest batch of commands that is answered to its last answer.
+    std::chrono::nanoseconds delay{};
     /// The end of its last quarantine, see `config::restart_quarantine`; `time_point::min()` if there
     /// was none.
     std::chrono::steady_clock::time_point quarantined_until =

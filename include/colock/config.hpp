@@ -119,8 +119,10 @@ struct config {
     /// 0 = never; unset = 10 s (the default ttl), or `restart_quarantine` if that is longer. Allowed: 0 to 24 h.
     std::optional<std::chrono::milliseconds> failover_quarantine{};
 
-    /// Commands in flight to one instance; one more fails at once, and is not sent. Allowed: 1 to
-    /// 16,777,216.
+    /// Commands that may be in flight to one instance: a bound for the memory that they take. The client keeps fewer in
+    /// flight where more would only wait in the server's queue. Attempts to acquire beyond that wait in the client, in the
+    /// order in which they came. Renewals and releases do not wait; beyond this bound they fail, and are tried again.
+    /// Allowed: 1 to 16,777,216.
     std::size_t max_in_flight = 65536;
 
     /// The size of the longest reply that is read from an instance, in bytes; a connection with a longer one

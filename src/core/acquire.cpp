@@ -34,7 +34,7 @@ acquire::step acquire::begin_attempt(time_point now) {
     status_ = status::attempting;
     sent_ = now;
     ++attempts_;
-    return {.attempt = true, .failed = {}, .until = never};
+    return {.attempt = true, .at_once = false, .failed = {}, .until = never};
 }
 
 acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, time_point now) {
@@ -53,7 +53,9 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     if (may_retry_at_once(why, now)) {
         contended_ = true;
         --attempts_;  // the two count as one
-        return begin_attempt(now);
+        step second = begin_attempt(now);
+        second.at_once = true;
+        return second;
     }
     contended_ = contended_ || why == acquire_outcome::contended;
     if (!may_retry(why, now)) {
@@ -190,7 +192,10 @@ acquire::step acquire::back_off(duration pause, time_point now) {
 }
 
 acquire::step acquire::wait_until(time_point when) const {
-    return {.attempt = false, .failed = {}, .until = std::min(when, settings_.deadline)};
+    return {.attempt = false,
+            .at_once = false,
+            .failed = {},
+            .until = std::min(when, settings_.deadline)};
 }
 
 duration acquire::regular_pause() {
@@ -234,7 +239,7 @@ time_point acquire::quorum_free_at() const {
 
 acquire::step acquire::fail(acquire_outcome why) {
     status_ = status::ended;
-    return {.attempt = false, .failed = why, .until = never};
+    return {.attempt = false, .at_once = false, .failed = why, .until = never};
 }
 
 }  // namespace colock::core

@@ -77,6 +77,7 @@ public:
 
     struct step {
         bool attempt = false;                   ///< begin an attempt, by a lease of its own
+        bool at_once = false;                   ///< it goes on with the one that has just failed
         std::optional<acquire_outcome> failed;  ///< it has ended
         time_point until = never;               ///< to be woken then, if nothing comes before
     };
@@ -110,7 +111,10 @@ public:
         return last_outcome_;
     }
 
-    /// When the current or last attempt began.
+    /// The attempt that has begun is sent only now.
+    void sent_at(time_point now) noexcept { sent_ = now; }
+
+    /// When the current or last attempt was sent.
     [[nodiscard]] time_point sent() const noexcept { return sent_; }
 
     /// How many attempts there were.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -62,6 +63,8 @@ struct status {
     std::chrono::seconds uptime{};
     core::time_point quarantined_until = core::time_point::min();
     std::size_t in_flight = 0;
+    std::size_t window = 0;          ///< how many commands may be in flight; 0: any number
+    core::duration delay{};          ///< from sending a command to its answer, last
     std::vector<node_status> nodes;  ///< none if it is in memory
 };
 
@@ -89,6 +92,11 @@ public:
 
     /// Whether locks may be taken on it.
     [[nodiscard]] virtual bool ready() const noexcept = 0;
+
+    /// How many more commands it can be sent so that its answers stay near their unloaded delay. The largest number if it
+    /// can take any number, or takes none.
+    [[nodiscard]] virtual std::size_t room() const noexcept { return unlimited; }
+    static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
     /// Whether its first try to connect is still under way.
     [[nodiscard]] virtual bool starting() const noexcept = 0;

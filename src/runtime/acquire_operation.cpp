@@ -355,7 +355,14 @@ void acquire_operation::on_time(core::time_point now) {
             start_attempts();
             break;
         case stage::attempting:
-            resume(event::just(event::kind_type::timer));
+            if (!at_gate::is_linked()) {
+                resume(event::just(event::kind_type::timer));
+            } else if (now < send_until_) {
+                wait(send_until_);
+            } else {
+                parts_.gate.leave(*this);
+                give_up_sending(now);
+            }
             break;
     }
 }
@@ -366,13 +373,37 @@ void acquire_operation::resume(const event& e) {
 }
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
-    if (step.attempt) {
+    if (step.attempt && (step.at_once || parts_.gate.admits())) {
         begin_attempt(now);
+    } else if (step.attempt) {
+        wait_to_be_sent(now);
     } else if (step.failed) {
         finish(closing_ ? core::acquire_outcome::closed : *step.failed);
     } else {
         wait(step.until);
     }
+}
+
+/// Until the instances have room for it. A single attempt waits as long as it would wait for votes.
+void acquire_operation::wait_to_be_sent(core::time_point now) {
+    send_until_ = deadline_ > now ? deadline_ : now + parts_.settings.instance_timeout;
+    parts_.gate.wait(*this);
+    wait(send_until_);
+}
+
+void acquire_operation::on_admitted(core::time_point now) {
+    if (now < send_until_) {
+        machine_->sent_at(now);
+        begin_attempt(now);
+    } else {
+        give_up_sending(now);
+    }
+}
+
+void acquire_operation::give_up_sending(core::time_point now) {
+    is_overloaded_ = true;
+    const core::round none(parts_.instances.size());
+    carry_out(machine_->resume(event::attempted(core::acquire_outcome::no_quorum, none), now), now);
 }
 
 void acquire_operation::begin_attempt(core::time_point now) {
@@ -470,6 +501,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
         }
     }
     parts_.alarms.stop_waiting(*this);
+    parts_.gate.leave(*this);
     in_client::unlink();
     --parts_.counts.acquiring;
     parts_.finished.add(take());
@@ -536,6 +568,12 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
 }
 
 std::string acquire_operation::story() const {
+    if (is_overloaded_) {
+        return describe(spec_->resource())
+            .append(": the client is overloaded: ")
+            .append(std::to_string(parts_.counts.waiting_to_send))
+            .append(" other attempts wait until the instances have room for them");
+    }
     if (!lease_) {
         return why_without_attempt();
     }

@@ -11,6 +11,7 @@
 #include "runtime/lock_spec.hpp"
 #include "runtime/members.hpp"
 #include "runtime/recycling_allocator.hpp"
+#include "runtime/send_gate.hpp"
 #include "runtime/timer_queue.hpp"
 
 #include <cstddef>
@@ -23,7 +24,7 @@ namespace colock::runtime {
 
 /// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
 /// attempts, each with a `lease_state` of its own, and feeds it the votes. Or it is handed a lease, or a share in one.
-class acquire_operation : public waiter, private attempt_owner, private timed {
+class acquire_operation : public waiter, private attempt_owner, private gated, private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
     acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline);
@@ -80,6 +81,7 @@ private:
     void on_granted(core::time_point now) override;
     void on_failed(core::acquire_outcome why, core::time_point now) override;
     void on_remaining(std::size_t index, const core::vote& vote) override;
+    void on_admitted(core::time_point now) override;
     void wait_in_local_queue();
     [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
     /// Whether it has left the local queue, and is about to begin.
@@ -106,6 +108,8 @@ private:
     void resume(const core::acquire::event& e);
     void carry_out(const core::acquire::step& step, core::time_point now);
     void begin_attempt(core::time_point now);
+    void wait_to_be_sent(core::time_point now);
+    void give_up_sending(core::time_point now);
     void wait_for_others();
     void ask_remaining();
     void wait(core::time_point until);
@@ -121,11 +125,13 @@ private:
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
     local_queue* queue_ = nullptr;        // while running
     core::time_point arrived_{};
+    core::time_point send_until_{};                            // while it waits to be sent
     core::time_point queued_since_ = core::never;              // in the remote queue
     core::time_point marked_until_ = core::time_point::min();  // by its attempts
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;
+    bool is_overloaded_ = false;     // its client: its last attempt was not sent
     bool waits_for_reader_ = false;  // and for no longer than its attempt takes
     bool closing_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;

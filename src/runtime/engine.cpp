@@ -71,12 +71,20 @@ void engine::turn() {
     if (parts_.turn.stopped()) {  // a handler has destroyed the world
         return;
     }
+    admit();
     parts_.out.flush(parts_.instances);
     const core::time_point now = parts_.turn.recent_time();
     const auto is_open = [now](const client_lease& one) { return !one.settled(now); };
     if (parts_.closing && !closed_ && !any_lease(is_open)) {
         finish_closing(close_operation::outcome_type::closed);
     }
+}
+
+/// Attempts that have waited for it.
+void engine::admit() {
+    const core::time_point now = parts_.turn.recent_time();
+    const std::size_t room = parts_.instances.room(now);
+    parts_.gate.open(room - std::min(room, parts_.out.size()), now);
 }
 
 void engine::on_pending(std::size_t /*index*/) {
@@ -89,6 +97,9 @@ void engine::on_reading() {
 
 void engine::on_read() {
     parts_.turn.end_reading();
+    if (parts_.gate.has_waiters()) {
+        parts_.turn.schedule();
+    }
 }
 
 void engine::wake() {

@@ -99,6 +99,7 @@ private:
     template <typename Predicate>
     [[nodiscard]] bool any_lease(const Predicate& is_so) const;
     void look_after_leases(core::time_point now);
+    void admit();
     void finish_closing(close_operation::outcome_type outcome);
 
     shared_parts parts_;

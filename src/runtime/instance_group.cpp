@@ -5,6 +5,7 @@
 #include "core/stable_hash.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -43,6 +44,27 @@ bool instance_group::update() noexcept {
 bool instance_group::starting() const {
     return !has_quorum_ && std::any_of(instances_.begin(), instances_.end(),
                                        [](const auto& one) { return one->starting(); });
+}
+
+std::size_t instance_group::room(core::time_point now) {
+    constexpr core::duration patience = core::milliseconds(2);
+    full_since_.resize(instances_.size(), core::never);
+    std::size_t slow = 0;
+    std::size_t result = instance::instance::unlimited;
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
+        const std::size_t room = instances_[i]->room();
+        if (room != 0) {
+            full_since_[i] = core::never;
+        } else if (full_since_[i] == core::never) {
+            full_since_[i] = now;
+        }
+        if (room == 0 && now - full_since_[i] >= patience) {
+            ++slow;
+        } else {
+            result = std::min(result, room);
+        }
+    }
+    return slow > core::spare_of(instances_.size()) ? 0 : result;
 }
 
 /// By rendezvous: clients agree, and each server has its share of the keys. (D. G. Thaler, C. V. Ravishankar,

@@ -35,6 +35,10 @@ public:
     /// Too few are ready, but some have not failed yet to connect for the first time: it is worth to wait for them.
     [[nodiscard]] bool starting() const;
 
+    /// How many more commands all instances have room for. Instances that have had no room for a while do not count, if the
+    /// others are a quorum.
+    [[nodiscard]] std::size_t room(core::time_point now);
+
     /// The instance that keeps the remote queue of a key; nothing if none can.
     [[nodiscard]] std::optional<std::size_t> keeper_of(std::string_view key) const noexcept;
     [[nodiscard]] bool can_keep_queue(std::size_t index) const noexcept;
@@ -45,7 +49,8 @@ public:
 
 private:
     list instances_;
-    bool has_quorum_ = false;  // of ready ones
+    bool has_quorum_ = false;                   // of ready ones
+    std::vector<core::time_point> full_since_;  // each instance: it has no room
 };
 
 }  // namespace colock::runtime

@@ -41,6 +41,9 @@ public:
     /// That instance gets what is submitted in this turn after the others.
     void send_last(std::size_t index) noexcept { first_ = index + 1; }
 
+    /// How many commands go out at the end of this turn.
+    [[nodiscard]] std::size_t size() const noexcept { return batch_->size(); }
+
     /// An instance has something of its own to send, even if nothing is submitted.
     void flush_anyway() {
         instances_want_to_send_ = true;

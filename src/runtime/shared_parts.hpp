@@ -13,6 +13,7 @@
 #include "runtime/local_queue.hpp"
 #include "runtime/members.hpp"
 #include "runtime/outbox.hpp"
+#include "runtime/send_gate.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/timers.hpp"
 #include "runtime/token.hpp"
@@ -46,6 +47,7 @@ struct shared_parts {
     timers alarms{world};
     instance_group instances;
     outbox out{turn};
+    send_gate gate{turn, alarms, counts};
     deliveries finished{turn};
     local_queues queues{turn, counts};
     contention_history contention;

@@ -33,7 +33,7 @@ struct statistics {
     counter attempts, acquired, contended, unavailable, undone, cancelled;
     counter renewed, renewals_failed, healed, released, handed_off, lost;
     counter keys_without_ttl;
-    counter held, acquiring, queued, releasing;
+    counter held, acquiring, queued, waiting_to_send, releasing;
 };
 
 }  // namespace colock::runtime

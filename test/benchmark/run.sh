@@ -25,6 +25,8 @@ loopback ports, measures, and prints tables of medians, and the bounds that colo
   slow_minority   64 tasks with a lock each, and two of five servers stopped, or 200 ms away; and the same of `raw`
   shared          a shared_mutex beside a mutex: write and read, each task with a lock of its own; one hot name read inside one
                   process; 16 processes on one name at 90 % reads, for 20 s; only when it is named
+  overload        1,000 and 100,000 tasks with a lock each beside 1,000 leases: 1, 3 and 5 servers; of five, one stopped, one 100 ms away,
+                  and half a core for the client; only when it is named
   cluster         a Redis Cluster of one master and of three, as fast as they are, and held back; only when it is named
   native_release  on Valkey, releases by a command of its own and by a script; only when it is named
 

@@ -5,6 +5,7 @@
 #include "benchmark/cluster.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/hold.hpp"
+#include "benchmark/overload.hpp"
 #include "benchmark/raw_client.hpp"
 #include "benchmark/server_account.hpp"
 #include "benchmark/shared.hpp"
@@ -155,6 +156,7 @@ const std::vector<workload_entry>& workloads() {
         {"watchdog", true, run_watchdog},
         {"slow_minority", true, run_slow_minority},
         {"shared", false, run_shared},
+        {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command
     };

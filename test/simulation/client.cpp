@@ -102,6 +102,11 @@ public:
         return !client_.stopped_ && client_.routes_[index_]->ready();
     }
     [[nodiscard]] bool starting() const noexcept override { return false; }
+    [[nodiscard]] std::size_t room() const noexcept override {
+        const flow& ours = client_.flows_[index_];
+        return ready() ? ours.window.size() - std::min(ours.window.size(), ours.in_flight)
+                       : unlimited;
+    }
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
         return ready() ? client_.routes_[index_]->keeper_id() : 0;
     }
@@ -120,10 +125,11 @@ client::client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters
       voters_(voters),
       name_("client " + std::to_string(index)),
       clock_(some_rate(w), w.random.up_to(100h)),
-      last_sent_(voters.size()) {
+      last_sent_(voters.size()),
+      flows_(voters.size()) {
     runtime::engine_settings settings;
     settings.drift = w.profile().drift;
-    settings.instance_timeout = 50ms;
+    settings.instance_timeout = instance_timeout;
     settings.close_timeout = close_timeout;
     engine_ =
         std::make_shared<runtime::engine>(static_cast<runtime::environment&>(*this), settings);
@@ -301,6 +307,9 @@ core::time_point client::some_deadline() {
 
 void client::start(const std::vector<std::string>& keys, true_time end) {
     end_ = end;
+    if (world_.faults().crowd != 0) {
+        return;
+    }
     const std::size_t users = 1 + world_.random.below(3);
     for (std::size_t i = 0; i != users; ++i) {
         user& u = users_.emplace_back();
@@ -315,6 +324,41 @@ void client::start(const std::vector<std::string>& keys, true_time end) {
         }
         think(u, world_.random.up_to(30ms));
     }
+}
+
+void client::start_crowd(std::size_t size) {
+    for (std::size_t i = 0; i != size; ++i) {
+        spec s;
+        s.key = name_ + " " + std::to_string(i);
+        runtime::lock_policy& p = s.policy;
+        p.lease.instances = voters_.size();
+        p.lease.ttl = 400ms;
+        p.lease.renew_interval = p.lease.ttl / 3;
+        p.lease.spread_renewals = true;
+        p.lease.drift = world_.profile().drift;
+        p.lease.instance_timeout = instance_timeout;
+        p.retry = {4ms, 60ms};
+        p.unavailable_timeout = 300ms;
+        const bool holds = i < 3;  // for as long as there is load: that must not cost its lease
+        post(world_.now() + world_.random.up_to(5ms), [this, s, holds] { be_served(s, holds); });
+    }
+}
+
+void client::be_served(const spec& s, bool holds) {
+    if (world_.now() >= end_) {
+        return;
+    }
+    acquire(s, [this, s, holds](const holding& granted) {
+        if (granted.state == nullptr) {
+            world_.violation("goodput", name_ + " did not get " + s.key + ", which is free");
+            return;
+        }
+        ++world_.tally.served;
+        post(holds ? std::max(end_, world_.now()) : world_.now(), [this, s, holds, granted] {
+            let_go(granted);
+            post(world_.now(), [this, s, holds] { be_served(s, holds); });
+        });
+    });
 }
 
 void client::think(user& u, duration how_long) {
@@ -1060,6 +1104,7 @@ void client::note(const instance::submission& one) {
         });
         if (by != operations_.end()) {
             (*by)->attempts.push_back(r.life);
+            expect_in_order(**by);
         }
     }
     r.life->unanswered += one.targets.count(voters_.size());
@@ -1098,6 +1143,18 @@ void client::send(std::size_t instance, const instance::batch& commands) {
     }
 }
 
+/// Where all want locks of their own, first attempts are sent in the order in which they were asked for.
+void client::expect_in_order(const acquiring& sent) {
+    if (world_.faults().crowd == 0 || sent.attempts.size() != 1) {
+        return;
+    }
+    if (sent.started < last_started_) {
+        world_.violation("order",
+                         name_ + " has sent a later acquire before that of " + sent.spec().key);
+    }
+    last_started_ = std::max(last_started_, sent.started);
+}
+
 bool client::send_on(std::size_t instance, connection& way, request r) {
     core::failure why = core::failure::none;
     if (!r.receiver->wanted(instance, r.tag)) {
@@ -1117,6 +1174,10 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
         checker_.on_sent(*r.life, instance, core::lease_tag::from(r.tag));
     }
     r.order = ++last_sent_[instance];
+    r.sent = now();
+    flow& of_instance = flows_[instance];
+    ++of_instance.in_flight;
+    of_instance.window.on_sent(of_instance.in_flight, 1, r.sent);
     way.send(r);
     return true;
 }
@@ -1133,6 +1194,14 @@ void client::refuse(std::size_t instance, const request& r, core::failure why) {
 }
 
 void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {
+    if (r.sent != core::never) {
+        flow& of_instance = flows_[instance];
+        --of_instance.in_flight;
+        if (v.reason != core::failure::connection_lost) {
+            of_instance.window.on_first_answer(r.sent, now());
+            of_instance.window.on_answered(r.sent, now());
+        }
+    }
     if (world_.tracing()) {
         world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +
                                ", " + test::to_text(v));
@@ -1159,7 +1228,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
             ++world_.tally.heals;
         }
     }
-    const bool is_read = depth_ == 0 && world_.random.chance(0.5);
+    const bool is_read = depth_ == 0 && (world_.faults().crowd != 0 || world_.random.chance(0.5));
     enter([&] {
         if (is_read) {
             engine_->observer().on_reading();

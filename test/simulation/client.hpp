@@ -9,6 +9,7 @@
 #include "simulation/world.hpp"
 
 #include "instance/batch.hpp"
+#include "instance/send_window.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
@@ -147,6 +148,8 @@ public:
 
     /// Lets its users take locks until `end`.
     void start(const std::vector<std::string>& keys, true_time end);
+    /// Lets so many more users take a lock each, of their own: see `fault_model::crowd`.
+    void start_crowd(std::size_t size);
 
     // The same for a scenario, which says itself what its users do.
 
@@ -207,7 +210,14 @@ public:
     void on_delivered(acquiring& o, const acquiring::handler& tell, const holding& granted);
 
 private:
+    static constexpr duration instance_timeout = 50ms;
+
     class door;
+    /// The commands that an instance has not answered.
+    struct flow {
+        instance::send_window window{std::size_t{1} << 16U, instance_timeout / 2};
+        std::size_t in_flight = 0;
+    };
     struct user {
         spec lock;
         std::shared_ptr<acquiring> waiting;
@@ -227,6 +237,7 @@ private:
     std::uint64_t random() noexcept override { return world_.random.next(); }
 
     // The users.
+    void be_served(const spec& s, bool holds);
     void think(user& u, duration how_long);
     void take(user& u);
     void hold(user& u, const holding& granted);
@@ -259,6 +270,7 @@ private:
     void expect_readers_begin();
     void expect_order(const acquiring& granted) const;
     void expect_attempts(acquiring& waiting);
+    void expect_in_order(const acquiring& sent);
     bool leaves_others(const holding& h);
     [[nodiscard]] token_life& life_of(const holding& h) const;
     [[nodiscard]] tracked* find_tracked(const holding& h);
@@ -272,6 +284,8 @@ private:
     std::string name_;
     local_clock clock_;
     std::vector<std::uint64_t> last_sent_;
+    true_time last_started_{};  // of the acquires that were sent, where there is a crowd
+    std::vector<flow> flows_;   // by instance
     std::shared_ptr<runtime::engine> engine_;
     std::vector<std::unique_ptr<route>> routes_;  // to each instance
     std::deque<user> users_;

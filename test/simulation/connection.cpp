@@ -66,7 +66,7 @@ void connection::put(wire& w, direction d, message m) {
 true_time connection::open_at(const wire& w, direction d) const {
     true_time open = w.broken ? true_time{} : blocked_until_[d];
     if (d == to_server) {
-        open = std::max(open, server_.paused_until());
+        open = std::max({open, server_.paused_until(), server_.busy_until()});
     }
     return open;
 }
@@ -78,12 +78,18 @@ void connection::pump(wire& w, direction d) {
            (d == to_client || !w.unreplicated)) {
         const true_time open = open_at(w, d);
         if (open > world_.now()) {
-            world_.at(open, [this, &w, d] { pump(w, d); });
+            if (!std::exchange(w.is_held_up[d], true)) {
+                world_.at(open, [this, &w, d] {
+                    w.is_held_up[d] = false;
+                    pump(w, d);
+                });
+            }
             return;
         }
         const message m = std::move(messages.front());
         messages.pop_front();
         if (d == to_server) {
+            server_.be_busy();
             execute(w, *m.what);
         } else if (!m.changed_key.empty()) {
             owner_.on_key_changed(m.changed_key);

@@ -42,9 +42,10 @@ public:
     instance::vote_receiver* receiver;
     instance::command_tag tag;
     core::command command;
-    token_life* life = nullptr;  // of a lease's command
-    std::uint64_t order = 0;     // among what the client has sent to that instance
-    unsigned hops = 0;           // how often a node has sent it on
+    token_life* life = nullptr;           // of a lease's command
+    std::uint64_t order = 0;              // among what the client has sent to that instance
+    core::time_point sent = core::never;  // never, if it was not
+    unsigned hops = 0;                    // how often a node has sent it on
 
 private:
     struct words {
@@ -113,6 +114,7 @@ private:
     struct wire {
         std::array<std::deque<message>, 2> messages;
         std::array<true_time, 2> last_arrival{};
+        std::array<bool, 2> is_held_up{};  // it goes on at a time that is known
         bool broken = false;
         std::optional<message>
             unreplicated{};  // a grant that waits for replicas, and all else behind it

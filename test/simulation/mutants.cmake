@@ -1029,3 +1029,27 @@ colock_mutant(
         }
         vote granted]]
 )
+
+# --- Flow control -----------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME attempts_pass_the_gate
+    WHAT "attempts are sent at once, however many there are"
+    FILE src/runtime/send_gate.hpp
+    FIND [[if (room_ == 0 || !waiting_.empty()) {]]
+    WITH [[if ((room_ == 0 || !waiting_.empty()) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME late_answers_do_not_matter
+    WHAT "the window does not shrink"
+    FILE src/instance/send_window.cpp
+    FIND [[std::clamp(ratio, 0.5, 2.0)]]
+    WITH [[std::clamp(ratio, @MUTANT@ ? 1.5 : 0.5, 2.0)]]
+)
+colock_mutant(
+    NAME newcomers_first_at_the_gate
+    WHAT "the latest attempt is sent first"
+    FILE src/runtime/send_gate.hpp
+    FIND [[waiting_.push_back(one);]]
+    WITH [[@MUTANT@ ? waiting_.push_front(one) : waiting_.push_back(one);]]
+)

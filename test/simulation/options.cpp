@@ -14,6 +14,15 @@ fault_model calm() {
     return f;
 }
 
+fault_model busy() {
+    fault_model f;
+    f.crowd = 60;
+    f.busy_time = 300ms;
+    f.service = 600us;
+    f.usual_delay = 500us;
+    return f;
+}
+
 fault_model network() {
     fault_model f;
     f.slow_messages = 0.02;
@@ -268,6 +277,7 @@ const std::vector<profile>& profiles() {
          {},
          {true, false, false},
          {topology::sentinel, 1, 1}},
+        {"busy", "more work than the servers can do", busy(), {}, {true, true, true, 0.7}},
     };
     return all;
 }
@@ -279,7 +289,9 @@ const profile* find_profile(std::string_view name) {
 }
 
 const profile& profile_of(std::uint64_t seed) {
-    return profiles()[dice(~seed).below(profiles().size())];
+    const auto small = std::ranges::count_if(
+        profiles(), [](const profile& p) { return p.faults.crowd == 0; });  // they come first
+    return profiles()[dice(~seed).below(static_cast<std::size_t>(small))];
 }
 
 }  // namespace colock::simulation

@@ -63,6 +63,10 @@ std::string_view name(fault f);
 struct fault_model {
     duration busy_time = 1500ms;  ///< for so long there are faults
 
+    // Load. Then there are no users but these: each takes and releases a lock of its own, again and again.
+    std::size_t crowd = 0;  ///< of the one client, at most so many and another hundred
+    duration service{};     ///< what a server takes to execute a command
+
     // Every message.
     duration least_delay = 50us;
     duration usual_delay = 2ms;  ///< most are faster
@@ -135,6 +139,8 @@ struct claims {
     /// where counters are lost or set back; unless clocks agree, none is set, and who restarts without
     /// its last data is quarantined.
     bool fence_order = true;
+    /// However many users there are, no acquire fails, and the servers do this share of what they can do.
+    double goodput = 0;
 };
 
 /// How a client finds the server for a key.
@@ -162,7 +168,7 @@ const std::vector<profile>& profiles();
 /// Null if there is none of that name.
 const profile* find_profile(std::string_view name);
 
-/// The one for a seed, where none was named.
+/// The one for a seed, where none was named. Worlds with a crowd take much longer than others, and have to be named.
 const profile& profile_of(std::uint64_t seed);
 
 }  // namespace colock::simulation

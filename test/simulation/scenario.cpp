@@ -1,5 +1,7 @@
 #include "simulation/scenario.hpp"
 
+#include "simulation/schedule.hpp"
+
 #include <algorithm>
 #include <iostream>
 
@@ -1668,6 +1670,13 @@ const std::vector<scenario>& scenarios() {
          1,
          grant_that_no_replica_has,
          {"wait_is_ignored"}},
+        {"fault_113_sim_more_than_the_servers_can_do",
+         "however many users there are, each is served, and the servers do what they can",
+         {},
+         8,
+         nullptr,
+         {"attempts_pass_the_gate", "late_answers_do_not_matter", "newcomers_first_at_the_gate"},
+         "busy"},
     };
     return all;
 }
@@ -1682,6 +1691,10 @@ std::vector<std::string> play(const scenario& s, bool trace) {
     const auto play_one = [&s](int take, bool told) {
         if (told) {
             std::cout << "take " << take + 1 << " of " << s.takes << '\n';
+        }
+        if (!s.profile.empty()) {
+            return run_schedule(*find_profile(s.profile), static_cast<std::uint64_t>(take), told)
+                .violations;
         }
         stage on(s.cast, told);
         s.script(on, take);

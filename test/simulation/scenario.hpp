@@ -18,6 +18,7 @@ struct scenario {
     int takes;  ///< how often it is played, each time in another way
     void (*script)(stage& s, int take);
     std::vector<std::string_view> catches;  ///< mutants with which it must fail
+    std::string_view profile{};  ///< instead of a script: each take is a schedule of that profile
 };
 
 const std::vector<scenario>& scenarios();

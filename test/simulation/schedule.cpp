@@ -21,6 +21,7 @@ constexpr duration finish_time = 6s;    // for the clients that still wait
 constexpr duration longest_ttl = 1s;    // of 500 ms, extended to twice that
 constexpr duration bound = 400ms;       // drift, and how late a command may be executed
 constexpr std::uint64_t most_steps = 150000;
+constexpr std::size_t least_crowd = 100;  // which keeps the servers busy
 
 class schedule {
 public:
@@ -34,6 +35,7 @@ private:
     void calm_down();
     void expect_progress();
     void plan_faults();
+    void expect_goodput();
     void plan(double per_run, void (schedule::*what)());
     [[nodiscard]] voter& any_voter() { return *voters_[world_.random.below(voters_.size())]; }
     [[nodiscard]] server& any_server() {
@@ -100,13 +102,32 @@ void schedule::populate() {
     }
     keys_ = world_.random.chance(0.8) ? std::vector<std::string>{"key"}
                                       : std::vector<std::string>{"key", "other"};
-    const std::size_t clients = 1 + world_.random.below(4);
+    const std::size_t clients = world_.faults().crowd != 0 ? 1 : 1 + world_.random.below(4);
     for (std::size_t i = 0; i != clients; ++i) {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
-    goes_on_ = world_.random.chance(0.2);
+    goes_on_ = world_.faults().crowd == 0 && world_.random.chance(0.2);
     for (auto& c : clients_) {
         c->start(keys_, true_time(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms)));
+        if (world_.faults().crowd != 0) {
+            c->start_crowd(least_crowd + world_.random.below(world_.faults().crowd));
+        }
+    }
+}
+
+/// It does not fall when more is asked for: these users alone keep the servers busy.
+void schedule::expect_goodput() {
+    const fault_model& f = world_.faults();
+    if (f.crowd == 0) {
+        return;
+    }
+    constexpr int commands_of_cycle = 2;
+    const double most = static_cast<double>(f.busy_time.count()) /
+                        static_cast<double>((commands_of_cycle * f.service).count());
+    if (static_cast<double>(world_.tally.served) < world_.profile().claims.goodput * most) {
+        world_.violation("goodput", "the servers could have served " +
+                                        std::to_string(static_cast<int>(most)) + ", and served " +
+                                        std::to_string(world_.tally.served));
     }
 }
 
@@ -312,6 +333,7 @@ result schedule::run() {
     populate();
     plan_faults();
     world_.run(true_time(world_.faults().busy_time), most_steps);
+    expect_goodput();
     calm_down();
     for (auto& c : clients_) {
         if (world_.violations().empty()) {

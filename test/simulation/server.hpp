@@ -84,6 +84,9 @@ public:
     void hand_off(std::size_t which, server& to);
     /// Until when it stands still; in the past, if it does not.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
+    /// Until when it executes the command that it has taken last.
+    [[nodiscard]] true_time busy_until() const { return busy_until_; }
+    void be_busy() { busy_until_ = world_.now() + world_.faults().service; }
 
     /// Called when it goes down: all connections to it break.
     std::function<void()> on_down;
@@ -174,6 +177,7 @@ private:
     std::uint64_t written_ = 0;
     core::time_point started_;  // by its own clock; when it is down: will have
     true_time paused_until_{};
+    true_time busy_until_{};
     duration set_back_{};
     bool rolled_back_ = false;
 };

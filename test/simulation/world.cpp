@@ -10,6 +10,7 @@ void tally::add(const tally& other) {
     steps += other.steps;
     attempts += other.attempts;
     acquisitions += other.acquisitions;
+    served += other.served;
     renewals += other.renewals;
     heals += other.heals;
     raises += other.raises;

@@ -20,6 +20,7 @@ struct tally {
     std::uint64_t steps = 0;
     std::uint64_t attempts = 0;
     std::uint64_t acquisitions = 0;
+    std::uint64_t served = 0;  ///< of them: for the crowd
     std::uint64_t renewals = 0;
     std::uint64_t heals = 0;
     std::uint64_t raises = 0;    ///< second rounds of an acquire, for its fence

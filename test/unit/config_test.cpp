@@ -480,8 +480,8 @@ BOOST_AUTO_TEST_CASE(max_in_flight) {
     }
 }
 
-/// Commands beyond the bound fail at once, with the reason, and do not disturb the others.
-BOOST_AUTO_TEST_CASE(more_in_flight_than_the_bound, *label("fault-35")) {
+/// Attempts beyond the bound wait until the others are answered.
+BOOST_AUTO_TEST_CASE(more_attempts_than_the_bound, *label("fault-35")) {
     colock::test::run_test([]() -> boost::asio::awaitable<void> {
         config c = with_memory();
         c.max_in_flight = 10;
@@ -496,15 +496,11 @@ BOOST_AUTO_TEST_CASE(more_in_flight_than_the_bound, *label("fault-35")) {
                 });
         }
         co_await colock::test::async_wait_until([&] { return errors.size() == 30; });
-        std::size_t held = 0;
+        BOOST_TEST(locks.counters().unavailable == 0U);
         for (std::size_t i = 0; i != 30; ++i) {
-            held += granted[i] && granted[i]->valid() ? 1 : 0;
-            if (!granted[i]) {
-                BOOST_TEST((errors[i] == colock::errc::no_quorum), errors[i].message());
-                BOOST_TEST(contains(errors[i].details(), "overloaded"), errors[i].details());
-            }
+            BOOST_TEST(!errors[i], errors[i].message());
+            BOOST_TEST((granted[i] && granted[i]->valid()));
         }
-        BOOST_TEST(held == 10U);
         granted.clear();
         co_await colock::test::async_wait_until([&] { return locks.counters().releasing == 0; });
         const auto later = co_await colock::mutex(locks, "x29").try_acquire();

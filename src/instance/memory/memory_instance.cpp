@@ -66,6 +66,9 @@ public:
 
     [[nodiscard]] bool ready() const noexcept override { return !stopped_; }
     [[nodiscard]] bool starting() const noexcept override { return false; }
+    [[nodiscard]] std::size_t room() const noexcept override {
+        return stopped_ ? unlimited : max_in_flight_;
+    }
 
     [[nodiscard]] status snapshot() const override {
         status result;

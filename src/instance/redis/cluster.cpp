@@ -700,6 +700,19 @@ void cluster::wake_at(core::time_point time) {
         });
 }
 
+/// Of all nodes together: which of them an attempt is for is known only when it is sent.
+std::size_t cluster::room() const noexcept {
+    std::size_t result = 0;
+    bool any_ready = false;
+    for (const auto& [endpoint, one] : nodes_) {
+        if (one.where->ready()) {
+            any_ready = true;
+            result += one.where->room();
+        }
+    }
+    return any_ready ? result : unlimited;
+}
+
 // --- For people ----------------------------------------------------------------------------------
 
 status cluster::snapshot() const {
@@ -713,6 +726,8 @@ status cluster::snapshot() const {
         const status of_node = one.where->snapshot();
         result.nodes.insert(result.nodes.end(), of_node.nodes.begin(), of_node.nodes.end());
         result.in_flight += of_node.in_flight;
+        result.window += of_node.window;
+        result.delay = std::max(result.delay, of_node.delay);
         any_closed = any_closed || of_node.state == state::closed;
         // The best state of a node is that of the whole.
         constexpr auto rank = [](state s) {

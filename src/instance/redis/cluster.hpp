@@ -53,6 +53,7 @@ public:
     [[nodiscard]] bool ready() const noexcept override;
     [[nodiscard]] bool starting() const noexcept override;
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override;
+    [[nodiscard]] std::size_t room() const noexcept override;
     [[nodiscard]] status snapshot() const override;
 
 private:

@@ -302,6 +302,8 @@ bool connection::on_read(const error_code& failure, std::size_t size) {
         owner_->on_read();
         throw;
     }
+    owner_->on_answered(std::exchange(first_answered_, std::nullopt),
+                        std::exchange(all_answered_, std::nullopt));
     owner_->on_read();
     return !ended();
 }
@@ -372,7 +374,7 @@ void connection::on_reply(const value& root, std::string_view reply) {
         case expectation::kind_type::ping:
             break;
         case expectation::kind_type::batch:
-            on_reply_to_batch(next.sent, root);
+            on_reply_to_batch(next, root);
             done = next.sent.answered();
             break;
     }
@@ -381,13 +383,24 @@ void connection::on_reply(const value& root, std::string_view reply) {
     }
 }
 
-void connection::on_reply_to_batch(sent_batch& sent, const value& root) {
-    const submission* const answered = sent.next();
-    if (answered == nullptr) {  // all commands are: only their replicas are missing
-        sent.waits_for_replicas = false;
+void connection::on_reply_to_batch(expectation& batch, const value& root) {
+    if (batch.sent.next() ==
+        nullptr) {  // all commands are answered: only their replicas are missing
+        batch.sent.waits_for_replicas = false;
         owner_->on_replicated(root);
         return;
     }
+    if (batch.sent.is_unanswered()) {
+        first_answered_ = batch.sent_at;
+    }
+    on_reply_to_command(batch.sent, root);
+    if (batch.sent.next() == nullptr) {
+        all_answered_ = batch.sent_at;
+    }
+}
+
+void connection::on_reply_to_command(sent_batch& sent, const value& root) {
+    const submission* const answered = sent.next();
     const core::command& command = answered->command;
     if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.capabilities, sent.form);
         count > 1) {

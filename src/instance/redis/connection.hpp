@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,10 @@ public:
     /// So many replicas have acknowledged all that was answered before: the answer to `sent_batch::waits_for_replicas`, or
     /// the server's error.
     virtual void on_replicated(const resp::value& reply) = 0;
+    /// After each read: when the latest batch was sent whose first command it has answered, and the latest of which it has
+    /// answered all.
+    virtual void on_answered(std::optional<core::time_point> first,
+                             std::optional<core::time_point> all) = 0;
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
     virtual void on_ended(const std::string& reason) = 0;
@@ -157,7 +162,8 @@ private:
     void read_replies();
     void on_reply(const resp::value& root, std::string_view reply);
     void on_push(std::string_view push);
-    void on_reply_to_batch(sent_batch& sent, const resp::value& root);
+    void on_reply_to_batch(expectation& batch, const resp::value& root);
+    void on_reply_to_command(sent_batch& sent, const resp::value& root);
     void on_reply_to_many(sent_batch& sent, std::size_t count, const resp::value& root);
     [[nodiscard]] bool on_misplaced(sent_batch& sent, const resp::value& root);
     void vote_on(const submission& answered, const core::vote& vote);
@@ -182,6 +188,9 @@ private:
     std::list<expectation> spares_;
     core::time_point last_sent_;
     unshared_socket socket_;
+    std::optional<core::time_point>
+        first_answered_;  // as `connection_owner::on_answered` is to be told
+    std::optional<core::time_point> all_answered_;
     std::string end_reason_;            // empty until it ends
     boost::asio::steady_timer signal_;  // cancelled when the probe is answered, and at the end
 

@@ -42,6 +42,7 @@ node::node(std::size_t index, address to, const node_settings& settings, std::ui
       quarantine_timer_(executor),
       wait_timer_(executor),
       resolver_(executor),
+      window_(new_window()),
       wait_(to_.replicas_acked, settings.replicas_timeout) {
     status_.address = to_.display;
 }
@@ -143,6 +144,7 @@ std::string node::on_ready(const server_facts& facts) {
         return std::move(admitted.objection);
     }
     facts_ = facts;
+    window_ = new_window();
     shortest_refused_ = false;
     keeper_id_ = facts.capabilities.tells_changes && !facts.run_id.empty()
                      ? core::stable_hash(facts.run_id)
@@ -205,6 +207,8 @@ status node::snapshot() const {
     const std::lock_guard lock(status_mutex_);
     status result = status_;
     result.in_flight = in_flight_.load(std::memory_order_relaxed);
+    result.window = window_size_.load(std::memory_order_relaxed);
+    result.delay = delay_.load(std::memory_order_relaxed);
     result.nodes.push_back({result.address, "master", result.state, result.reason});
     if (result.state == state::quarantined) {
         result.why_quarantined += " ends in " + seconds_until(result.quarantined_until) + " s";
@@ -382,6 +386,7 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
 
 void node::send_batch(sent_batch sent, std::string_view text, core::time_point now) {
     const bool waits = sent.waits_for_replicas;
+    window_.on_sent(sent_, sent.unanswered().size(), now);
     connection_->execute(std::move(sent), text, now);
     if (waits) {
         wait_.on_sent(now);
@@ -578,6 +583,26 @@ void node::on_all_keys_changed() {
     if (observer_ != nullptr) {
         observer_->on_all_keys_changed();
     }
+}
+
+/// Half of the time in which a vote has to come is for the way, and for what our own program does meanwhile.
+send_window node::new_window() const noexcept {
+    return {settings_.max_in_flight, settings_.stall_timeout / 4};
+}
+
+void node::on_answered(std::optional<core::time_point> first, std::optional<core::time_point> all) {
+    if (!first && !all) {
+        return;
+    }
+    const core::time_point now = clock::now();
+    if (first) {
+        window_.on_first_answer(*first, now);
+    }
+    if (all) {
+        window_.on_answered(*all, now);
+    }
+    window_size_.store(window_.size(), std::memory_order_relaxed);
+    delay_.store(window_.delay(), std::memory_order_relaxed);
 }
 
 void node::on_reading() {

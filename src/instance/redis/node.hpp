@@ -14,11 +14,13 @@
 #include "instance/redis/replica_wait.hpp"
 #include "instance/redis/resend_queue.hpp"
 #include "instance/redis/resolve.hpp"
+#include "instance/send_window.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -128,6 +130,10 @@ public:
 
     /// Whether locks may be taken on it.
     [[nodiscard]] bool ready() const noexcept { return ready_; }
+    /// As `instance::room`, of a node that is ready.
+    [[nodiscard]] std::size_t room() const noexcept {
+        return window_.size() - std::min(window_.size(), sent_);
+    }
     /// Whether commands can be sent to it, if only those that need no memory.
     [[nodiscard]] bool serving() const noexcept { return serving_; }
     /// Whether its first try to connect is still under way.
@@ -185,8 +191,11 @@ private:
     void on_all_keys_changed() override;
     void on_reading() override;
     void on_read() override;
+    void on_answered(std::optional<core::time_point> first,
+                     std::optional<core::time_point> all) override;
     void vote_on(const submission& one, const core::vote& vote);
     void count_in_flight(std::size_t more) noexcept;
+    [[nodiscard]] send_window new_window() const noexcept;
 
     process_mark process_;
     std::size_t index_;
@@ -219,10 +228,13 @@ private:
     resend_queue to_resend_;
     resend_queue::number next_answer_ = 0;  // the number of the command that is answered next
     std::size_t sent_ = 0;                  // of the commands in flight, those at the server
+    send_window window_;
     replica_wait wait_;
     std::string text_with_wait_;
-    bool wakes_later_ = false;               // the timer for it runs
-    std::atomic<std::size_t> in_flight_{0};  // given to us and not voted on; written here only
+    bool wakes_later_ = false;                 // the timer for it runs
+    std::atomic<std::size_t> in_flight_{0};    // given to us and not voted on; written here only
+    std::atomic<std::size_t> window_size_{0};  // for `snapshot`
+    std::atomic<core::duration> delay_{core::duration::zero()};
 
     mutable std::mutex status_mutex_;
     status status_;

@@ -27,6 +27,11 @@ struct sent_batch {
         return unanswered_.empty() ? nullptr : unanswered_.data();
     }
 
+    /// Whether none of its commands is answered.
+    [[nodiscard]] bool is_unanswered() const noexcept {
+        return commands && unanswered_.size() == commands->size();
+    }
+
     /// Whether there is no reply missing.
     [[nodiscard]] bool answered() const noexcept {
         return unanswered_.empty() && !waits_for_replicas;

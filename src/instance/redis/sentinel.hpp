@@ -45,6 +45,9 @@ public:
     void stop() override;
     void send(const std::shared_ptr<const batch>& commands, core::time_point now) override;
     [[nodiscard]] bool ready() const noexcept override { return master_ && master_->ready(); }
+    [[nodiscard]] std::size_t room() const noexcept override {
+        return ready() ? master_->room() : unlimited;
+    }
     [[nodiscard]] bool starting() const noexcept override;
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
         return master_ ? master_->keeper_id() : 0;

@@ -29,6 +29,9 @@ public:
         node_->send(commands, now);
     }
     [[nodiscard]] bool ready() const noexcept override { return node_->ready(); }
+    [[nodiscard]] std::size_t room() const noexcept override {
+        return node_->ready() ? node_->room() : unlimited;
+    }
     [[nodiscard]] bool starting() const noexcept override { return node_->starting(); }
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override { return node_->keeper_id(); }
     [[nodiscard]] status snapshot() const override { return node_->snapshot(); }

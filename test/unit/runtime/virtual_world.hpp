@@ -4,6 +4,7 @@
 #include "core/backoff.hpp"
 #include "core/time.hpp"
 #include "instance/instance.hpp"
+#include "instance/send_window.hpp"
 #include "kinds/table.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
@@ -86,7 +87,9 @@ class virtual_instance;
 struct virtual_server {
     kinds::table keys;
     core::duration latency = std::chrono::microseconds(50);  ///< one way
-    bool is_silent = false;                                  ///< takes commands, and does nothing
+    core::duration service{};  ///< what each command takes; all clients wait in one queue
+    core::time_point busy_until{};
+    bool is_silent = false;  ///< takes commands, and does nothing
     bool is_up = true;
     bool is_starting = false;   ///< is not up, and has not been tried yet
     bool loses_leaves = false;  ///< of remote queues: they get no answer
@@ -125,10 +128,14 @@ public:
                 sent.push_back(one);
             }
         }
+        in_flight_ += sent.size();
+        if (!sent.empty()) {
+            window_.on_sent(in_flight_, sent.size(), now);
+        }
         if (!sent.empty() && !server_.is_silent) {
             world_.at(arrival_after(to_server_), [this, sent, alive = std::weak_ptr(alive_)] {
                 if (!alive.expired()) {
-                    execute(sent);
+                    execute_in_parts(sent, world_.now() - server_.latency);
                 }
             });
         }
@@ -153,6 +160,9 @@ public:
     }
 
     [[nodiscard]] bool ready() const noexcept override { return server_.is_up && !is_stopped_; }
+    [[nodiscard]] std::size_t room() const noexcept override {
+        return ready() ? window_.size() - std::min(window_.size(), in_flight_) : unlimited;
+    }
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
         return ready() && server_.tells_changes ? 1 + index_ : 0;
     }
@@ -182,7 +192,37 @@ private:
         return now > one.command.deadline ? core::failure::too_late : core::failure::none;
     }
 
-    void execute(const std::vector<colock::instance::submission>& sent) {
+    /// A client reads what a server has answered every now and then.
+    void execute_in_parts(const std::vector<colock::instance::submission>& sent,
+                          core::time_point sent_at) {
+        const std::size_t size_of_part =
+            server_.service == core::duration::zero()
+                ? sent.size()
+                : static_cast<std::size_t>(std::chrono::milliseconds(1) / server_.service) + 1;
+        for (std::size_t begin = 0; begin < sent.size(); begin += size_of_part) {
+            const std::size_t end = std::min(begin + size_of_part, sent.size());
+            const std::vector<colock::instance::submission> part(
+                sent.begin() + static_cast<std::ptrdiff_t>(begin),
+                sent.begin() + static_cast<std::ptrdiff_t>(end));
+            server_.busy_until = std::max(server_.busy_until, world_.now()) +
+                                 server_.service * static_cast<core::duration::rep>(part.size());
+            const bool is_first = begin == 0;
+            const bool is_last = end == sent.size();
+            const auto run = [=, this, alive = std::weak_ptr(alive_)] {
+                if (!alive.expired()) {
+                    execute(part, sent_at, is_first, is_last);
+                }
+            };
+            if (server_.service == core::duration::zero()) {
+                run();
+            } else {
+                world_.at(server_.busy_until, run);
+            }
+        }
+    }
+
+    void execute(const std::vector<colock::instance::submission>& sent, core::time_point sent_at,
+                 bool is_first, bool is_last) {
         std::vector<core::vote> votes;
         votes.reserve(sent.size());
         const auto wall =
@@ -198,13 +238,20 @@ private:
                 watch(std::string(one.command.key), votes.back().remaining);
             }
         }
-        world_.at(arrival_after(to_client_), [this, sent, votes, alive = std::weak_ptr(alive_)] {
+        world_.at(arrival_after(to_client_), [=, this, alive = std::weak_ptr(alive_)] {
             if (alive.expired()) {
                 return;
             }
+            in_flight_ -= sent.size();
             observer_.on_reading();
             for (std::size_t i = 0; i != sent.size(); ++i) {
                 sent[i].receiver->on_vote(index_, sent[i].tag, votes[i]);
+            }
+            if (is_first) {
+                window_.on_first_answer(sent_at, world_.now());
+            }
+            if (is_last) {
+                window_.on_answered(sent_at, world_.now());
             }
             observer_.on_read();
         });
@@ -241,6 +288,8 @@ private:
     std::size_t index_;
     colock::instance::instance_observer& observer_;
     bool is_stopped_ = false;
+    colock::instance::send_window window_{1U << 16U, std::chrono::milliseconds(125)};
+    std::size_t in_flight_ = 0;
     core::time_point to_server_ = core::time_point::min();
     core::time_point to_client_ = core::time_point::min();
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

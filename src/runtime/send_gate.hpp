@@ -1,0 +1,100 @@
+#ifndef COLOCK_RUNTIME_SEND_GATE_HPP
+#define COLOCK_RUNTIME_SEND_GATE_HPP
+
+#include "core/time.hpp"
+#include "runtime/statistics.hpp"
+#include "runtime/timers.hpp"
+#include "runtime/turns.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/list_hook.hpp>
+
+#include <cstddef>
+
+namespace colock::runtime {
+
+struct at_gate_tag;
+using at_gate =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<at_gate_tag>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+/// Something that waits to be sent.
+class gated : public at_gate {
+public:
+    /// It may be sent now. It is not at the gate any more.
+    virtual void on_admitted(core::time_point now) = 0;
+
+protected:
+    ~gated() = default;
+};
+
+/// Flow control: attempts to acquire wait here until the instances have room for them, in the order in which they came.
+/// Renewals and releases do not pass the gate. So they go before any attempt that waits, and what they send takes the room of
+/// attempts.
+class send_gate final : private timed {
+public:
+    send_gate(turns& when, timers& alarms, statistics& counts)
+        : turns_(when), alarms_(alarms), counts_(counts) {}
+    send_gate(const send_gate&) = delete;
+    send_gate& operator=(const send_gate&) = delete;
+    ~send_gate() { alarms_.stop_waiting(*this); }
+
+    /// Whether an attempt may be sent at once. If not, the caller waits.
+    [[nodiscard]] bool admits() noexcept {
+        if (room_ == 0 || !waiting_.empty()) {
+            return false;
+        }
+        --room_;
+        return true;
+    }
+
+    void wait(gated& one) {
+        turns_.schedule();
+        waiting_.push_back(one);
+        ++counts_.waiting_to_send;
+    }
+
+    /// It does not want to be sent any more.
+    void leave(gated& one) noexcept {
+        if (one.at_gate::is_linked()) {
+            one.at_gate::unlink();
+            --counts_.waiting_to_send;
+        }
+    }
+
+    [[nodiscard]] bool has_waiters() const noexcept { return !waiting_.empty(); }
+
+    /// The instances have room for so many attempts now.
+    void open(std::size_t room, core::time_point now) {
+        room_ = room;
+        while (room_ != 0 && !waiting_.empty()) {
+            --room_;
+            gated& one = waiting_.front();
+            leave(one);
+            one.on_admitted(now);
+        }
+        if (!waiting_.empty()) {
+            alarms_.wait(*this, now + longest_pause);
+        }
+    }
+
+private:
+    /// Room comes with answers, and each read of a socket opens the gate. But an instance that is without room may answer
+    /// nothing for long, and is then not waited for.
+    static constexpr core::duration longest_pause = core::milliseconds(2);
+
+    void on_time(core::time_point /*now*/) override { turns_.schedule(); }
+
+    using list = boost::intrusive::list<gated, boost::intrusive::base_hook<at_gate>,
+                                        boost::intrusive::constant_time_size<false>>;
+
+    turns& turns_;
+    timers& alarms_;
+    statistics& counts_;
+    list waiting_;
+    std::size_t room_ = 0;
+};
+
+}  // namespace colock::runtime
+
+#endif

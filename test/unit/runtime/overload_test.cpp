@@ -1,0 +1,225 @@
+// More work than the servers can do; in virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "kinds/exclusive.hpp"
+#include "virtual_world.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using boost::unit_test::label;
+using core::acquire_outcome;
+
+namespace {
+
+/// Servers that take 10 us for each command.
+class busy_servers : public virtual_deployment {
+public:
+    explicit busy_servers(std::size_t count) : virtual_deployment(count) {
+        for (std::size_t i = 0; i != count; ++i) {
+            server(i).service = 10us;
+        }
+    }
+};
+
+/// Tasks that take and release a lock each, again and again.
+class crowd {
+public:
+    crowd(virtual_deployment& servers, virtual_deployment::client& client, std::size_t tasks)
+        : servers_(servers), client_(client), policy_(client.usual_policy()), tasks_(tasks) {
+        for (std::size_t i = 0; i != tasks; ++i) {
+            take(i);
+        }
+    }
+
+    /// How many cycles were completed in that time.
+    std::size_t run_for(core::duration time) {
+        const std::size_t before = cycles;
+        servers_.world().run_for(time);
+        return cycles - before;
+    }
+
+    std::size_t cycles = 0;
+    std::size_t failed = 0;
+    core::duration longest{};
+
+private:
+    void take(std::size_t number) {
+        const core::time_point asked = servers_.world().now();
+        const auto one = client_.acquire("task " + std::to_string(number), policy_);
+        tasks_[number] = one;
+        one->on_finished = [this, number, asked] {
+            const auto done = tasks_[number];
+            longest = std::max(longest, done->finished_at - asked);
+            if (done->granted()) {
+                ++cycles;
+                done->let_go();
+            } else {
+                ++failed;
+            }
+            servers_.world().after(0ns, [this, number] { take(number); });
+        };
+    }
+
+    virtual_deployment& servers_;
+    virtual_deployment::client& client_;
+    runtime::lock_policy policy_;
+    std::vector<std::shared_ptr<virtual_acquire>> tasks_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
+
+/// Goodput does not fall when more is asked for.
+BOOST_AUTO_TEST_CASE(many_tasks_do_as_much_as_few) {
+    for (const std::size_t servers : {1U, 3U, 5U}) {
+        std::size_t of_few = 0;
+        for (const std::size_t tasks : {500U, 20'000U}) {
+            busy_servers busy(servers);
+            const auto client = busy.make_client();
+            crowd all(busy, *client, tasks);
+            all.run_for(500ms);
+            const std::size_t cycles = all.run_for(1s);
+            BOOST_TEST_CONTEXT(servers << " servers, " << tasks << " tasks") {
+                BOOST_TEST(all.failed == 0U);
+                BOOST_TEST(client->engine().parts().counts.lost == 0U);
+                if (tasks == 500U) {
+                    of_few = cycles;
+                } else {
+                    BOOST_TEST(static_cast<double>(cycles) > 0.9 * static_cast<double>(of_few));
+                    // One cycle is two commands.
+                    const auto mean = 2 * 10us * tasks;
+                    BOOST_TEST((all.longest < 2 * mean), all.longest.count());
+                }
+            }
+        }
+    }
+}
+
+/// A renewal never waits behind acquires.
+BOOST_AUTO_TEST_CASE(a_held_lease_is_not_lost_because_others_acquire) {
+    busy_servers three(3);
+    const auto client = three.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.lease.ttl = 300ms;
+    policy.lease.renew_interval = 100ms;
+    std::vector<std::shared_ptr<virtual_acquire>> held;
+    for (int i = 0; i != 100; ++i) {
+        held.push_back(client->lock("held " + std::to_string(i), policy));
+    }
+    crowd all(three, *client, 20'000);
+    all.run_for(3s);
+    const auto& counts = client->engine().parts().counts;
+    BOOST_TEST(counts.lost == 0U);
+    BOOST_TEST(counts.renewals_failed == 0U);
+    BOOST_TEST(counts.renewed >= 100U * 25U);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_stopped_holds_nobody_up) {
+    busy_servers five(5);
+    const auto client = five.make_client();
+    crowd all(five, *client, 10'000);
+    all.run_for(500ms);
+    const std::size_t before = all.run_for(1s);
+    five.server(4).is_silent = true;
+    const std::size_t after = all.run_for(1s);
+    BOOST_TEST(all.failed == 0U);
+    BOOST_TEST(static_cast<double>(after) > 0.7 * static_cast<double>(before));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_is_far_holds_nobody_up) {
+    busy_servers five(5);
+    five.server(4).latency = 50ms;
+    const auto client = five.make_client();
+    crowd all(five, *client, 10'000);
+    all.run_for(500ms);
+    const std::size_t cycles = all.run_for(1s);
+    BOOST_TEST(all.failed == 0U);
+    BOOST_TEST(static_cast<double>(cycles) > 0.7 * 50'000);
+}
+
+/// The answers of a slow server are late for what was sent to it, and not for what waited here.
+BOOST_AUTO_TEST_CASE(the_time_in_our_own_queue_is_no_timeout) {
+    busy_servers one(1);
+    one.server(0).service = 1ms;
+    const auto client = one.make_client();
+    std::vector<std::shared_ptr<virtual_acquire>> all;
+    for (int i = 0; i != 3000; ++i) {  // for three seconds
+        all.push_back(client->acquire("a" + std::to_string(i)));
+    }
+    BOOST_TEST_REQUIRE(one.world().run_until(
+        [&] { return std::ranges::all_of(all, &virtual_acquire::is_finished); }));
+    BOOST_TEST(std::ranges::all_of(all, &virtual_acquire::granted));
+    BOOST_TEST(std::ranges::is_sorted(all, {}, &virtual_acquire::finished_at));
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
+    busy_servers one(1);
+    one.server(0).service = 1ms;
+    const auto client = one.make_client();
+    std::vector<std::shared_ptr<virtual_acquire>> all;
+    for (int i = 0; i != 2000; ++i) {
+        all.push_back(client->acquire("a" + std::to_string(i)));
+    }
+    const core::time_point now = one.world().now();
+    const auto timed = client->acquire("timed", client->usual_policy(), now + 400ms);
+    const auto single = client->acquire("single", client->usual_policy(), now - 1ms);
+    for (const auto& [late, limit] : {std::pair(timed, 400ms), std::pair(single, 250ms)}) {
+        BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
+        BOOST_TEST((late->outcome == acquire_outcome::no_quorum));
+        BOOST_TEST((late->finished_at == now + limit));
+        BOOST_TEST(late->text.find("the client is overloaded: ") != std::string::npos, late->text);
+        BOOST_TEST(late->text.find(" other attempts wait until the instances have room for them") !=
+                       std::string::npos,
+                   late->text);
+    }
+    one.world().run_for(3s);
+    BOOST_TEST(client->engine().parts().counts.waiting_to_send == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(an_acquire_that_waits_to_be_sent_can_be_cancelled) {
+    busy_servers one(1);
+    one.server(0).service = 1ms;
+    const auto client = one.make_client();
+    std::vector<std::shared_ptr<virtual_acquire>> all;
+    for (int i = 0; i != 1000; ++i) {
+        all.push_back(client->acquire("a" + std::to_string(i)));
+    }
+    one.world().run_for(1ms);
+    BOOST_TEST(client->engine().parts().counts.waiting_to_send > 500U);
+    for (const auto& each : all) {
+        each->cancel();
+    }
+    BOOST_TEST(client->engine().parts().counts.waiting_to_send == 0U);
+    const std::size_t executed = one.executed();
+    one.world().run_for(3s);
+    BOOST_TEST(std::ranges::all_of(all, &virtual_acquire::is_finished));
+    BOOST_TEST(one.executed() - executed < 600U);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_closes_ends_those_that_wait_to_be_sent) {
+    busy_servers one(1);
+    one.server(0).service = 1ms;
+    const auto client = one.make_client();
+    std::vector<std::shared_ptr<virtual_acquire>> all;
+    for (int i = 0; i != 1000; ++i) {
+        all.push_back(client->acquire("a" + std::to_string(i)));
+    }
+    one.world().run_for(1ms);
+    client->engine().close();
+    one.world().run_for(3s);
+    BOOST_TEST(std::ranges::all_of(all, &virtual_acquire::is_finished));
+    BOOST_TEST(client->engine().closed());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

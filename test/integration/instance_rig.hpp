@@ -128,6 +128,8 @@ public:
     instance_rig& operator=(const instance_rig&) = delete;
 
     [[nodiscard]] instance::instance& subject() { return *instance_; }
+    /// Of the event loop, which runs in `run_until` and the like.
+    [[nodiscard]] boost::asio::any_io_executor executor() { return context_.get_executor(); }
     [[nodiscard]] instance::status status() const { return instance_->snapshot(); }
     [[nodiscard]] std::size_t pending_calls() const { return pending_calls_; }
     [[nodiscard]] std::size_t state_changes() const { return state_changes_; }

@@ -1,7 +1,10 @@
+#include "instance/redis/dialog.hpp"
+#include "instance/redis/resolve.hpp"
 #include "instance_rig.hpp"
 #include "integration/locks.hpp"
 #include "integration/majority.hpp"
 #include "support/fake_sentinel.hpp"
+#include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "support/reserved_port.hpp"
 
@@ -15,9 +18,8 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
-#include <filesystem>
 #include <functional>
-#include <iterator>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -250,11 +252,6 @@ BOOST_AUTO_TEST_CASE(slow_names_are_given_up_in_time, *label("fault-31")) {
 
 std::atomic<int> broken_pipes{0};
 
-std::size_t threads_of_this_process() {
-    using files = std::filesystem::directory_iterator;
-    return static_cast<std::size_t>(std::distance(files("/proc/self/task"), files()));
-}
-
 /// The thread that resolves a name may outlive the client. Nobody waits for its answer then, and the answer must not end the
 /// program by a SIGPIPE.
 BOOST_AUTO_TEST_CASE(a_slow_name_may_outlive_its_client, *label("fault-31")) {
@@ -264,18 +261,124 @@ BOOST_AUTO_TEST_CASE(a_slow_name_may_outlive_its_client, *label("fault-31")) {
     BOOST_REQUIRE(::sigaction(SIGPIPE, &counted, &before) == 0);
     slow_names_answer = false;
     slow_names_asked = 0;
-    const std::size_t threads = threads_of_this_process();
+    const std::size_t threads = meter::threads();
     run_test([&]() -> asio::awaitable<void> {
         config configuration;
         configuration.instances = {"redis://slow.test:1"};
         client locks(co_await asio::this_coro::executor, configuration);
         co_await async_wait_until([] { return slow_names_asked == 1; });
     }());
-    BOOST_TEST(threads_of_this_process() > threads);
+    BOOST_TEST(meter::threads() > threads);
     slow_names_answer = true;
-    wait_until([&] { return threads_of_this_process() <= threads; });
+    wait_until([&] { return meter::threads() <= threads; });
     BOOST_REQUIRE(::sigaction(SIGPIPE, &before, nullptr) == 0);
     BOOST_TEST(broken_pipes == 0);
+}
+
+/// Names that do not resolve for now. Afterwards, waits until nothing of the look-ups is left.
+struct hanging_names {
+    hanging_names() {
+        slow_names_answer = false;
+        slow_names_asked = 0;
+    }
+    ~hanging_names() {
+        slow_names_answer = true;
+        wait_until([this] {
+            return meter::threads() <= threads && meter::descriptors().size() <= descriptors;
+        });
+    }
+    hanging_names(const hanging_names&) = delete;
+    hanging_names& operator=(const hanging_names&) = delete;
+
+    std::size_t threads = meter::threads();
+    std::size_t descriptors = meter::descriptors().size();
+};
+
+/// Each attempt had a thread and a descriptor of its own, for as long as the name server was silent.
+BOOST_AUTO_TEST_CASE(attempts_join_a_look_up_that_hangs, *label("fault-101")) {
+    using instance::redis::lookups;
+    using instance::redis::resolver;
+    const hanging_names names;
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const meter costs(executor, {.threads = 2, .descriptors = 10});
+        const auto shared = std::make_shared<lookups>();
+        for (int i = 0; i != 20; ++i) {
+            for (const char* const name : {"a.slow.test", "b.slow.test"}) {
+                resolver one(executor, shared);
+                const auto found = co_await one.resolve(name, 5ms);
+                BOOST_TEST(found.failure == "no answer in time");
+            }
+        }
+        BOOST_TEST(slow_names_asked <= 2);
+        slow_names_answer = true;
+        resolver one(executor, shared);
+        const auto found = co_await one.resolve("a.slow.test", 10s);
+        BOOST_TEST(found.addresses == std::vector<std::string>{"127.0.0.1"});
+        // This answer was taken: the next one is new.
+        co_await async_wait_until([] { return slow_names_asked == 2; });
+        BOOST_TEST((co_await one.resolve("a.slow.test", 10s)).addresses.size() == 1U);
+        BOOST_TEST(slow_names_asked == 3);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(all_who_wait_for_a_name_get_its_addresses, *label("fault-101")) {
+    using instance::redis::lookups;
+    using instance::redis::resolver;
+    const hanging_names names;
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const auto shared = std::make_shared<lookups>();
+        std::size_t answered = 0;
+        for (int i = 0; i != 5; ++i) {
+            asio::co_spawn(
+                executor,
+                [](auto where, auto with, std::size_t& count) -> asio::awaitable<void> {
+                    resolver one(where, with);
+                    const auto found = co_await one.resolve("slow.test", 10s);
+                    count += found.addresses.size();
+                }(executor, shared, answered),
+                asio::detached);
+        }
+        co_await async_wait_until([] { return slow_names_asked == 1; });
+        slow_names_answer = true;
+        co_await async_wait_until([&] { return answered == 5; });
+        BOOST_TEST(slow_names_asked == 1);
+    }());
+}
+
+/// Each question to a node of a cluster is a new dialog.
+BOOST_AUTO_TEST_CASE(dialogs_join_a_look_up_that_hangs, *label("fault-101")) {
+    const hanging_names names;
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const meter costs(executor, {.threads = 1, .descriptors = 8});
+        instance::redis::connection_settings settings;
+        settings.connect_timeout = 5ms;
+        instance::redis::address to;
+        to.host = "slow.test";
+        for (int i = 0; i != 20; ++i) {
+            const auto one = std::make_shared<instance::redis::dialog>(executor, to, settings);
+            BOOST_TEST(co_await one->open() == "cannot resolve slow.test: no answer in time");
+        }
+        BOOST_TEST(slow_names_asked == 1);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(names_that_hang_cost_one_thread_each, *label("fault-101")) {
+    const hanging_names names;
+    const std::string three = "a.slow.test:1,b.slow.test:1,c.slow.test:1";
+    for (const std::string& uri :
+         {"redis+sentinel://" + three + "/mymaster", "redis+cluster://" + three}) {
+        const int asked = slow_names_asked;
+        auto settings = quick_settings();
+        settings.connection.connect_timeout = 5ms;
+        instance_rig rig(uri, settings);
+        const meter costs(rig.executor(), {.threads = 3, .descriptors = 16});
+        // Any of its many attempts may be the one too many.
+        const stopwatch since;
+        rig.run_until([&] { return slow_names_asked == asked + 3 && since.elapsed() > 500ms; });
+    }
 }
 
 /// The connections that a server has accepted since its statistics were reset. This question is one of them.

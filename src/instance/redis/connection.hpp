@@ -7,6 +7,7 @@
 #include "instance/redis/address.hpp"
 #include "instance/redis/probe.hpp"
 #include "instance/redis/read_buffer.hpp"
+#include "instance/redis/resolve.hpp"
 #include "instance/redis/sent_batch.hpp"
 #include "resp/reader.hpp"
 
@@ -35,6 +36,8 @@ struct connection_settings {
     std::size_t max_reply_size = std::size_t{16} << 20U;
     redis::deployment deployment = deployment::standalone;
     std::string key_prefix{};  ///< of all locks
+    /// Shared by all of a client.
+    std::shared_ptr<redis::lookups> lookups = std::make_shared<redis::lookups>();
 };
 
 /// The owner of a connection, which hears what becomes of it.

@@ -28,7 +28,7 @@ dialog::dialog(const asio::any_io_executor& executor, address to,
     : executor_(executor),
       to_(std::move(to)),
       settings_(settings),
-      resolver_(executor),
+      resolver_(executor, settings.lookups),
       limit_(executor),
       signal_(executor),
       reader_(settings.max_reply_size) {}

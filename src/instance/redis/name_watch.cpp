@@ -12,7 +12,8 @@ namespace asio = boost::asio;
 
 name_watch::name_watch(std::size_t index, std::string host, std::chrono::milliseconds timeout,
                        const core::backoff& retry, std::uint64_t seed,
-                       const asio::any_io_executor& executor, name_observer& observer)
+                       const asio::any_io_executor& executor, std::shared_ptr<lookups> shared,
+                       name_observer& observer)
     : index_(index),
       host_(std::move(host)),
       timeout_(timeout),
@@ -21,7 +22,7 @@ name_watch::name_watch(std::size_t index, std::string host, std::chrono::millise
       executor_(executor),
       observer_(&observer),
       timer_(executor),
-      resolver_(executor) {}
+      resolver_(executor, std::move(shared)) {}
 
 void name_watch::start() {
     asio::co_spawn(

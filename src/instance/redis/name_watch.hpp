@@ -40,7 +40,8 @@ public:
     /// A look-up may take `timeout`. After one that failed, the next one follows after a `retry` delay. `seed` feeds its jitter.
     name_watch(std::size_t index, std::string host, std::chrono::milliseconds timeout,
                const core::backoff& retry, std::uint64_t seed,
-               const boost::asio::any_io_executor& executor, name_observer& observer);
+               const boost::asio::any_io_executor& executor, std::shared_ptr<lookups> shared,
+               name_observer& observer);
 
     void start();
     /// For good. Idempotent.

@@ -41,7 +41,7 @@ node::node(std::size_t index, address to, const node_settings& settings, std::ui
       backoff_timer_(executor),
       quarantine_timer_(executor),
       wait_timer_(executor),
-      resolver_(executor),
+      resolver_(executor, settings.connection.lookups),
       window_(new_window()),
       wait_(to_.replicas_acked, settings.replicas_timeout) {
     status_.address = to_.display;

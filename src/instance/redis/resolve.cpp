@@ -4,15 +4,18 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/ip/address.hpp>
-#include <boost/asio/local/connect_pair.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -46,61 +49,98 @@ resolver::result look_up(const std::string& host) {
 
 }  // namespace
 
-struct resolver::lookup {
+struct lookups::lookup {
+    lookup() = default;
+    lookup(const lookup&) = delete;
+    lookup& operator=(const lookup&) = delete;
+    ~lookup() {
+        for (const int one : ends) {
+            if (one >= 0) {
+                ::close(one);
+            }
+        }
+    }
+
+    /// Waits for the system's answer, and then ends the stream.
+    void run(const std::string& host) noexcept {
+        try {
+            answer = look_up(host);
+        } catch (const std::exception&) {
+            answer.failure = "out of memory";
+        }
+        ended_at = std::chrono::steady_clock::now();
+        done.store(true, std::memory_order_release);
+        ::shutdown(ends[1], SHUT_RDWR);  // not a write, which may be a SIGPIPE
+    }
+
     std::atomic<bool> done{false};
-    result answer;  // the thread's until `done`, then ours
+    // The thread's until `done`, then everybody's to read.
+    resolver::result answer;
+    std::chrono::steady_clock::time_point ended_at;
+    std::array<int, 2> ends{-1, -1};  // of a stream: of those who wait, and of the thread
 };
 
-/// Starts the thread, which shuts its end of a socket pair down when it is done.
-error_code resolver::start(const std::string& host) {
-    error_code failure;
-    asio::local::stream_protocol::socket to_us(answered_.get_executor());
-    asio::local::connect_pair(answered_, to_us, failure);
-    if (failure) {
-        return failure;
+std::shared_ptr<lookups::lookup> lookups::join(const std::string& host, error_code& failure) {
+    const auto oldest = std::chrono::steady_clock::now() - kept_for;
+    std::erase_if(by_name_, [&](const auto& entry) {
+        const lookup& one = *entry.second;
+        return one.done.load(std::memory_order_acquire) && one.ended_at < oldest;
+    });
+    if (const auto known = by_name_.find(host); known != by_name_.end()) {
+        return known->second;
     }
-    const int done = to_us.release(failure);
-    if (failure) {
-        return failure;
+    const auto made = std::make_shared<lookup>();
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, made->ends.data()) != 0) {
+        failure.assign(errno, boost::system::system_category());
+        return nullptr;
     }
-    pending_ = std::make_shared<lookup>();
     try {
-        std::thread([shared = pending_, host, done] {
-            shared->answer = look_up(host);
-            shared->done.store(true, std::memory_order_release);
-            // Not a write: if the resolver is gone by now, that would be a SIGPIPE.
-            ::shutdown(done, SHUT_RDWR);
-            ::close(done);
-        }).detach();
+        std::thread([made, host] { made->run(host); }).detach();
     } catch (const std::system_error& no_thread) {
-        ::close(done);
-        pending_.reset();
-        return no_thread.code();
+        failure = no_thread.code();
+        return nullptr;
     }
-    return {};
+    by_name_.emplace(host, made);
+    return made;
+}
+
+void lookups::take(const std::string& host, const std::shared_ptr<lookup>& ended) {
+    if (const auto known = by_name_.find(host); known != by_name_.end() && known->second == ended) {
+        by_name_.erase(known);
+    }
 }
 
 asio::awaitable<resolver::result> resolver::resolve(std::string host,
                                                     std::chrono::milliseconds timeout) {
-    error_code not_numeric;
-    asio::ip::make_address(host, not_numeric);
-    if (!not_numeric) {
+    error_code failure;
+    asio::ip::make_address(host, failure);
+    if (!failure) {
         co_return result{{std::move(host)}, {}};
     }
-    if (!pending_) {
-        error_code ignored;
-        answered_.close(ignored);
-        if (const error_code failure = start(host)) {
-            co_return result{{}, failure.message()};
-        }
+    failure.clear();
+    const auto joined = shared_->join(host, failure);
+    if (!joined) {
+        co_return result{{}, failure.message()};
+    }
+    // Each of those who wait has a descriptor of its own, for this time only.
+    const int own = ::fcntl(joined->ends[0], F_DUPFD_CLOEXEC, 0);
+    if (own < 0) {
+        co_return result{{}, error_code(errno, boost::system::system_category()).message()};
+    }
+    answered_.assign(asio::local::stream_protocol(), own, failure);
+    if (failure) {
+        ::close(own);
+        co_return result{{}, failure.message()};
     }
     std::array<char, 1> nothing{};
     co_await answered_.async_read_some(
         asio::buffer(nothing), asio::cancel_after(timeout, asio::as_tuple(asio::use_awaitable)));
-    if (!pending_->done.load(std::memory_order_acquire)) {
+    answered_.close(failure);
+    if (!joined->done.load(std::memory_order_acquire)) {
         co_return result{{}, "no answer in time"};
     }
-    co_return std::move(std::exchange(pending_, nullptr)->answer);
+    shared_->take(host, joined);
+    co_return joined->answer;
 }
 
 void resolver::cancel() noexcept {

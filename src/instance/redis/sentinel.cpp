@@ -40,7 +40,8 @@ sentinel::sentinel(std::size_t index, const sentinel_address& to, const redis_se
     for (std::size_t i = 0; i != to.sentinels.size(); ++i) {
         names_.push_back(std::make_shared<name_watch>(
             i, to.sentinels[i].host, settings_.connection.connect_timeout, settings_.reconnect,
-            core::next_random(random_), executor_, static_cast<name_observer&>(*this)));
+            core::next_random(random_), executor_, settings_.connection.lookups,
+            static_cast<name_observer&>(*this)));
     }
 }
 

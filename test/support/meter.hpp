@@ -1,0 +1,184 @@
+#ifndef COLOCK_TEST_SUPPORT_METER_HPP
+#define COLOCK_TEST_SUPPORT_METER_HPP
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/assert/source_location.hpp>
+#include <boost/system/error_code.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <system_error>
+
+namespace colock::test {
+
+/// Whether a test fails for a descriptor that a program started by `exec` would inherit.
+inline constexpr bool close_on_exec_is_enforced = false;
+
+/// What a test costs this process. Threads and descriptors are counted from the making of the meter on.
+struct cost {
+    std::size_t threads = 0;            ///< at the most
+    std::size_t descriptors = 0;        ///< at the most
+    std::chrono::milliseconds stall{};  ///< the longest time in which the event loop ran no timer
+    std::chrono::milliseconds cpu{};    ///< of all threads
+    std::set<std::string>
+        inheritable{};  ///< descriptors without the close-on-exec flag, at the end
+};
+
+inline std::ostream& operator<<(std::ostream& to, const cost& of) {
+    to << of.threads << " more threads, " << of.descriptors << " more descriptors, "
+       << of.stall.count() << " ms longest stall, " << of.cpu.count() << " ms CPU";
+    for (const std::string& one : of.inheritable) {
+        to << "; inheritable: " << one;
+    }
+    return to;
+}
+
+/// What it may cost. The threads and sockets of fake servers and proxies count, too. A machine may stand still for 300 ms.
+struct cost_bounds {
+    std::size_t threads = 64;
+    std::size_t descriptors = 128;
+    std::chrono::milliseconds stall{2000};
+    std::chrono::milliseconds cpu = std::chrono::milliseconds::max();
+};
+
+/// Measures what a test costs this process, and fails the test if that is more than the bounds. It looks every few
+/// milliseconds, on the event loop of the test, and for the last time when it is destroyed.
+///
+/// Thread-safety: to be used by the thread that runs the event loop.
+class meter {
+public:
+    explicit meter(const boost::asio::any_io_executor& loop, const cost_bounds& bounds = {},
+                   boost::source_location location = BOOST_CURRENT_LOCATION)
+        : state_(std::make_shared<state>(loop)), bounds_(bounds), location_(location) {
+        state::tick(state_);
+    }
+    meter(const meter&) = delete;
+    meter& operator=(const meter&) = delete;
+
+    ~meter() {
+        state_->timer.cancel();
+        state_->ended = true;
+        const cost all = now();
+        BOOST_TEST_INFO_SCOPE("measured from line " << location_.line() << " of "
+                                                    << location_.file_name() << " on: " << all);
+        BOOST_TEST_MESSAGE("cost: " << all);
+        BOOST_TEST(all.threads <= bounds_.threads);
+        BOOST_TEST(all.descriptors <= bounds_.descriptors);
+        BOOST_TEST(all.stall.count() <= bounds_.stall.count());
+        BOOST_TEST(all.cpu.count() <= bounds_.cpu.count());
+        if (close_on_exec_is_enforced) {
+            BOOST_TEST(all.inheritable.empty());
+        }
+    }
+
+    /// Until now.
+    [[nodiscard]] cost now() const {
+        state_->look();
+        cost result = state_->most;
+        result.cpu = cpu_time() - state_->cpu_before;
+        for (const int one : descriptors()) {
+            const int flags = ::fcntl(one, F_GETFD);
+            if (!state_->descriptors_before.contains(one) && flags >= 0 &&
+                (flags & FD_CLOEXEC) == 0) {
+                result.inheritable.insert(what_is(one));
+            }
+        }
+        return result;
+    }
+
+    static std::size_t threads() {
+        std::size_t result = 0;
+        for ([[maybe_unused]] const auto& one : folder("/proc/self/task")) {
+            ++result;
+        }
+        return result;
+    }
+
+    static std::set<int> descriptors() {
+        std::set<int> result;
+        for (const auto& one : folder("/proc/self/fd")) {
+            result.insert(std::stoi(one.path().filename()));
+        }
+        if (!result.empty() && ::fcntl(*result.rbegin(), F_GETFD) < 0) {
+            result.erase(std::prev(result.end()));  // that of the folder itself
+        }
+        return result;
+    }
+
+private:
+    using clock = std::chrono::steady_clock;
+    using folder = std::filesystem::directory_iterator;
+    static constexpr std::chrono::milliseconds interval{10};
+
+    struct state {
+        explicit state(const boost::asio::any_io_executor& loop) : timer(loop) {}
+
+        static void tick(const std::shared_ptr<state>& self) {
+            self->last_tick = clock::now();
+            self->timer.expires_after(interval);
+            self->timer.async_wait([self](const boost::system::error_code& cancelled) {
+                if (!cancelled && !self->ended) {
+                    self->look();
+                    tick(self);
+                }
+            });
+        }
+
+        void look() {
+            const auto late = std::chrono::duration_cast<std::chrono::milliseconds>(
+                clock::now() - last_tick - interval);
+            most.stall = std::max(most.stall, late);
+            most.threads = std::max(most.threads, growth(threads(), threads_before));
+            most.descriptors =
+                std::max(most.descriptors, growth(descriptors().size(), descriptors_before.size()));
+        }
+
+        static std::size_t growth(std::size_t now, std::size_t before) {
+            return now > before ? now - before : 0;
+        }
+
+        boost::asio::steady_timer timer;
+        bool ended = false;
+        clock::time_point last_tick;
+        cost most;
+        std::size_t threads_before = threads();
+        std::set<int> descriptors_before = descriptors();
+        std::chrono::milliseconds cpu_before = cpu_time();
+    };
+
+    static std::chrono::milliseconds cpu_time() {
+        rusage used{};
+        ::getrusage(RUSAGE_SELF, &used);
+        const auto to_time = [](const timeval& of) {
+            return std::chrono::seconds(of.tv_sec) + std::chrono::microseconds(of.tv_usec);
+        };
+        return std::chrono::duration_cast<std::chrono::milliseconds>(to_time(used.ru_utime) +
+                                                                     to_time(used.ru_stime));
+    }
+
+    static std::string what_is(int descriptor) {
+        std::error_code ignored;
+        const auto target =
+            std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor), ignored);
+        return std::to_string(descriptor) + " " + target.string();
+    }
+
+    std::shared_ptr<state> state_;
+    cost_bounds bounds_;
+    boost::source_location location_;
+};
+
+}  // namespace colock::test
+
+#endif

@@ -1,7 +1,10 @@
 // TLS: what works, and what a user is told when it does not.
 
+#include "instance/redis/tls.hpp"
 #include "instance_rig.hpp"
+#include "integration/locks.hpp"
 #include "support/fake_sentinel.hpp"
+#include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "support/reserved_port.hpp"
 
@@ -25,6 +28,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -306,6 +310,121 @@ BOOST_AUTO_TEST_CASE(a_tls_server_killed_and_restarted) {
     rig.run_until([&] { return rig.state_changes() > changes; });
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
+}
+
+namespace {
+
+/// A copy of these files, one after the other, that a test may change.
+class changing_file {
+public:
+    explicit changing_file(const strings& names) { write(names); }
+
+    void write(const strings& names) const {
+        const std::string next = path() + ".next";
+        {
+            std::ofstream to(next);
+            for (const std::string& one : names) {
+                to << std::ifstream(all_certificates().path(one)).rdbuf();
+            }
+        }
+        std::filesystem::rename(next, path());
+    }
+
+    void remove() const { std::filesystem::remove(path()); }
+    [[nodiscard]] std::string path() const { return (folder_.path() / "file.pem").string(); }
+
+private:
+    temporary_folder folder_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(files_are_parsed_again_if_they_have_changed, *label("fault-102")) {
+    using colock::instance::redis::address;
+    const changing_file ca({"ca.pem"});
+    address to;
+    to.tls = true;
+    to.tls_ca_file = ca.path();
+    colock::instance::redis::tls_contexts contexts;
+    const auto first = contexts.of(to);
+    address of_another_server = to;
+    of_another_server.host = "another";
+    BOOST_TEST(contexts.of(of_another_server) == first);
+    address unverified = to;
+    unverified.tls_verify = false;
+    BOOST_TEST(contexts.of(unverified) != first);
+    BOOST_TEST(contexts.of(to) == first);
+    ca.write({"other_ca.pem"});
+    const auto second = contexts.of(to);
+    BOOST_TEST(second != first);
+    ca.remove();
+    BOOST_CHECK_THROW(contexts.of(to), colock::instance::redis::address_error);
+    BOOST_CHECK_THROW(contexts.of(to), colock::instance::redis::address_error);
+    ca.write({"other_ca.pem"});
+    BOOST_TEST(contexts.of(to) != second);
+    address usual;  // the authorities that this machine trusts
+    usual.tls = true;
+    BOOST_TEST(contexts.of(usual) == contexts.of(usual));
+}
+
+BOOST_AUTO_TEST_CASE(a_replaced_file_is_used_by_the_next_connection, *label("fault-102")) {
+    tls_server server("server");
+    const changing_file ca({"other_ca.pem"});
+    instance_rig rig(server.uri("ca_file=" + ca.path()));
+    const meter costs(rig.executor());
+    BOOST_TEST(contains(rig.run_until_down(), "is not signed by a trusted authority"));
+    ca.write({"ca.pem"});
+    rig.run_until_ready();
+    const auto changes = rig.state_changes();
+    ca.write({"other_ca.pem"});
+    server.plain().command({"CLIENT", "KILL", "TYPE", "normal"});
+    rig.run_until([&] { return rig.state_changes() > changes && !rig.subject().ready(); });
+    rig.run_until([&] { return contains(rig.status().reason, "not signed by a trusted"); });
+}
+
+/// Each attempt to connect parsed the file, and failed then.
+BOOST_AUTO_TEST_CASE(no_file_is_read_before_the_server_accepts, *label("fault-102")) {
+    const reserved_port nobody;
+    const changing_file ca({"ca.pem"});
+    const changing_file password({"ca.pem"});
+    instance_rig rig("rediss://127.0.0.1:" + std::to_string(nobody.number()) +
+                     "?ca_file=" + ca.path() + "&password_file=" + password.path());
+    ca.remove();
+    password.remove();
+    BOOST_TEST(rig.run_until_down() == "Connection refused");
+}
+
+/// They left no time to the others of the event loop.
+BOOST_AUTO_TEST_CASE(servers_that_fail_leave_time_to_the_others, *label("fault-102")) {
+    const changing_file large(strings(300, "ca.pem"));
+    const reserved_port nobody;
+    tls_server untrusted("self_signed");
+    const redis_server server;
+    run_test([](std::string ca, std::uint16_t refusing, std::uint16_t accepting,
+                std::string uri) -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        const meter costs(executor);
+        colock::config bad;
+        bad.reconnect_initial = bad.reconnect_maximum = 5ms;
+        bad.instances.push_back("rediss://127.0.0.1:" + std::to_string(accepting) +
+                                "?ca_file=" + ca);
+        for (int i = 1; i != 20; ++i) {
+            bad.instances.push_back("rediss://127.0.0." + std::to_string(i) + ":" +
+                                    std::to_string(refusing) + "?ca_file=" + ca);
+        }
+        colock::client beside(executor, bad);
+        colock::config good;
+        good.restart_quarantine = 0ms;
+        good.instances = {uri};
+        colock::client locks(executor, good);
+        colock::mutex mutex(locks, "k");
+        for (int i = 0; i != 200; ++i) {
+            colock::lease held = co_await mutex.acquire();
+            BOOST_TEST((co_await held.release() == colock::release_result::released));
+        }
+        co_await locks.close();
+        co_await beside.close();
+    }(large.path(), nobody.number(), untrusted.port(), server.uri()));
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <optional>
 #include <utility>
@@ -61,7 +62,9 @@ private:
         return stream_.connect(std::move(endpoint));
     }
     [[nodiscard]] bool encrypts() const noexcept override { return stream_.encrypts(); }
-    asio::awaitable<error_code> shake_hands() override { return stream_.shake_hands(to()); }
+    asio::awaitable<error_code> shake_hands() override {
+        return stream_.shake_hands(to(), tls_contexts());
+    }
 
     void read() override {
         if (const std::span<char> to = room(); !to.empty()) {
@@ -140,7 +143,6 @@ connection::connection(const asio::any_io_executor& executor, const address& to,
                        const connection_settings& settings)
     : to_(to),
       settings_(settings),
-      probe_(to, settings.deployment, settings.key_prefix),
       reader_(settings.max_reply_size),
       signal_(executor, asio::steady_timer::time_point::max()),
       watch_timer_(executor) {}
@@ -164,8 +166,8 @@ asio::awaitable<std::string> connection::serve(std::string numeric_host,
     co_return end_reason_;
 }
 
-/// Until the first command can be sent, or the end.
-asio::awaitable<void> connection::set_up(std::string numeric_host) {
+/// Until the probe can be sent.
+asio::awaitable<error_code> connection::open(std::string numeric_host) {
     error_code failure;
     endpoint_type endpoint = endpoint_of(to_, numeric_host, failure);
     if (!failure) {
@@ -178,24 +180,37 @@ asio::awaitable<void> connection::set_up(std::string numeric_host) {
             failure = co_await shake_hands();
         }
     }
-    if (failure) {
-        end(explain(failure) + blocked_note());
+    if (!failure && !ended()) {
+        probe_.emplace(to_, settings_.deployment, settings_.key_prefix);
+    }
+    co_return failure;
+}
+
+/// Until the first command can be sent, or the end. What is in files is read once the server has accepted the connection: an
+/// attempt that fails before must cost little.
+asio::awaitable<void> connection::set_up(std::string numeric_host) {
+    try {
+        if (const error_code failure = co_await open(std::move(numeric_host))) {
+            end(explain(failure) + blocked_note());
+        }
+    } catch (const std::exception& failure) {
+        end(failure.what());
     }
     if (ended()) {
         co_return;
     }
     stage_ = stage::probing;
     expect(expectation::kind_type::probe, clock::now());
-    write(probe_.text());
+    write(probe_->text());
     read();
-    while (!ended() && !probe_.answered()) {
+    while (!ended() && !probe_->answered()) {
         co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
     if (ended()) {
         co_return;
     }
-    facts_ = probe_.facts();
-    std::string objection = probe_.objection().value_or(std::string());
+    facts_ = probe_->facts();
+    std::string objection = probe_->objection().value_or(std::string());
     if (objection.empty()) {
         stage_ = stage::ready;
         last_sent_ = clock::now();
@@ -235,13 +250,13 @@ void connection::fail_unanswered() {
 /// Why the server has hung up. It may have said so.
 std::string connection::reason_for(const error_code& failure) {
     if (stage_ == stage::probing) {
-        if (std::optional<std::string> last_words = probe_.objection()) {
+        if (std::optional<std::string> last_words = probe_->objection()) {
             return *std::move(last_words);
         }
     }
     std::string result = explain(failure);
     const bool is_tcp = to_.unix_path.empty();
-    if (stage_ == stage::probing && !probe_.begun() && is_tcp && !encrypts()) {
+    if (stage_ == stage::probing && !probe_->begun() && is_tcp && !encrypts()) {
         result += " before it answered; the URI of a server with TLS begins with rediss://";
     }
     return result;
@@ -315,7 +330,7 @@ void connection::read_replies() {
             case resp::reader::status::incomplete:
                 return;
             case resp::reader::status::malformed:
-                end(what_is_not_resp(probe_, bytes.substr(reader_.position())));
+                end(what_is_not_resp(*probe_, bytes.substr(reader_.position())));
                 break;
             case resp::reader::status::too_large:
                 end("a reply is larger than " + std::to_string(settings_.max_reply_size) +
@@ -354,7 +369,7 @@ void connection::on_push(std::string_view push) {
 void connection::on_reply(const value& root, std::string_view reply) {
     if (expected_.empty()) {
         end("it sent a reply that no command waits for" +
-            (is_error(root) ? ": " + without_password(root.text, probe_.password())
+            (is_error(root) ? ": " + without_password(root.text, probe_->password())
                             : std::string()));
         return;
     }
@@ -362,11 +377,11 @@ void connection::on_reply(const value& root, std::string_view reply) {
     bool done = true;
     switch (next.kind) {
         case expectation::kind_type::probe:
-            if (!probe_.begun()) {
+            if (!probe_->begun()) {
                 owner_->on_probing();
             }
-            probe_.on_reply(reply);
-            done = probe_.answered();
+            probe_->on_reply(reply);
+            done = probe_->answered();
             if (done) {
                 signal_.cancel();
             }

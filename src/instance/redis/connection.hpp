@@ -9,6 +9,7 @@
 #include "instance/redis/read_buffer.hpp"
 #include "instance/redis/resolve.hpp"
 #include "instance/redis/sent_batch.hpp"
+#include "instance/redis/tls.hpp"
 #include "resp/reader.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -38,6 +39,7 @@ struct connection_settings {
     std::string key_prefix{};  ///< of all locks
     /// Shared by all of a client.
     std::shared_ptr<redis::lookups> lookups = std::make_shared<redis::lookups>();
+    std::shared_ptr<redis::tls_contexts> tls_contexts = std::make_shared<redis::tls_contexts>();
 };
 
 /// The owner of a connection, which hears what becomes of it.
@@ -89,7 +91,6 @@ protected:
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class connection : public std::enable_shared_from_this<connection> {
 public:
-    /// Throws `address_error`.
     static std::shared_ptr<connection> make(const boost::asio::any_io_executor& executor,
                                             const address& to, const connection_settings& settings);
     connection(const connection&) = delete;
@@ -130,12 +131,14 @@ protected:
     bool on_read(const boost::system::error_code& failure, std::size_t size);
 
     [[nodiscard]] const address& to() const noexcept { return to_; }
+    [[nodiscard]] redis::tls_contexts& tls_contexts() noexcept { return *settings_.tls_contexts; }
 
 private:
     // To the socket:
 
     virtual boost::asio::awaitable<boost::system::error_code> connect(endpoint_type endpoint) = 0;
     [[nodiscard]] virtual bool encrypts() const noexcept = 0;
+    /// Throws `address_error`.
     virtual boost::asio::awaitable<boost::system::error_code> shake_hands() = 0;
     virtual void read() = 0;
     /// Throws `std::bad_alloc`: then some of it may have been written.
@@ -157,6 +160,7 @@ private:
     [[nodiscard]] bool ended() const noexcept { return !end_reason_.empty(); }
     void end(std::string reason) noexcept;
     boost::asio::awaitable<void> set_up(std::string numeric_host);
+    boost::asio::awaitable<boost::system::error_code> open(std::string numeric_host);
     void fail_unanswered();
     [[nodiscard]] std::string reason_for(const boost::system::error_code& failure);
 
@@ -183,7 +187,7 @@ private:
     std::shared_ptr<connection_owner> owner_;
     stage stage_ = stage::connecting;
     core::time_point set_up_until_;
-    probe probe_;
+    std::optional<probe> probe_;  // from `stage::probing` on
     server_facts facts_;
     read_buffer input_;
     resp::reader reader_;

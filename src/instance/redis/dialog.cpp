@@ -91,7 +91,7 @@ asio::awaitable<std::string> dialog::connect(const std::string& numeric_host) {
         if (!failure) {
             socket_.set(stream_->native_handle());
             if (stream_->encrypts()) {
-                failure = co_await stream_->shake_hands(to_);
+                failure = co_await stream_->shake_hands(to_, *settings_.tls_contexts);
             }
         }
         const bool in_time = limit_.cancel() != 0;
@@ -102,6 +102,8 @@ asio::awaitable<std::string> dialog::connect(const std::string& numeric_host) {
         }
         co_return std::string();
     } catch (const std::exception& failure) {
+        limit_.cancel();
+        stream_->close();
         co_return failure.what();
     }
 }

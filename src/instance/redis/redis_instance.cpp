@@ -10,10 +10,10 @@ namespace colock::instance::redis {
 namespace {
 
 /// What cannot be read is said now, and not only at every connection.
-void expect_readable(const address& to) {
+void expect_readable(const address& to, const redis_settings& settings) {
     read_password(to);
     if (to.tls) {
-        make_tls_context(to);
+        settings.connection.tls_contexts->of(to);
     }
 }
 
@@ -23,7 +23,7 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, const address& 
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
-    expect_readable(to);
+    expect_readable(to, settings);
     return std::make_unique<standalone>(index, to, settings, seed, executor, observer);
 }
 
@@ -31,9 +31,9 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, const sentinel_
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
-    expect_readable(to.master);
+    expect_readable(to.master, settings);
     for (const address& one : to.sentinels) {
-        expect_readable(one);
+        expect_readable(one, settings);
     }
     return std::make_unique<sentinel>(index, to, settings, seed, executor, observer);
 }
@@ -42,7 +42,7 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, const cluster_a
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
-    expect_readable(to.seeds.front());  // the others differ in their place alone
+    expect_readable(to.seeds.front(), settings);  // the others differ in their place alone
     return std::make_unique<cluster>(index, to, settings, seed, executor, observer);
 }
 

@@ -20,6 +20,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,13 +42,7 @@ class stream {
 public:
     using error_code = boost::system::error_code;
 
-    /// Throws `address_error`.
-    stream(const Executor& executor, const address& to) : socket_(executor) {
-        if (to.tls) {
-            tls_context_.emplace(make_tls_context(to));
-            tls_.emplace(socket_, *tls_context_);
-        }
-    }
+    stream(const Executor& executor, const address& to) : socket_(executor), encrypts_(to.tls) {}
 
     boost::asio::awaitable<error_code> connect(
         boost::asio::generic::stream_protocol::endpoint endpoint) {
@@ -64,11 +59,13 @@ public:
         co_return failure;
     }
 
-    [[nodiscard]] bool encrypts() const noexcept { return tls_.has_value(); }
+    [[nodiscard]] bool encrypts() const noexcept { return encrypts_; }
 
-    /// Only if it `encrypts`.
-    boost::asio::awaitable<error_code> shake_hands(const address& to) {
+    /// Once it is connected, if it `encrypts`. Nothing is read from files before. Throws `address_error`.
+    boost::asio::awaitable<error_code> shake_hands(const address& to, tls_contexts& contexts) {
         namespace asio = boost::asio;
+        tls_context_ = contexts.of(to);
+        tls_.emplace(socket_, *tls_context_);
         error_code failure = name_host(tls_->native_handle(), to);
         if (!failure) {
             std::tie(failure) = co_await tls_->async_handshake(asio::ssl::stream_base::client,
@@ -109,7 +106,7 @@ public:
 
     /// Why it could not be connected, or has ended, for people.
     std::string explain(const error_code& failure, const address& to) {
-        if (encrypts()) {
+        if (tls_) {
             return explain_tls_failure(tls_->native_handle(), failure, to);
         }
         return failure == boost::asio::error::eof ? "the server has closed the connection"
@@ -129,7 +126,8 @@ private:
         boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
 
     socket socket_;
-    std::optional<boost::asio::ssl::context> tls_context_;
+    bool encrypts_;
+    std::shared_ptr<boost::asio::ssl::context> tls_context_;  // from the handshake on
     std::optional<boost::asio::ssl::stream<socket&>> tls_;
 };
 

@@ -7,11 +7,16 @@
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
 #include <openssl/tls1.h>
+#include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 namespace colock::instance::redis {
 namespace asio = boost::asio;
@@ -80,7 +85,37 @@ std::string explain_verdict(long verdict, const address& to) {
     }
 }
 
-}  // namespace
+/// Changes when the file is written or replaced; also if that happens within one tick of the clock of the file system.
+std::string state_of_file(const std::string& name) {
+    struct stat of {};
+    if (::stat(name.c_str(), &of) != 0) {
+        return "none;";
+    }
+    const auto text = [](auto number) { return std::to_string(number) + ";"; };
+    return text(of.st_dev) + text(of.st_ino) + text(of.st_size) + text(of.st_mtim.tv_sec) +
+           text(of.st_mtim.tv_nsec) + text(of.st_ctim.tv_sec) + text(of.st_ctim.tv_nsec);
+}
+
+/// What OpenSSL uses where no file is named: that of an environment variable, or else its own.
+std::string default_place(const char* variable, const char* otherwise) {
+    const char* const named = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+    return named == nullptr ? otherwise : named;
+}
+
+std::string state_of_files(const address& to) {
+    std::string result;
+    if (to.tls_ca_file.empty()) {
+        for (const std::string& one :
+             {default_place(::X509_get_default_cert_file_env(), ::X509_get_default_cert_file()),
+              default_place(::X509_get_default_cert_dir_env(), ::X509_get_default_cert_dir())}) {
+            result += one + ";" + state_of_file(one);
+        }
+    }
+    for (const std::string& one : {to.tls_ca_file, to.tls_cert_file, to.tls_key_file}) {
+        result += one.empty() ? "" : state_of_file(one);
+    }
+    return result;
+}
 
 asio::ssl::context make_tls_context(const address& to) {
     asio::ssl::context tls(asio::ssl::context::tls_client);
@@ -105,6 +140,19 @@ asio::ssl::context make_tls_context(const address& to) {
     }
     tls.set_verify_mode(to.tls_verify ? asio::ssl::verify_peer : asio::ssl::verify_none);
     return tls;
+}
+
+}  // namespace
+
+std::shared_ptr<asio::ssl::context> tls_contexts::of(const address& to) {
+    entry& known = made_[{to.tls_ca_file, to.tls_cert_file, to.tls_key_file, to.tls_verify}];
+    std::string now = state_of_files(to);  // before they are read: they may change meanwhile
+    if (!known.context || known.state_of_files != now) {
+        known.context.reset();
+        known.context = std::make_shared<asio::ssl::context>(make_tls_context(to));
+        known.state_of_files = std::move(now);
+    }
+    return known.context;
 }
 
 error_code name_host(SSL* tls, const address& to) {

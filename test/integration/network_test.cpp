@@ -4,6 +4,7 @@
 #include "integration/locks.hpp"
 #include "integration/majority.hpp"
 #include "support/fake_sentinel.hpp"
+#include "support/fake_server.hpp"
 #include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "support/reserved_port.hpp"
@@ -519,6 +520,75 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_reconnect, *label("fault-32")) {
 void resolve_sentinels_to(std::vector<std::string> addresses) {
     const std::lock_guard lock(sentinels_mutex);
     addresses_of_sentinels = std::move(addresses);
+}
+
+/// A name with two addresses: at one there is a server, and the other one is silent.
+struct half_silent_name {
+    explicit half_silent_name(bool begins_with_silent) {
+        resolve_sentinels_to(begins_with_silent ? std::vector<std::string>{good, bad}
+                                                : std::vector<std::string>{bad, good});
+    }
+
+    const std::string good = "127.0.0.1";
+    const std::string bad = "127.0.0.2";
+    redis_server server;
+    fake_server silent{[](const fake_server::words&) { return ""; }, server.port(), bad};
+};
+
+/// Each time that it connected again, it began with the other address, and waited for that.
+BOOST_AUTO_TEST_CASE(the_address_that_answered_is_tried_first, *label("fault-104")) {
+    for (const bool begins_with_silent : {false, true}) {
+        half_silent_name name(begins_with_silent);
+        auto settings = quick_settings();
+        settings.connection.connect_timeout = 2s;
+        instance_rig rig("redis://sentinels.test:" + std::to_string(name.server.port()), settings);
+        const meter costs(rig.executor());
+        rig.run_until_ready();
+        const std::size_t before = name.silent.accepted();
+        for (int i = 0; i != 5; ++i) {
+            const std::size_t changes = rig.state_changes();
+            name.server.command({"CLIENT", "KILL", "TYPE", "normal"});
+            rig.run_until([&] { return rig.state_changes() != changes; });
+            rig.run_until_ready();
+        }
+        BOOST_TEST(name.silent.accepted() == before);
+    }
+}
+
+/// A dialog with a server that is silent is over. The next one goes elsewhere.
+BOOST_AUTO_TEST_CASE(dialogs_try_the_address_that_answered_first, *label("fault-104")) {
+    for (const bool begins_with_silent : {false, true}) {
+        const half_silent_name name(begins_with_silent);
+        run_test([&]() -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            const meter costs(executor);
+            instance::redis::connection_settings settings;
+            settings.connect_timeout = 1s;
+            instance::redis::address to;
+            to.host = "sentinels.test";
+            to.port = std::to_string(name.server.port());
+            for (int i = 0; i != 5; ++i) {
+                const auto one = std::make_shared<instance::redis::dialog>(executor, to, settings);
+                BOOST_TEST((co_await one->open()).empty() == (i != 0 || !begins_with_silent));
+                one->close();
+            }
+            BOOST_TEST(name.silent.accepted() == (begins_with_silent ? 1U : 0U));
+        }());
+    }
+}
+
+/// A server that answers, and is not the right one, must not hide the right one.
+BOOST_AUTO_TEST_CASE(an_address_that_refuses_is_not_tried_again_at_once, *label("fault-104")) {
+    const redis_server server;
+    const fake_server refusing([](const fake_server::words&) { return "-ERR no\r\n"; },
+                               server.port(), "127.0.0.2");
+    for (const std::string first : {"127.0.0.1", "127.0.0.2"}) {
+        resolve_sentinels_to({first, first == "127.0.0.1" ? "127.0.0.2" : "127.0.0.1"});
+        instance_rig rig("redis://sentinels.test:" + std::to_string(server.port()));
+        rig.run_until_ready();
+        BOOST_TEST(refusing.accepted() <= 1U);
+    }
+    BOOST_TEST(refusing.accepted() == 1U);
 }
 
 /// Three Sentinels behind one name, as a headless service of Kubernetes has it.

@@ -39,6 +39,8 @@ struct connection_settings {
     std::string key_prefix{};  ///< of all locks
     /// Shared by all of a client.
     std::shared_ptr<redis::lookups> lookups = std::make_shared<redis::lookups>();
+    std::shared_ptr<redis::first_addresses> first_addresses =
+        std::make_shared<redis::first_addresses>();
     std::shared_ptr<redis::tls_contexts> tls_contexts = std::make_shared<redis::tls_contexts>();
 };
 

@@ -35,16 +35,23 @@ dialog::dialog(const asio::any_io_executor& executor, address to,
 
 asio::awaitable<std::string> dialog::open() {
     const auto self = shared_from_this();
-    const auto found = co_await resolver_.resolve(to_.host, settings_.connect_timeout);
+    auto found = co_await resolver_.resolve(to_.host, settings_.connect_timeout);
     if (found.addresses.empty()) {
         co_return "cannot resolve " + to_.host + ": " + found.failure;
     }
+    const std::string endpoint = endpoint_text(to_.host, to_.port);
+    settings_.first_addresses->order(endpoint, found.addresses);
+    const std::vector<std::string>& hosts = found.addresses;
     std::string reason = end_reason_;
-    for (const std::string& host : found.addresses) {
-        if (!ended()) {
-            reason = co_await open_at(host);
+    for (std::size_t i = 0; i != hosts.size() && !ended(); ++i) {
+        reason = co_await open_at(hosts[i]);
+        const bool has_answered = reason.empty();
+        if (hosts.size() > 1 && (has_answered || ended())) {
+            // After one where a server listens, but does not answer, the next dialog begins with the next one.
+            settings_.first_addresses->prefer(endpoint,
+                                              hosts[has_answered ? i : (i + 1) % hosts.size()]);
         }
-        if (reason.empty()) {
+        if (has_answered) {
             break;
         }
     }

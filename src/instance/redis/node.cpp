@@ -105,15 +105,22 @@ asio::awaitable<std::string> node::connect_and_serve() {
     if (!to_.unix_path.empty()) {
         co_return co_await serve_at(std::string());
     }
-    const auto found = co_await resolver_.resolve(to_.host, settings_.connection.connect_timeout);
-    if (found.addresses.empty()) {
+    auto found = co_await resolver_.resolve(to_.host, settings_.connection.connect_timeout);
+    std::vector<std::string>& hosts = found.addresses;
+    if (hosts.empty()) {
         co_return "cannot resolve " + to_.host + ": " + found.failure;
     }
-    // A name often has addresses where the server does not listen: "localhost" has ::1.
+    first_addresses& first = *settings_.connection.first_addresses;
+    const std::string endpoint = endpoint_text(to_.host, to_.port);
+    first.order(endpoint, hosts);
     std::string reason;
-    answered_ = false;
-    for (std::size_t i = 0; i != found.addresses.size() && !answered_ && !stopped_; ++i) {
-        reason = co_await serve_at(found.addresses[(tries_ + i) % found.addresses.size()]);
+    answered_ = was_accepted_ = false;
+    for (std::size_t i = 0; i != hosts.size() && !answered_ && !stopped_; ++i) {
+        reason = co_await serve_at(hosts[i]);
+        if (answered_ && hosts.size() > 1) {
+            // One that is there, but is not what we want, is not asked a second time before the others.
+            first.prefer(endpoint, hosts[was_accepted_ ? i : (i + 1) % hosts.size()]);
+        }
     }
     co_return reason;
 }
@@ -143,6 +150,7 @@ std::string node::on_ready(const server_facts& facts) {
     if (!admitted.objection.empty()) {
         return std::move(admitted.objection);
     }
+    was_accepted_ = true;
     facts_ = facts;
     window_ = new_window();
     shortest_refused_ = false;

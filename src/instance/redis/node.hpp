@@ -213,8 +213,9 @@ private:
     bool serving_ = false;  // connected and probed: commands can be sent
     bool ready_ = false;    // and not in quarantine: locks may be taken
     bool starting_ = true;
-    bool answered_ = false;  // the server, since the last try to connect
-    std::size_t tries_ = 0;  // to connect, since it was last ready
+    bool answered_ = false;      // the server, since the last try to connect
+    bool was_accepted_ = false;  // and it passed the probe, and may vote
+    std::size_t tries_ = 0;      // to connect, since it was last ready
     std::shared_ptr<connection> connection_;
     server_facts facts_;
     core::time_point probed_at_;

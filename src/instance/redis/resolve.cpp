@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -108,6 +109,23 @@ void lookups::take(const std::string& host, const std::shared_ptr<lookup>& ended
     if (const auto known = by_name_.find(host); known != by_name_.end() && known->second == ended) {
         by_name_.erase(known);
     }
+}
+
+void first_addresses::order(const std::string& endpoint,
+                            std::vector<std::string>& addresses) const {
+    if (const auto known = by_endpoint_.find(endpoint); known != by_endpoint_.end()) {
+        const auto first = std::ranges::find(addresses, known->second);
+        if (first != addresses.end()) {
+            std::ranges::rotate(addresses, first);
+        }
+    }
+}
+
+void first_addresses::prefer(const std::string& endpoint, const std::string& address) {
+    if (by_endpoint_.size() >= most && !by_endpoint_.contains(endpoint)) {
+        by_endpoint_.clear();  // they are found again
+    }
+    by_endpoint_[endpoint] = address;
 }
 
 asio::awaitable<resolver::result> resolver::resolve(std::string host,

@@ -7,6 +7,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,24 @@ public:
 
 private:
     std::map<std::string, std::shared_ptr<lookup>> by_name_;
+};
+
+/// At which of its addresses each server is tried first: where it answered last. The others may be where nobody listens, as
+/// "localhost" often has ::1, or where a connection ends in a timeout.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class first_addresses {
+public:
+    /// Puts the one to be tried first in front. The others follow in their order, and the first after the last.
+    void order(const std::string& endpoint, std::vector<std::string>& addresses) const;
+
+    /// From now on, the server is tried at this address first.
+    void prefer(const std::string& endpoint, const std::string& address);
+
+private:
+    static constexpr std::size_t most = 1024;  // a hostile server may name any number
+
+    std::map<std::string, std::string> by_endpoint_;
 };
 
 /// Looks a host name up on a thread of its own: Asio resolves all names of a context on one thread,

@@ -89,7 +89,10 @@ asio::awaitable<void> sentinel_watch::keep_asking() {
 /// Asks it at the first of its addresses where it answers, until this dialog ends. Gives the reason.
 asio::awaitable<std::string> sentinel_watch::find_and_ask() {
     std::string reason;
-    for (const std::string& host : std::vector(addresses_)) {
+    std::vector<std::string> hosts = addresses_;
+    const std::string endpoint = endpoint_text(to_.host, to_.port);
+    settings_.first_addresses->order(endpoint, hosts);
+    for (const std::string& host : hosts) {
         address at = to_.at(host, to_.port);
         if (at.tls_host.empty()) {
             at.tls_host = to_.host;
@@ -97,6 +100,9 @@ asio::awaitable<std::string> sentinel_watch::find_and_ask() {
         const auto sentinel = dialog_ = std::make_shared<dialog>(executor_, at, settings_);
         reason = co_await sentinel->open();
         if (reason.empty()) {
+            if (hosts.size() > 1) {
+                settings_.first_addresses->prefer(endpoint, host);
+            }
             co_return co_await ask(sentinel, host);
         }
         if (stopped_) {

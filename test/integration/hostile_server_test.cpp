@@ -1,9 +1,12 @@
 // What a server can do to an instance that no healthy one does: say too much, too little, or the wrong thing.
 
+#include "instance/redis/dialog.hpp"
 #include "instance_group.hpp"
 #include "instance_rig.hpp"
 #include "locks.hpp"
+#include "support/fake_sentinel.hpp"
 #include "support/fake_server.hpp"
+#include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -13,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -275,6 +279,94 @@ BOOST_AUTO_TEST_CASE(half_a_push_and_silence) {
     rig.run_until([&] { return rig.state_changes() != changes; });
     BOOST_TEST(contains(rig.status().reason, "nothing heard from it for 400 ms"),
                rig.status().reason);
+}
+
+namespace {
+
+/// Begins with that, and never ends.
+fake_reply flood(const std::string& begin = {}) {
+    std::string pushes;
+    for (int i = 0; i != 100; ++i) {
+        pushes += ">2\r\n+message\r\n+x\r\n";
+    }
+    return {begin, pushes, std::size_t(-1)};
+}
+
+}  // namespace
+
+/// Each message kept the timer from firing.
+BOOST_AUTO_TEST_CASE(a_dialog_ends_in_time_in_a_flood_of_pushes, *label("fault-105")) {
+    const fake_server from_the_beginning([](const fake_server::words&) { return flood(); });
+    const fake_server later([](const fake_server::words& command) {
+        return command[0] == "HELLO" ? fake_reply(answer_as_server(command)) : flood();
+    });
+    for (const fake_server* const server : {&from_the_beginning, &later}) {
+        run_test([](const fake_server& with) -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            const meter costs(executor);
+            colock::instance::redis::connection_settings settings;
+            settings.connect_timeout = 500ms;
+            colock::instance::redis::address to;
+            to.host = "127.0.0.1";
+            to.port = std::to_string(with.port());
+            const auto one =
+                std::make_shared<colock::instance::redis::dialog>(executor, to, settings);
+            const std::vector<std::string_view> question{"SENTINEL", "MYID"};
+            std::string reason = co_await one->open();
+            if (reason.empty()) {
+                reason = (co_await one->ask(question)).problem();
+            }
+            BOOST_TEST(reason == "it did not answer in time (connect_timeout, 500 ms)");
+            one->close();
+        }(*server));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_flood_of_pushes_is_no_answer, *label("fault-105")) {
+    const fake_server to_probe([](const fake_server::words&) { return flood(); });
+    auto settings = impatient_settings();
+    settings.connection.connect_timeout = 500ms;
+    instance_rig probing(to_probe.uri(), settings);
+    BOOST_TEST(contains(probing.run_until_down(), "the probe was not answered in time"));
+    const fake_server to_set = answering("SET", flood());
+    instance_rig acquiring(to_set.uri(), impatient_settings());
+    const meter costs(acquiring.executor());
+    acquiring.run_until_ready();
+    BOOST_TEST(acquiring.acquire("k", "ann") == "failed: connection lost");
+}
+
+/// Messages of one Sentinel have the others asked.
+BOOST_AUTO_TEST_CASE(a_flood_of_messages_does_not_become_one_of_questions, *label("fault-105")) {
+    const redis_server master;
+    fake_sentinel loud;
+    fake_sentinel other;
+    loud.name(master.port());
+    other.name(master.port());
+    instance_rig rig("redis+sentinel://" + loud.host_and_port() + "," + other.host_and_port() +
+                     "/mymaster");
+    rig.run_until_ready();
+    const std::size_t before = other.asked();
+    const stopwatch since;
+    rig.run_until([&] {
+        loud.announce("x");
+        return other.asked() >= before + 30;
+    });
+    BOOST_TEST((since.elapsed() >= 400ms));
+}
+
+/// What was computed with the largest numbers has overflowed.
+BOOST_AUTO_TEST_CASE(an_uptime_that_is_not_credible_is_not_believed, *label("fault-105")) {
+    for (const std::chrono::seconds uptime :
+         {std::chrono::seconds::max(), std::chrono::seconds::min(), std::chrono::seconds(-1)}) {
+        const fake_server server([&](const fake_server::words& command) {
+            return answer_as_server(command, {.uptime = uptime});
+        });
+        auto settings = quick_settings();
+        settings.quarantine.length = 1h;
+        instance_rig rig(server.uri(), settings);
+        rig.run_until([&] { return rig.status().state == colock::instance::state::quarantined; });
+        BOOST_TEST(contains(rig.status().why_quarantined, "does not tell how long it has been up"));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(pushes_of_any_kind_do_no_harm) {

@@ -419,6 +419,17 @@ BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("faul
     }
 }
 
+// As nanoseconds, the first of these is too long for a duration.
+BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_not_believed, *label("fault-105")) {
+    const redis_server master;
+    for (const std::chrono::milliseconds age :
+         {std::chrono::milliseconds::max(), std::chrono::milliseconds::min(), -1ms}) {
+        sentinels three(master.port(), 3, age);
+        instance_rig rig(three.uri());
+        run_until_ready_on(rig, master);
+    }
+}
+
 // With the rights in README and no others.
 BOOST_AUTO_TEST_CASE(a_real_sentinel_with_an_acl) {
     const redis_server master;

@@ -1,6 +1,7 @@
 // What is asked of a server before it may vote, and what follows from its answers. No I/O.
 
 #include "instance/redis/probe.hpp"
+#include "instance/redis/info_field.hpp"
 #include "kinds/script_commands.hpp"
 #include "kinds/scripts.hpp"
 #include "resp/reader.hpp"
@@ -8,6 +9,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <regex>
 #include <set>
@@ -46,7 +48,8 @@ std::vector<std::vector<std::string>> questions_of(const probe& asked) {
 }
 
 /// A probe of a server that refuses some commands inside scripts with these errors.
-probe probed(const std::vector<std::pair<std::string, std::string>>& refused) {
+probe probed(const std::vector<std::pair<std::string, std::string>>& refused,
+             const std::string& uptime = "1") {
     address to;
     to.host = "h";
     probe result(to, deployment::standalone, "app:");
@@ -54,7 +57,8 @@ probe probed(const std::vector<std::pair<std::string, std::string>>& refused) {
         if (words[0] == "HELLO") {
             result.on_reply("%1\r\n+proto\r\n:3\r\n");
         } else if (words[0] == "INFO") {
-            result.on_reply(bulk("redis_version:7.0.0\r\nrun_id:r\r\nuptime_in_seconds:1\r\n"));
+            result.on_reply(
+                bulk("redis_version:7.0.0\r\nrun_id:r\r\nuptime_in_seconds:" + uptime + "\r\n"));
         } else if (words[0] == "EVALSHA") {
             result.on_reply("-NOSCRIPT No matching script.\r\n");
         } else if (words[0] == "EVAL") {
@@ -152,6 +156,25 @@ BOOST_AUTO_TEST_CASE(what_some_locks_need_bars_only_these, *label("fault-100")) 
                "scripts may not use TIME (" + forbidden +
                    "), which a lock with fencing needs; the user's ACL must allow it, and "
                    "rename-command must leave it");
+}
+
+/// The nanoseconds of the largest numbers are too many for a duration.
+BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_none, *label("fault-105")) {
+    using std::chrono::milliseconds;
+    using std::chrono::seconds;
+    BOOST_TEST(read_time<seconds>("0").value().count() == 0);
+    BOOST_TEST(read_time<seconds>("86400").value().count() == 86400);
+    BOOST_TEST(read_time<milliseconds>("1500").value().count() == 1500);
+    const auto longest = std::to_string(seconds(longest_credible_time).count());
+    BOOST_TEST(read_time<seconds>(longest).has_value());
+    for (const std::string text :
+         {"", "-1", "x", "1x", " 1", "9223372036854775807", "-9223372036854775808",
+          "99999999999999999999", "9223372036854"}) {
+        BOOST_TEST(!read_time<seconds>(text).has_value(), text);
+    }
+    BOOST_TEST(!read_time<milliseconds>("9223372036854775807").has_value());
+    BOOST_TEST(!probed({}, "9223372036854775807").facts().uptime.has_value());
+    BOOST_TEST(probed({}, "1").facts().uptime.has_value());
 }
 
 /// The command is allowed: only not now, or not on this key.

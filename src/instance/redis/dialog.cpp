@@ -127,10 +127,11 @@ asio::awaitable<dialog::answer> dialog::ask(std::vector<std::string_view> questi
     reply_.reset();
     stream_->async_write(writer.text(), [self = shared_from_this()](const error_code& /*failure*/,
                                                                     std::size_t /*size*/) {});
+    // Each message cancels the wait, so its end alone does not tell whether time is over.
     signal_.expires_after(settings_.connect_timeout);
     while (!reply_ && !ended()) {
-        const auto [woken] = co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
-        if (!woken && !reply_) {
+        co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
+        if (!reply_ && signal_.expiry() <= asio::steady_timer::clock_type::now()) {
             end(too_late());
         }
     }
@@ -140,12 +141,16 @@ asio::awaitable<dialog::answer> dialog::ask(std::vector<std::string_view> questi
     co_return answer{*std::exchange(reply_, std::nullopt), {}};
 }
 
-asio::awaitable<void> dialog::rest(core::duration time) {
-    signal_.expires_after(time);
-    bool is_over = false;
-    while (!is_over && !woken_ && !ended()) {
-        const auto [woken] = co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
-        is_over = !woken;
+asio::awaitable<void> dialog::rest(core::duration shortest, core::duration longest) {
+    using clock = asio::steady_timer::clock_type;
+    const auto begin = clock::now();
+    while (!ended()) {
+        const auto end = begin + (woken_ ? shortest : longest);
+        if (clock::now() >= end) {
+            break;
+        }
+        signal_.expires_at(end);
+        co_await signal_.async_wait(asio::as_tuple(asio::use_awaitable));
     }
     woken_ = false;
 }

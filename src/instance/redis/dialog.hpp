@@ -51,10 +51,11 @@ public:
     /// Asks a question, and waits for the answer, for `connect_timeout` at most.
     boost::asio::awaitable<answer> ask(std::vector<std::string_view> question);
 
-    /// Waits so long, or until a message is pushed, `wake` is called, or the dialog ends.
-    boost::asio::awaitable<void> rest(core::duration time);
+    /// Waits until a message is pushed or `wake` is called, for the longest time at the most. It is cut short only after the
+    /// shortest time, or if the dialog ends.
+    boost::asio::awaitable<void> rest(core::duration shortest, core::duration longest);
 
-    /// Ends the present `rest`, or else the next one at once.
+    /// Ends the present `rest`, or else the next one.
     void wake() noexcept;
 
     /// Whether a message was pushed since the last call.

@@ -2,7 +2,11 @@
 #define COLOCK_INSTANCE_REDIS_INFO_FIELD_HPP
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <optional>
 #include <string_view>
+#include <system_error>
 
 namespace colock::instance::redis {
 
@@ -20,6 +24,22 @@ inline std::string_view find_field(std::string_view info, std::string_view name)
         }
     }
     return {};
+}
+
+/// A server that reports a longer time has a clock that is wrong, or is hostile.
+inline constexpr std::chrono::hours longest_credible_time{24 * 365 * 10};
+
+/// The time that a server reports, as a number of units. None if the text is no number, or the time is negative or not
+/// credible. So what is computed with it does not overflow.
+template <typename Duration>
+std::optional<Duration> read_time(std::string_view text) noexcept {
+    typename Duration::rep count = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, count);
+    const bool is_number = parsed.ec == std::errc() && parsed.ptr == end;
+    constexpr Duration longest = longest_credible_time;
+    return is_number && count >= 0 && count <= longest.count() ? std::optional(Duration(count))
+                                                               : std::nullopt;
 }
 
 }  // namespace colock::instance::redis

@@ -7,7 +7,6 @@
 #include "resp/writer.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <utility>
 
@@ -212,12 +211,7 @@ server_facts probe::facts() const {
         const std::string_view valkey = find_field(info.text, "valkey_version");
         result.version = valkey.empty() ? find_field(info.text, "redis_version") : valkey;
         result.run_id = find_field(info.text, "run_id");
-        const std::string_view uptime = find_field(info.text, "uptime_in_seconds");
-        std::chrono::seconds::rep seconds = 0;
-        const auto parsed = std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
-        if (parsed.ec == std::errc()) {
-            result.uptime = std::chrono::seconds(seconds);
-        }
+        result.uptime = read_time<std::chrono::seconds>(find_field(info.text, "uptime_in_seconds"));
     }
     // A promoted replica remembers the replication ID of its former master. Without one this field is all zeros.
     if (replication_) {

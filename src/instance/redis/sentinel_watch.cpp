@@ -1,14 +1,13 @@
 #include "instance/redis/sentinel_watch.hpp"
 
 #include "instance/clock.hpp"
+#include "instance/redis/info_field.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <exception>
 #include <utility>
 
@@ -134,7 +133,7 @@ asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentine
         }
         tries_ = 0;
         tell(read(answer));
-        co_await sentinel->rest(urgent_ ? urgent_interval : usual_interval);
+        co_await sentinel->rest(shortest_interval, urgent_ ? urgent_interval : usual_interval);
         if (sentinel->take_message() && observer_ != nullptr) {
             observer_->on_failover_message();
         }
@@ -150,7 +149,7 @@ std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
         return std::nullopt;
     }
     named_master result;
-    core::milliseconds::rep age = 0;
+    core::milliseconds age{};
     resp::cursor values(answer.reply);
     const resp::value root = values.next();
     for (std::size_t i = 0; i + 1 < root.children; i += 2) {
@@ -163,14 +162,14 @@ std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
         } else if (name.text == "port") {
             result.port = value.text;
         } else if (name.text == "role-reported-time") {
-            std::from_chars(value.text.data(), value.text.data() + value.text.size(), age);
+            age = read_time<core::milliseconds>(value.text).value_or(core::milliseconds(0));
         }
     }
     if (result.host.empty() || result.port.empty()) {
         change_state(state::down, "it tells no address of '" + master_name_ + "'");
         return std::nullopt;
     }
-    result.since = clock::now() - core::milliseconds(std::max<core::milliseconds::rep>(age, 0));
+    result.since = clock::now() - age;
     change_state(state::ready, {});
     return result;
 }

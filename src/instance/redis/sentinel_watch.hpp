@@ -49,9 +49,11 @@ protected:
 /// Thread-safety: one thread at a time, but for `snapshot`.
 class sentinel_watch final : public std::enable_shared_from_this<sentinel_watch> {
 public:
-    /// How often it asks; and how often while there is no master that can be used.
+    /// How often it asks, how often while there is no master that can be used, and how often at the most, however many
+    /// messages there are.
     static constexpr core::milliseconds usual_interval{1000};
     static constexpr core::milliseconds urgent_interval{100};
+    static constexpr core::milliseconds shortest_interval{20};
 
     /// The Sentinel is `to`, at one of these numeric addresses. `seed` feeds the jitter of reconnecting.
     sentinel_watch(address to, std::vector<std::string> addresses, std::string master_name,

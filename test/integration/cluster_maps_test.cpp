@@ -1,10 +1,13 @@
 // What an instance does with the maps that the nodes of a cluster report: incomplete ones, contradictory ones, and those of
 // another cluster. The nodes are fake servers, which can report anything.
 
+#include "instance/redis/key_slot.hpp"
 #include "instance_rig.hpp"
 #include "support/cluster_replies.hpp"
 #include "support/fake_server.hpp"
+#include "support/meter.hpp"
 #include "support/redis_cluster.hpp"
+#include "support/reserved_port.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -178,6 +181,45 @@ BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner, *label("fault-93")) 
     BOOST_TEST(rig.acquire(in_upper_half, "ann") == "granted");
     BOOST_TEST(second.acquires() == 1U);
     run_until_reason(rig, "8192");
+}
+
+// Each of these was a node with a connection to be made, for five seconds at least.
+BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_others) {
+    std::atomic<std::size_t> named{0};
+    const reserved_port here;
+    const fake_server node(
+        [&](const fake_server::words& command) -> fake_reply {
+            if (command[0] == "CLUSTER") {
+                return command[1] == "INFO"     ? cluster_info_reply(true, 1)
+                       : command[1] == "SHARDS" ? all_slots_at(here.number(), "n")
+                                                : refused;
+            }
+            if (command[0] == "SET") {
+                const std::size_t number = ++named;
+                return (number % 2 == 0 ? "-ASK " : "-MOVED ") +
+                       std::to_string(instance::redis::key_slot(command[1])) + " 127.0.3." +
+                       std::to_string(number % 250 + 1) + ":" + std::to_string(number + 1000) +
+                       "\r\n";
+            }
+            return answer_as_server(command);
+        },
+        here.number());
+    auto settings = settings_with(0ms);
+    settings.stall_timeout = 1s;
+    instance_rig rig("redis+cluster://127.0.0.1:" + std::to_string(here.number()), settings);
+    const meter costs(rig.executor(), {.threads = 8, .descriptors = 64});
+    rig.run_until_ready();
+    constexpr int count = 600;
+    for (int i = 0; i != count; ++i) {
+        rig.submit(core::step::acquire, std::to_string(i), "ann");
+    }
+    std::size_t most = 0;
+    rig.run_until([&] {
+        most = std::max(most, rig.status().nodes.size());
+        return named >= count && rig.voted(count - 1);
+    });
+    BOOST_TEST(most > 2U);
+    BOOST_TEST(most <= 17U);
 }
 
 // No other node of the cluster knows the owner, but the next seed does.

@@ -38,8 +38,9 @@ struct cost {
 inline std::ostream& operator<<(std::ostream& to, const cost& of) {
     to << of.threads << " more threads, " << of.descriptors << " more descriptors, "
        << of.stall.count() << " ms longest stall, " << of.cpu.count() << " ms CPU";
-    for (const std::string& one : of.inheritable) {
-        to << "; inheritable: " << one;
+    if (!of.inheritable.empty()) {
+        to << ", " << of.inheritable.size()
+           << " inheritable descriptors: " << *of.inheritable.begin() << " and so on";
     }
     return to;
 }

@@ -241,8 +241,9 @@ BOOST_AUTO_TEST_CASE(redirections) {
     BOOST_TEST(redirected("MOVED 1 :7000") == "moved 1  7000");
     BOOST_TEST(redirected("TRYAGAIN Multiple keys request during rehashing of slot") == "again");
     BOOST_TEST(redirected("CLUSTERDOWN Hash slot not served") == "down");
-    for (const char* const nonsense : {"MOVED", "MOVED 1", "MOVED x h:1", "MOVED 16384 h:1",
-                                       "MOVED 1 h:", "MOVED 1 ?:6379", "ASK 1 h"}) {
+    for (const char* const nonsense :
+         {"MOVED", "MOVED 1", "MOVED x h:1", "MOVED 16384 h:1", "MOVED 1 h:", "MOVED 1 h:x",
+          "MOVED 1 h:0", "MOVED 1 h:65536", "MOVED 1 h:-1", "MOVED 1 ?:6379", "ASK 1 h"}) {
         BOOST_TEST(redirected(nonsense) == "again", nonsense);
     }
 }

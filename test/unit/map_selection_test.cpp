@@ -183,6 +183,22 @@ BOOST_AUTO_TEST_CASE(a_slot_that_a_node_says_has_moved, *label("fault-94")) {
     BOOST_TEST(!partial.move(last_slot, "a2", "1"));
 }
 
+BOOST_AUTO_TEST_CASE(slots_keep_their_owners_when_others_are_forgotten) {
+    map_selection selection;
+    sweep(selection, {map_of({"a1", "a2"})});
+    for (int i = 0; i != 1000; ++i) {
+        BOOST_TEST(selection.move(0, "other" + std::to_string(i), "1"));
+    }
+    BOOST_TEST(!selection.move(0, "other999", "1"));
+    BOOST_TEST(!selection.move(1, "a1", "1"));
+    BOOST_TEST(!selection.move(last_slot, "a2", "1"));
+    BOOST_TEST(selection.move(1, "a2", "1"));
+    const map_decision decided = sweep(selection, {map_of({"a1", "a2"})});
+    BOOST_TEST(decided.changed.count() == 2U);
+    BOOST_TEST(decided.changed[0]);
+    BOOST_TEST(decided.changed[1]);
+}
+
 BOOST_AUTO_TEST_CASE(a_lower_epoch_that_all_nodes_report, *label("fault-95")) {
     map_selection selection;
     sweep(selection, {map_of({"a1", "a2"}, 7)});

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <new>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace colock::instance::redis {
@@ -20,6 +21,10 @@ constexpr unsigned most_hops = 16;
 
 /// Between two tries of a command that was put off.
 constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(50)};
+
+/// How many nodes there are, at the most, that other nodes have named and the map does not list. A hostile node may name
+/// any number.
+constexpr std::size_t most_targets = 16;
 
 /// How long a node without slots is kept.
 constexpr core::milliseconds kept_unused{5000};
@@ -207,7 +212,9 @@ void cluster::end_sweep() {
     }
     if (decided.map) {
         use(decided);
-    } else if (!has_map_ && std::exchange(starting_, false)) {
+    } else if (has_map_) {
+        retire_those_without_slots({});
+    } else if (std::exchange(starting_, false)) {
         observer_.on_state_change(index_);
     }
     look_after_slots();
@@ -225,8 +232,12 @@ void cluster::use(const map_decision& decided) {
         bar_all(now);
     }
     holes_.set();
+    for (auto& [endpoint, one] : nodes_) {
+        one.is_listed = false;
+    }
     for (const slot_range& range : decided.map->ranges) {
         node& owner = node_at(range.host, range.port);
+        member_of(owner.where())->is_listed = true;
         for (std::size_t slot = range.first; slot <= range.last; ++slot) {
             set_owner(slot, owner, decided.changed[slot] && !decided.is_another, now);
         }
@@ -262,6 +273,47 @@ node& cluster::node_at(const std::string& host, const std::string& port) {
     }
     made->start();
     return *made;
+}
+
+/// The node to which another one sends a command. Null if there are too many already that the map does not list.
+node* cluster::target_at(const std::string& host, const std::string& port, const node& named_by) {
+    const auto known = nodes_.find(endpoint_text(host, port));
+    const bool is_known = known != nodes_.end() && !known->second.has_left;
+    return is_known || make_room_for_target(named_by) ? &node_at(host, port) : nullptr;
+}
+
+/// Retires targets that have nothing under way, if there are too many: those without slots first, and of these the one that
+/// was not used for the longest time. Gives whether there is room for another one.
+bool cluster::make_room_for_target(const node& named_by) {
+    const auto is_target = [](const auto& entry) { return !entry.second.is_listed; };
+    auto count = static_cast<std::size_t>(std::ranges::count_if(nodes_, is_target));
+    if (count < most_targets) {
+        return true;
+    }
+    std::set<const node*> owners;
+    for (const node* last = nullptr; const node* const owner : owners_) {
+        if (owner != last) {
+            owners.insert(last = owner);
+        }
+    }
+    std::vector<std::tuple<bool, core::time_point, std::string>> idle;
+    for (const auto& [endpoint, one] : nodes_) {
+        if (!one.is_listed && one.where->in_flight() == 0 && one.where.get() != &named_by) {
+            idle.emplace_back(owners.contains(one.where.get()), one.last_used, endpoint);
+        }
+    }
+    std::ranges::sort(idle);
+    for (auto it = idle.begin(); it != idle.end() && count >= most_targets; ++it, --count) {
+        const node* const former = nodes_.at(std::get<std::string>(*it)).where.get();
+        for (std::size_t slot = 0; slot != slot_count; ++slot) {
+            if (owners_[slot] == former) {
+                owners_[slot] = nullptr;
+                holes_.set(slot);
+            }
+        }
+        retire(std::get<std::string>(*it));
+    }
+    return count < most_targets;
 }
 
 /// Those that have nothing under way, and have lost all their slots or were not used for a while.
@@ -446,18 +498,19 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
     bool put_off = true;
     of.asks.clear();
     switch (to.kind) {
-        case kind_type::moved: {
-            node& owner = node_at(to.host, to.port);
-            set_owner(to.slot, owner, selection_.move(to.slot, to.host, to.port), now);
-            informed_ = owner.where();
+        case kind_type::moved:
             watch_->refresh();
-            put_off = &owner == &from || ++of.hops > 2;
+            if (node* const owner = target_at(to.host, to.port, from)) {
+                set_owner(to.slot, *owner, selection_.move(to.slot, to.host, to.port), now);
+                informed_ = owner->where();
+                put_off = owner == &from || ++of.hops > 2;
+            }
             break;
-        }
         case kind_type::ask:
-            node_at(to.host, to.port);
-            of.asks = endpoint_text(to.host, to.port);
-            put_off = ++of.hops > 2;
+            if (target_at(to.host, to.port, from) != nullptr) {
+                of.asks = endpoint_text(to.host, to.port);
+                put_off = ++of.hops > 2;
+            }
             break;
         case kind_type::again:
             if (!std::exchange(of.is_divided, true)) {
@@ -664,12 +717,12 @@ void cluster::send_detours(core::time_point now) {
     }
 }
 
-node* cluster::target_of(const detour& of) {
-    if (of.asks.empty()) {
-        return node_for(key_slot(of.command.key), of.tries);
+node* cluster::target_of(detour& of) {
+    if (const auto found = nodes_.find(of.asks); found != nodes_.end()) {
+        return found->second.where.get();
     }
-    const auto found = nodes_.find(of.asks);
-    return found == nodes_.end() ? nullptr : found->second.where.get();
+    of.asks.clear();  // it was retired meanwhile
+    return node_for(key_slot(of.command.key), of.tries);
 }
 
 /// Passes the vote on to the sender.

@@ -61,6 +61,7 @@ private:
     struct member {
         std::shared_ptr<node> where;
         core::time_point last_used;  // it has slots, or was named by another node
+        bool is_listed = false;      ///< in the map in use, and not only named by another node
         /// It has lost all its slots. If it gets some again, it may have been promoted meanwhile.
         bool has_left = false;
         std::string run_id{};   ///< of the server that was last there
@@ -77,6 +78,9 @@ private:
     void end_sweep() override;
     void use(const map_decision& decided);
     node& node_at(const std::string& host, const std::string& port);
+    [[nodiscard]] node* target_at(const std::string& host, const std::string& port,
+                                  const node& named_by);
+    [[nodiscard]] bool make_room_for_target(const node& named_by);
     void retire_those_without_slots(const std::set<const node*>& former_owners);
     void retire(const std::string& endpoint);
     void look_after_slots();
@@ -113,7 +117,7 @@ private:
     void follow(detour& of, const node& from, core::time_point now);
     void send_detours(core::time_point now);
     [[nodiscard]] bool is_on_detour(std::string_view key) const;
-    [[nodiscard]] node* target_of(const detour& of);
+    [[nodiscard]] node* target_of(detour& of);
     void end_detour(detour& of, core::vote vote);
     void wake_at(core::time_point time);
 

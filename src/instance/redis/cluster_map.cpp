@@ -435,7 +435,7 @@ redirection read_redirection(std::string_view error) {
     const std::string_view endpoint = next_word();
     const std::size_t colon = endpoint.rfind(':');
     if (!slot || *slot >= slot_count || colon == std::string_view::npos ||
-        colon + 1 == endpoint.size() || endpoint.starts_with('?')) {
+        !is_port(endpoint.substr(colon + 1)) || endpoint.starts_with('?')) {
         return result;  // it makes no sense, or only later
     }
     result.kind = code == "MOVED" ? redirection::kind_type::moved : redirection::kind_type::ask;

@@ -114,11 +114,29 @@ bool map_selection::move(std::size_t slot, const std::string& host, const std::s
     auto found = std::ranges::find_if(
         owners_, [&](const owner& one) { return one.host == host && one.port == port; });
     if (found == owners_.end()) {
-        found = owners_.insert(found, {host, port, {}});
+        if (owners_.size() >= most_owners_) {
+            forget_unused_owners();
+        }
+        found = owners_.insert(owners_.end(), {host, port, {}});
     }
     const std::size_t former =
         std::exchange(owner_of_[slot], static_cast<std::size_t>(found - owners_.begin()) + 1);
     return former != 0 && !owners_[former - 1].is_same(*found);
+}
+
+/// Nodes may name any number of others, one after the other.
+void map_selection::forget_unused_owners() {
+    const std::vector<owner> all = std::exchange(owners_, {});
+    std::vector<std::size_t> numbers(all.size() + 1);  // 0, or one more than the new place
+    for (std::size_t& number : owner_of_) {
+        if (number != 0 && numbers[number] == 0) {
+            owners_.push_back(all[number - 1]);
+            numbers[number] = owners_.size();
+        }
+        number = numbers[number];
+    }
+    constexpr std::size_t least = 64;
+    most_owners_ = 2 * owners_.size() + least;
 }
 
 bool map_selection::owner::operator<(const owner& other) const {

@@ -96,6 +96,7 @@ private:
     [[nodiscard]] answers others_that_agree() const;
     [[nodiscard]] bool has_persisted(const cluster_map& other, core::time_point now);
     void use(map_decision& decided);
+    void forget_unused_owners();
     [[nodiscard]] std::string why_ignored(const answer& one) const;
     [[nodiscard]] std::string explain(const map_decision& decided) const;
 
@@ -107,6 +108,7 @@ private:
     std::uint64_t epoch_ = 0;
     std::set<std::string> ids_;
     std::vector<owner> owners_;
+    std::size_t most_owners_ = 0;  // at which those without slots are forgotten
     std::vector<std::size_t> owner_of_ =
         std::vector<std::size_t>(slot_count);  // one more than its number, or 0
     std::optional<successor> successor_;

@@ -150,6 +150,7 @@ BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor, *label("fault-92")) {
             }
             node.change([&](report& r) { r.shards = shards_reply({{{0, last_slot}, nodes}}); });
             instance_rig rig(uri_of({&node}), settings_with(0ms));
+            const meter costs(rig.executor(), loop_may_rest);
             rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
             BOOST_TEST(rig.status().nodes.size() == 1U);
             BOOST_TEST(contains(rig.status().reason, health), rig.status().reason);
@@ -164,6 +165,7 @@ BOOST_AUTO_TEST_CASE(shards_without_the_slots_that_slots_reports, *label("fault-
         r.slots = slots_reply({{0, last_slot, {{.port = node.port(), .id = "n"}}}});
     });
     instance_rig rig(uri_of({&node}), settings_with(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
@@ -177,6 +179,7 @@ BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner, *label("fault-93")) 
         r.to_acquire = "-MOVED 15495 127.0.0.1:" + std::to_string(second.port()) + "\r\n";
     });
     instance_rig rig(uri_of({&first}), settings_with(60s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     BOOST_TEST(rig.acquire(in_upper_half, "ann") == "granted");
     BOOST_TEST(second.acquires() == 1U);
@@ -231,6 +234,7 @@ BOOST_AUTO_TEST_CASE(another_seed_knows_the_owner, *label("fault-96")) {
     });
     second.change([&](report& r) { r.shards = halves(first.port(), "1", second.port(), "2"); });
     instance_rig rig(uri_of({&first, &second}), settings_with(60s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
     BOOST_TEST(second.acquires() == 1U);
 }
@@ -244,6 +248,7 @@ BOOST_AUTO_TEST_CASE(the_first_seed_has_an_empty_map, *label("fault-96")) {
     });
     second.change([&](report& r) { r.shards = all_slots_at(second.port(), "2"); });
     instance_rig rig(uri_of({&first, &second}), settings_with(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     run_until_reason(rig, std::to_string(first.port()));
@@ -258,6 +263,7 @@ BOOST_AUTO_TEST_CASE(a_map_that_comes_and_goes, *label("fault-94")) {
         shards_reply({{{0, middle - 1}, {{.port = first.port(), .id = "1"}}}});
     first.change([&](report& r) { r.shards = complete; });
     instance_rig rig(uri_of({&first}), settings_with(60s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
     for (int i = 0; i != 3; ++i) {
         first.replace([&](report& r) { r.shards = partial; });
@@ -278,6 +284,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_was_restored_from_a_backup, *label("fault-95
         r.shards = all_slots_at(node.port(), "n");
     });
     instance_rig rig(uri_of({&node}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
     node.replace([&](report& r) { r.epoch = 3; });
     run_until_reason(rig, "epoch 3");
@@ -298,6 +305,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_lags_behind, *label("fault-95")) {
         });
     }
     instance_rig rig(uri_of({&first, &second}), settings_with(60s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire(in_upper_half, "ann") == "granted"; });
     second.replace([](report& r) { r.is_ok = false; });  // it has the newer map
     first.replace([&](report& r) {
@@ -320,6 +328,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken, *label("fault-91
         one->change([&](report& r) { r.shards = map; });
     }
     instance_rig rig(uri_of({&taken, &kept}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire(in_lower_half, "ann") == "granted"; });
     const std::size_t before = taken.acquires();
     taken.replace([&](report& r) {
@@ -341,6 +350,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken_before_the_first_
     fake_node kept;
     kept.change([&](report& r) { r.shards = halves(address.number(), "a1", kept.port(), "a2"); });
     instance_rig rig(uri_of({&kept}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] {
         return std::ranges::any_of(rig.status().nodes,
                                    [](const auto& one) { return !one.reason.empty(); });
@@ -362,6 +372,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_was_replaced_grants_nothing_before_its_map_is
     fake_node node;
     node.change([&](report& r) { r.shards = all_slots_at(node.port(), "a"); });
     instance_rig rig(uri_of({&node}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
     const std::size_t before = node.acquires();
     node.replace([&](report& r) {
@@ -384,6 +395,7 @@ void remake_cluster_with_epoch(std::size_t epoch) {
         r.shards = all_slots_at(node.port(), "a");
     });
     instance_rig rig(uri_of({&node}), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
     const std::size_t before = node.acquires();
     node.replace([&](report& r) {

@@ -3,6 +3,7 @@
 #include "instance_rig.hpp"
 #include "kinds/shared.hpp"
 #include "support/fake_server.hpp"
+#include "support/meter.hpp"
 #include "support/redis_cluster.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -91,6 +92,7 @@ BOOST_AUTO_TEST_SUITE(cluster_test)
 
 BOOST_AUTO_TEST_CASE(each_key_is_locked_at_the_master_of_its_slot) {
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     BOOST_TEST(rig.subject().starting());
     run_until_all_ready(rig);
     strings granted;
@@ -119,6 +121,7 @@ BOOST_AUTO_TEST_CASE(one_seed_is_enough_and_seeds_may_be_gone) {
     const reserved_port nobody;
     instance_rig rig("redis+cluster://127.0.0.1:" + std::to_string(nobody.number()) +
                      ",127.0.0.1:" + std::to_string(three()[2].port()));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     instance_rig none("redis+cluster://127.0.0.1:" + std::to_string(nobody.number()));
     const std::string reason = none.run_until_down();
@@ -130,6 +133,7 @@ BOOST_AUTO_TEST_CASE(one_seed_is_enough_and_seeds_may_be_gone) {
 BOOST_AUTO_TEST_CASE(a_single_server_is_no_cluster) {
     const redis_server single;
     instance_rig rig("redis+cluster://127.0.0.1:" + std::to_string(single.port()));
+    const meter costs(rig.executor(), loop_may_rest);
     const std::string reason = rig.run_until_down();
     BOOST_TEST(contains(reason, "cluster support disabled"), reason);
 }
@@ -138,6 +142,7 @@ BOOST_AUTO_TEST_CASE(a_single_server_is_no_cluster) {
 BOOST_AUTO_TEST_CASE(commands_follow_a_slot_that_has_moved, *label("fault-69")) {
     const moved_slot slot("{moved}");
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("{moved}:held", "ann") == "granted");
     three().move(slot.slot(), slot.from(), slot.to());
@@ -172,6 +177,7 @@ BOOST_AUTO_TEST_CASE(commands_follow_a_slot_that_has_moved, *label("fault-69")) 
 BOOST_AUTO_TEST_CASE(a_slot_that_is_moving, *label("fault-71")) {
     const moved_slot slot("{moving}");
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("{moving}:old", "ann") == "granted");
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
@@ -199,6 +205,7 @@ BOOST_AUTO_TEST_CASE(fenced_locks_throughout_a_slow_migration, *label("fault-72"
     const moved_slot slot("{fenced}");
     const std::string key = "{fenced}";
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     std::uint64_t last = 0;
     const auto lock_and_release = [&](const char* when) {
@@ -226,6 +233,7 @@ BOOST_AUTO_TEST_CASE(fenced_locks_throughout_a_slow_migration, *label("fault-72"
 BOOST_AUTO_TEST_CASE(a_lock_that_is_held_while_its_keys_move_one_by_one, *label("fault-72")) {
     const moved_slot slot("{between}");
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     const core::vote granted = rig.ask_fence(fenced_acquire, "{between}", "ann");
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
@@ -248,6 +256,7 @@ BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-8
         const std::string key = "{readers of " + std::string(kind->traits().name) + "}";
         const moved_slot slot(key);
         instance_rig rig(three().uri());
+        const meter costs(rig.executor(), loop_may_rest);
         run_until_all_ready(rig);
         BOOST_TEST(to_text(rig.ask({step::acquire, *kind}, key, first)) == "granted");
         three().begin_to_move(slot.slot(), slot.from(), slot.to());
@@ -270,6 +279,7 @@ BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-8
 // No key of ours can be in the slot of such a name, so nothing is sent.
 BOOST_AUTO_TEST_CASE(names_whose_keys_cannot_be_in_one_slot, *label("fault-73")) {
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     for (const std::string key : {"a}b", "{}", "{}a}"}) {
         const core::vote vote = rig.ask_fence(fenced_acquire, key, "ann");
@@ -296,6 +306,7 @@ BOOST_AUTO_TEST_CASE(names_whose_keys_cannot_be_in_one_slot, *label("fault-73"))
 BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74")) {
     const moved_slot slot("{order}");
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     three().move(slot.slot(), slot.from(), slot.to());
     rig.submit(step::acquire, "{order}", "ann");
@@ -313,6 +324,7 @@ BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74"
 BOOST_AUTO_TEST_CASE(an_acquire_that_was_given_up_is_not_sent_on, *label("fault-74")) {
     const moved_slot slot("{given up}");
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     three().move(slot.slot(), slot.from(), slot.to());
     const auto tag = rig.submit(step::acquire, "{given up}", "ann");
@@ -341,6 +353,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_votes_once, *label("fault-78")) {
 
 BOOST_AUTO_TEST_CASE(releases_go_one_by_one) {
     instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     strings granted;
     for (int i = 0; i != 20; ++i) {
@@ -386,6 +399,7 @@ BOOST_AUTO_TEST_CASE(nodes_that_disagree_for_ever, *label("fault-69")) {
         settings.stall_timeout = 60s;
         return settings;
     }());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     const auto vote = rig.ask(step::acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
@@ -443,6 +457,7 @@ BOOST_AUTO_TEST_CASE(the_map_of_a_node_that_is_cut_off_is_not_believed, *label("
     const fake_server cut_off = map_teller(at_wrong, old_epoch, false);
     const fake_server well = map_teller(at_right, new_epoch);
     instance_rig rig(seeds({&cut_off, &well}));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return is_at(rig, right.port()); });
     BOOST_TEST(rig.status().nodes.size() == 1U);
 }
@@ -457,6 +472,7 @@ BOOST_AUTO_TEST_CASE(a_map_with_an_older_epoch_is_not_believed, *label("fault-70
     const fake_server first = map_teller(at_right, first_epoch);
     const fake_server second = map_teller(at_wrong, second_epoch);
     instance_rig rig(seeds({&first, &second}));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return is_at(rig, right.port()); });
     // From now on the first node says that it is behind, and the other is behind as well.
     first_epoch = 6;
@@ -475,6 +491,7 @@ BOOST_AUTO_TEST_CASE(all_addresses_change_at_once, *label("fault-70")) {
     const std::atomic<int> epoch{1};
     const fake_server seed = map_teller(owner, epoch);
     instance_rig rig(seeds({&seed}));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return is_at(rig, old_node->port()); });
     owner = new_node.port();
     old_node.reset();
@@ -499,6 +516,7 @@ BOOST_AUTO_TEST_CASE(the_least_rights_for_a_cluster) {
     }
     const std::string uri = three().uri();
     instance_rig rig(uri.substr(0, uri.find("127")) + "colock:x@" + uri.substr(uri.find("127")));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
     for (const std::string key : {"{rights}", "another"}) {
@@ -533,6 +551,7 @@ struct with_replicas {
 BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("k", "ann", 500ms) == "granted");
     const std::size_t promoted = kill_master_of("k");
@@ -563,6 +582,7 @@ BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replica
 BOOST_AUTO_TEST_CASE(a_slot_that_is_given_to_another_master_is_quarantined, *label("fault-70")) {
     redis_cluster nodes(3, 0, {"--cluster-require-full-coverage", "no"});
     instance_rig rig(nodes.uri(3), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     BOOST_TEST(rig.acquire("k", "ann", 900ms) == "granted");
     const std::size_t dead = nodes.first_owner_of("k");
@@ -594,6 +614,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_given_to_another_master_is_quarantined, *lab
 // Such a failover holds up writes for a while, and loses none.
 BOOST_FIXTURE_TEST_CASE(a_failover_by_hand, with_replicas, *label("fault-76")) {
     instance_rig rig(nodes.uri(), settings_with(300ms));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
@@ -609,6 +630,7 @@ BOOST_FIXTURE_TEST_CASE(a_failover_by_hand, with_replicas, *label("fault-76")) {
 BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     const std::size_t first = nodes.first_owner_of("k");
     const std::size_t second = first + 3;
@@ -634,6 +656,7 @@ BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, wi
 BOOST_FIXTURE_TEST_CASE(what_a_dead_master_missed_goes_to_the_promoted_one, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
     nodes[master].kill();
@@ -648,6 +671,7 @@ BOOST_FIXTURE_TEST_CASE(what_a_dead_master_missed_goes_to_the_promoted_one, with
 BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
     const std::size_t master = nodes.first_owner_of("k");
     nodes[master + 3].pause();  // its replica receives nothing any more
@@ -666,6 +690,7 @@ BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_re
 BOOST_AUTO_TEST_CASE(a_cluster_that_took_the_address_of_another_one, *label("fault-91")) {
     redis_cluster nodes(1);
     instance_rig rig(nodes.uri(), settings_with(1s));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig, 1);
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     nodes[0].kill();

@@ -1,6 +1,7 @@
 // Real Sentinels, and the death of a master while many lock. In sentinel_test Sentinels say what they are told to.
 
 #include "locks.hpp"
+#include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "visitors.hpp"
 
@@ -82,6 +83,7 @@ BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
     run_test(
         [&]() -> asio::awaitable<void> {
             const auto executor = co_await asio::this_coro::executor;
+            const meter costs(executor);
             config configuration = servers.config();
             configuration.failover_quarantine = 2s;
             client first(executor, configuration);

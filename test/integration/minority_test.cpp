@@ -1,4 +1,5 @@
 #include "integration/locks.hpp"
+#include "support/meter.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -78,6 +79,7 @@ template <typename Hurt, typename Heal>
 void compare(Hurt hurt, Heal heal) {
     run_test(
         [&]() -> asio::awaitable<void> {
+            const meter costs(co_await asio::this_coro::executor);
             servers five(5);
             client locks(co_await asio::this_coro::executor, five.config());
             std::vector<double> healthy;
@@ -120,6 +122,7 @@ BOOST_AUTO_TEST_CASE(two_of_five_killed) {
 BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long, *label("fault-29")) {
     run_test(
         [&]() -> asio::awaitable<void> {
+            const meter costs(co_await asio::this_coro::executor);
             servers five(5);
             config configuration = five.config();
             configuration.silence_timeout = 1s;
@@ -148,6 +151,7 @@ BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
         BOOST_TEST_CONTEXT((stopped ? "stopped" : "killed")) {
             servers five(5);
             run_test([&]() -> asio::awaitable<void> {
+                const meter costs(co_await asio::this_coro::executor);
                 config configuration = five.config();
                 configuration.close_timeout = 30s;
                 client locks(co_await asio::this_coro::executor, configuration);
@@ -176,6 +180,7 @@ BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
 BOOST_AUTO_TEST_CASE(a_key_that_is_made_after_its_release_is_undone) {
     servers three(3);
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         constexpr auto ttl = 3s;
         config configuration = three.config();
         configuration.silence_timeout = 300ms;
@@ -202,6 +207,7 @@ BOOST_AUTO_TEST_CASE(locks_released_without_a_minority_are_deleted_there_when_it
     servers five(5);
     proxies network(five);
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         constexpr std::size_t leases = 100;
         client locks(co_await asio::this_coro::executor, network.config());
         co_await all_ready(locks);

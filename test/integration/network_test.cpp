@@ -102,6 +102,7 @@ BOOST_AUTO_TEST_SUITE(network_test)
 BOOST_AUTO_TEST_CASE(a_stopped_server_does_not_slow_the_others, *label("fault-29")) {
     servers five(5);
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         constexpr std::size_t bound = 1000;
         config configuration = five.config();
         configuration.max_in_flight = bound;
@@ -129,6 +130,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_does_not_slow_the_others, *label("fault-29
 BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_locks, *label("fault-29")) {
     servers five(5);
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         config configuration = five.config();
         configuration.silence_timeout = 6s;
         client locks(co_await asio::this_coro::executor, configuration);
@@ -163,6 +165,7 @@ BOOST_AUTO_TEST_CASE(a_half_open_connection_is_noticed_in_time, *label("fault-30
     proxies network(five);
     for (const way which : {way::both, way::to_server, way::to_client}) {
         run_test([&]() -> asio::awaitable<void> {
+            const meter costs(co_await asio::this_coro::executor);
             constexpr milliseconds silence = 600ms;
             config configuration = network.config();
             configuration.instance_timeout = 1min;
@@ -207,6 +210,7 @@ BOOST_AUTO_TEST_CASE(a_half_open_connection_is_noticed_in_time, *label("fault-30
 BOOST_AUTO_TEST_CASE(slow_names_do_not_delay_the_others, *label("fault-31")) {
     servers four(4);
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         slow_names_answer = false;
         slow_names_asked = 0;
         config configuration = four.config();
@@ -235,6 +239,7 @@ BOOST_AUTO_TEST_CASE(slow_names_do_not_delay_the_others, *label("fault-31")) {
 BOOST_AUTO_TEST_CASE(slow_names_are_given_up_in_time, *label("fault-31")) {
     servers one(1);
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         slow_names_answer = false;
         config configuration;
         configuration.restart_quarantine = 0ms;
@@ -264,6 +269,7 @@ BOOST_AUTO_TEST_CASE(a_slow_name_may_outlive_its_client, *label("fault-31")) {
     slow_names_asked = 0;
     const std::size_t threads = meter::threads();
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         config configuration;
         configuration.instances = {"redis://slow.test:1"};
         client locks(co_await asio::this_coro::executor, configuration);
@@ -328,6 +334,7 @@ BOOST_AUTO_TEST_CASE(all_who_wait_for_a_name_get_its_addresses, *label("fault-10
     using instance::redis::resolver;
     const hanging_names names;
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         const auto executor = co_await asio::this_coro::executor;
         const auto shared = std::make_shared<lookups>();
         std::size_t answered = 0;
@@ -452,6 +459,7 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_connect, *label("fault-32")) {
                 "redis://" + s.user + "127.0.0.1:" + std::to_string(server.port()) + s.database);
         }
         run_test([&]() -> asio::awaitable<void> {
+            const meter costs(co_await asio::this_coro::executor);
             client locks(co_await asio::this_coro::executor, eager(configuration));
             co_await async_wait_until([&] {
                 const auto all = locks.instances();
@@ -494,6 +502,7 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_reconnect, *label("fault-32")) {
     }
     for (const sample& s : samples) {
         run_test([&]() -> asio::awaitable<void> {
+            const meter costs(co_await asio::this_coro::executor);
             client locks(co_await asio::this_coro::executor, eager(configuration));
             co_await all_ready(locks);
             set_user(s.forbids);
@@ -585,6 +594,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_refuses_is_not_tried_again_at_once, *label(
     for (const std::string first : {"127.0.0.1", "127.0.0.2"}) {
         resolve_sentinels_to({first, first == "127.0.0.1" ? "127.0.0.2" : "127.0.0.1"});
         instance_rig rig("redis://sentinels.test:" + std::to_string(server.port()));
+        const meter costs(rig.executor(), loop_may_rest);
         rig.run_until_ready();
         BOOST_TEST(refusing.accepted() <= 1U);
     }
@@ -619,6 +629,7 @@ BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
         sentinels_of_one_name three(ids);
         three.all[0].name(old_master.port());
         instance_rig rig(three.uri());
+        const meter costs(rig.executor(), loop_may_rest);
         rig.run_until([&] { return contains(rig.status().reason, "names another, or none"); });
         three.all[1].name(new_master.port());
         rig.run_until([&] {
@@ -661,6 +672,7 @@ BOOST_AUTO_TEST_CASE(a_name_that_shrinks_makes_no_smaller_majority, *label("faul
         one.name(old_master.port());
     }
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     resolve_sentinels_to({"127.0.0.1"});
     const int before = sentinels_looked_up;
@@ -685,6 +697,7 @@ BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-9
     const reserved_port nobody;
     instance_rig rig("redis+sentinel://127.0.0.1:" + port + ",localhost:" + port +
                      ",127.0.0.1:" + std::to_string(nobody.number()) + "/mymaster");
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] {
         return one.asked() > 3 &&
                contains(rig.status().reason,
@@ -699,6 +712,7 @@ BOOST_AUTO_TEST_CASE(a_missing_majority_is_reported_in_time_and_heals_by_itself,
     for (const auto& [hurt, heal] : majority::failures()) {
         run_test(
             [&]() -> asio::awaitable<void> {
+                const meter costs(co_await asio::this_coro::executor);
                 client locks(co_await asio::this_coro::executor, most.network.config());
                 co_await all_ready(locks);
                 most.each(hurt);

@@ -4,6 +4,7 @@
 #include "instance_rig.hpp"
 #include "integration/replication.hpp"
 #include "support/fake_sentinel.hpp"
+#include "support/meter.hpp"
 #include "support/redis_server.hpp"
 #include "support/reserved_port.hpp"
 
@@ -92,6 +93,7 @@ BOOST_AUTO_TEST_CASE(the_master_that_the_sentinels_name_is_used) {
     const redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     BOOST_TEST(rig.subject().starting());
     run_until_ready_on(rig, master);
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
@@ -112,6 +114,7 @@ BOOST_AUTO_TEST_CASE(the_database_of_the_uri_is_used) {
     const redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri("/5"));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     rig.acquire("k", "ann");
     BOOST_TEST(master.command({"GET", "k"}, 5).value() == "ann");
@@ -123,6 +126,7 @@ BOOST_AUTO_TEST_CASE(a_minority_of_the_sentinels_is_not_believed, *label("fault-
     const redis_server new_master;
     sentinels three(old_master.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     three[0].switch_to(new_master.port());
     const std::size_t asked = three[0].asked();
@@ -140,6 +144,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_there_is_no_vote, *label("fault-64")) {
     const redis_server new_master;
     sentinels two(old_master.port(), 2);
     instance_rig rig(two.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     two[1].switch_to(new_master.port());
     rig.run_until([&] { return !rig.subject().ready(); });
@@ -158,6 +163,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_that_it_is_a_replica_is_no_master, *labe
     const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
     const sentinels three(replica.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return contains(rig.status().reason, "it is a replica"); });
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 }
@@ -166,6 +172,7 @@ BOOST_AUTO_TEST_CASE(sentinels_that_end_do_not_end_the_locks) {
     const redis_server master;
     auto three = std::make_unique<sentinels>(master.port());
     instance_rig rig(three->uri());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     three.reset();
     rig.run_until([&] { return rig.status().nodes.back().state == state::down; });
@@ -178,6 +185,7 @@ BOOST_AUTO_TEST_CASE(sentinels_are_asked_again_and_again, *label("fault-65")) {
     const redis_server new_master;
     sentinels three(old_master.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     three.name(new_master.port());
     run_until_ready_on(rig, new_master);
@@ -188,6 +196,7 @@ BOOST_AUTO_TEST_CASE(a_message_about_another_master_changes_nothing, *label("fau
     const redis_server other;
     sentinels three(master.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     const std::size_t asked = three[1].asked();
     three[0].announce("othermaster 127.0.0.1 1 127.0.0.1 " + std::to_string(other.port()));
@@ -202,6 +211,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_is_left, *label("fault-66")) {
     const redis_server old_master;
     sentinels three(old_master.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     old_master.command({"CONFIG", "SET", "replica-read-only", "yes"});
     old_master.command({"REPLICAOF", "127.0.0.1", std::to_string(new_master.port())});
@@ -219,6 +229,7 @@ BOOST_AUTO_TEST_CASE(a_promoted_replica_is_quarantined, *label("fault-67")) {
     const redis_server new_master;
     sentinels three(old_master.port());
     instance_rig rig(three.uri(), settings_with(500ms));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     rig.acquire("k", "ann");
     promote(new_master);
@@ -241,6 +252,7 @@ BOOST_AUTO_TEST_CASE(without_quarantine_a_lock_that_was_not_replicated_is_grante
     const redis_server new_master;
     sentinels three(old_master.port());
     instance_rig rig(three.uri(), settings_with(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     promote(new_master);
@@ -271,6 +283,7 @@ BOOST_AUTO_TEST_CASE(another_server_than_before_is_quarantined_without_having_be
     const redis_server new_master;
     sentinels three(old_master.port());
     instance_rig rig(three.uri(), settings_with(500ms));
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, old_master);
     three.name(new_master.port(), 0ms);
     rig.run_until([&] { return rig.status().state == state::quarantined; });
@@ -282,6 +295,7 @@ BOOST_AUTO_TEST_CASE(a_master_that_was_never_a_replica_grants_at_once) {
     const redis_server master;
     sentinels three(master.port(), 3, 0ms);
     instance_rig rig(three.uri(), settings_with(1h));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     BOOST_TEST((rig.status().quarantined_until == core::time_point::min()));
 }
@@ -290,6 +304,7 @@ BOOST_AUTO_TEST_CASE(noreplicas_is_a_failed_vote, *label("fault-67")) {
     const redis_server master({"--min-replicas-to-write", "1"});
     const sentinels three(master.port());
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     const auto vote = rig.ask(step::acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
@@ -307,6 +322,7 @@ BOOST_AUTO_TEST_CASE(the_sentinels_have_a_password_of_their_own, *label("fault-6
     const std::string hosts = two[0].host_and_port() + "," + two[1].host_and_port();
     instance_rig rig("redis+sentinel://:servers@" + hosts +
                      "/mymaster?sentinel_password=sentinels");
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
 
     instance_rig wrong("redis+sentinel://:servers@" + hosts + "/mymaster?sentinel_password=wrong");
@@ -325,6 +341,7 @@ BOOST_AUTO_TEST_CASE(the_sentinels_have_a_password_of_their_own, *label("fault-6
 BOOST_AUTO_TEST_CASE(a_master_that_no_sentinel_knows_is_named_in_the_reason) {
     const sentinels three(0);
     instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] {
         return contains(rig.status().reason, "asked for 'mymaster' it says: ERR No such master");
     });
@@ -347,6 +364,7 @@ BOOST_AUTO_TEST_CASE(a_grant_counts_once_replicas_have_it, *label("fault-75")) {
     wait_until_streaming(master, replica);
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=1"), patient_settings(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(replica.has("k"));
@@ -358,6 +376,7 @@ BOOST_AUTO_TEST_CASE(too_few_replicas_are_a_failed_vote, *label("fault-75")) {
     const redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=2"), settings_with(0ms));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     rig.submit(step::acquire, "k", "ann");
     rig.submit(step::remaining, "k");
@@ -378,6 +397,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_ends_fails_what_waits_for_replicas, *labe
         settings.replicas_timeout = 1h;
         return settings;
     }());
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     const auto tag = rig.submit(step::acquire, "k", "ann");
     rig.run_until([&] { return master.has("k"); });
@@ -403,6 +423,7 @@ BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("faul
         sentinels three(master.port());
         instance_rig rig(three.uri("?replicas_acked=1"),
                          patient_settings(quarantined ? 1min : 0ms));
+        const meter costs(rig.executor(), loop_may_rest);
         run_until_ready_on(rig, master);
         BOOST_TEST(rig.acquire("k", "ann") == "granted");
         BOOST_TEST(acknowledging.has("k"));
@@ -426,6 +447,7 @@ BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_not_believed, *label("fault-
          {std::chrono::milliseconds::max(), std::chrono::milliseconds::min(), -1ms}) {
         sentinels three(master.port(), 3, age);
         instance_rig rig(three.uri());
+        const meter costs(rig.executor(), loop_may_rest);
         run_until_ready_on(rig, master);
     }
 }
@@ -441,6 +463,7 @@ BOOST_AUTO_TEST_CASE(a_real_sentinel_with_an_acl) {
     const std::string uri = "redis+sentinel://127.0.0.1:" + std::to_string(real.port()) +
                             "/mymaster?sentinel_user=colock&sentinel_password=";
     instance_rig rig(uri + "secret");
+    const meter costs(rig.executor(), loop_may_rest);
     run_until_ready_on(rig, master);
     const auto subscribers = [&] { return *real.command({"CLIENT", "LIST", "TYPE", "PUBSUB"}); };
     BOOST_TEST(contains(subscribers(), "name=colock"));

@@ -147,6 +147,7 @@ std::string file(const std::string& parameter, const std::string& name) {
 void check_works(tls_server& server, const std::string& uri) {
     server.plain().flush();
     instance_rig rig(uri);
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
     BOOST_TEST(server.plain().has("k"));
@@ -157,6 +158,7 @@ void check_works(tls_server& server, const std::string& uri) {
 
 void check_does_not(const std::string& uri, const strings& one_of_reasons) {
     instance_rig rig(uri);
+    const meter costs(rig.executor(), loop_may_rest);
     const std::string reason = rig.run_until_down();
     BOOST_TEST(std::any_of(one_of_reasons.begin(), one_of_reasons.end(),
                            [&](const std::string& part) { return contains(reason, part); }),
@@ -216,6 +218,7 @@ BOOST_AUTO_TEST_CASE(sentinels_name_an_address_and_the_certificate_a_host, *labe
                             "/mymaster?sentinel_tls=no&" + file("ca_file", "ca.pem");
     check_works(server, uri + "&tls_host=elsewhere.example");
     instance_rig rig(uri);
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] {
         return contains(rig.status().reason,
                         "the certificate of the server is not for 127.0.0.1: use a host name that "
@@ -229,6 +232,7 @@ BOOST_AUTO_TEST_CASE(sentinels_without_tls, *label("fault-68")) {
     auto settings = quick_settings();
     settings.connection.connect_timeout = 300ms;
     instance_rig rig("rediss+sentinel://" + sentinel.host_and_port() + "/mymaster", settings);
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until([&] { return !rig.status().nodes.front().reason.empty(); });
     BOOST_TEST(contains(rig.status().reason, sentinel.host_and_port()), rig.status().reason);
 }
@@ -262,6 +266,7 @@ std::string host_asked_for(const std::string& host) {
     });
     {
         instance_rig rig("rediss://" + host + ":" + std::to_string(port.number()) + "?verify=none");
+        const meter costs(rig.executor(), loop_may_rest);
         const auto end = steady_clock::now() + 10s;
         rig.run_until([&] { return done || steady_clock::now() > end; }, BOOST_CURRENT_LOCATION,
                       20s);
@@ -304,6 +309,7 @@ BOOST_AUTO_TEST_CASE(tls_to_a_plain_port_and_the_other_way_round) {
 BOOST_AUTO_TEST_CASE(a_tls_server_killed_and_restarted) {
     tls_server server("server");
     instance_rig rig(server.uri(file("ca_file", "ca.pem")));
+    const meter costs(rig.executor(), loop_may_rest);
     rig.run_until_ready();
     const auto changes = rig.state_changes();
     server.plain().command({"CLIENT", "KILL", "TYPE", "normal"});
@@ -389,6 +395,7 @@ BOOST_AUTO_TEST_CASE(no_file_is_read_before_the_server_accepts, *label("fault-10
     const changing_file password({"ca.pem"});
     instance_rig rig("rediss://127.0.0.1:" + std::to_string(nobody.number()) +
                      "?ca_file=" + ca.path() + "&password_file=" + password.path());
+    const meter costs(rig.executor(), loop_may_rest);
     ca.remove();
     password.remove();
     BOOST_TEST(rig.run_until_down() == "Connection refused");

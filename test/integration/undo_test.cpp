@@ -1,4 +1,5 @@
 #include "integration/locks.hpp"
+#include "support/meter.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -33,6 +34,7 @@ template <typename Attempt>
 void time_out_in_mid_acquire(servers& instances, proxies& network, const config& configuration,
                              Attempt attempt) {
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
         const std::size_t granted_before = executed(instances, "set");
@@ -90,6 +92,7 @@ BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_the_next_attempt_only_unt
                      *label("fault-08")) {
     for (const std::size_t cut : {3U, 5U}) {
         run_test([&]() -> asio::awaitable<void> {
+            const meter costs(co_await asio::this_coro::executor);
             client locks(co_await asio::this_coro::executor, quiet_config());
             co_await all_ready(locks);
             const std::size_t cuts_before = cuts(network);
@@ -115,6 +118,7 @@ BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_the_next_attempt_only_unt
 BOOST_AUTO_TEST_CASE(an_acquire_survives_connections_cut_after_set_and_during_the_undo,
                      *label("fault-08")) {
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
         lock_options patient = with_ttl(endless);
@@ -139,6 +143,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_survives_connections_cut_after_set_and_during_th
 /// The servers have not executed the SET.
 BOOST_AUTO_TEST_CASE(a_connection_cut_before_set_leaves_nothing_to_undo, *label("fault-08")) {
     run_test([&]() -> asio::awaitable<void> {
+        const meter costs(co_await asio::this_coro::executor);
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
         for (auto& link : network) {

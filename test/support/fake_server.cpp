@@ -1,5 +1,6 @@
 #include "support/fake_server.hpp"
 
+#include "support/close_on_exec.hpp"
 #include "support/reserved_port.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -35,6 +36,7 @@ public:
             port = reserved_.emplace().number();
         }
         acceptor_.open(tcp::v4());
+        close_on_exec(acceptor_);
         acceptor_.set_option(asio::socket_base::reuse_address(true));
         acceptor_.bind({asio::ip::make_address_v4(host), port});
         acceptor_.listen();
@@ -88,6 +90,7 @@ private:
             if (failure) {
                 return;
             }
+            close_on_exec(from);
             from.set_option(tcp::no_delay(true), failure);
             const std::lock_guard lock(mutex_);
             connection& made = connections_.emplace_back(std::move(from));

@@ -1,6 +1,7 @@
 // The servers that other tests rely on do what they promise.
 
 #include "support/deadline.hpp"
+#include "support/meter.hpp"
 #include "support/reserved_port.hpp"
 #include "support/run.hpp"
 #include "support/servers.hpp"
@@ -12,8 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 using namespace colock::test;
@@ -119,6 +123,30 @@ BOOST_AUTO_TEST_CASE(deadlines) {
     wait_until([&] { return ++calls == 3; });
     BOOST_TEST(calls == 3);
     BOOST_CHECK_THROW(wait_until([] { return false; }, 5ms), deadline_passed);
+}
+
+BOOST_AUTO_TEST_CASE(a_meter_measures_threads_descriptors_and_stalls) {
+    run_test([]() -> boost::asio::awaitable<void> {
+        const meter costs(co_await boost::asio::this_coro::executor);
+        BOOST_TEST(costs.now().threads == 0U);
+        BOOST_TEST(costs.now().descriptors == 0U);
+        const int inherited = ::socket(AF_INET, SOCK_STREAM, 0);
+        const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        std::atomic<bool> ended{false};
+        std::thread more([&] { wait_until([&] { return ended.load(); }); });
+        co_await async_wait_until([&] { return costs.now().threads == 1; });
+        BOOST_TEST(costs.now().descriptors == 2U);
+        BOOST_TEST(costs.now().inheritable.size() == 1U);
+        ended = true;
+        more.join();
+        ::close(inherited);
+        ::close(other);
+        const auto stalled_at = std::chrono::steady_clock::now();
+        wait_until([&] { return std::chrono::steady_clock::now() - stalled_at > 200ms; });
+        BOOST_TEST((costs.now().stall > 150ms));
+        BOOST_TEST(costs.now().threads == 1U);  // at the most
+        BOOST_TEST(costs.now().inheritable.empty());
+    }());
 }
 
 BOOST_AUTO_TEST_CASE(coroutine_tests) {

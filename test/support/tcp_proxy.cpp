@@ -1,5 +1,6 @@
 #include "support/tcp_proxy.hpp"
 
+#include "support/close_on_exec.hpp"
 #include "support/reserved_port.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -125,6 +126,7 @@ public:
 
     void listen() {
         acceptor_.open(tcp::v4());
+        close_on_exec(acceptor_);
         acceptor_.set_option(asio::socket_base::reuse_address(true));
         acceptor_.bind({asio::ip::address_v4::loopback(), port()});
         acceptor_.listen();
@@ -197,6 +199,9 @@ private:
             }
             const auto made = std::make_shared<link>(context_, std::move(from));
             links_.push_back(made);
+            made->server.open(tcp::v4(), failure);  // if that fails, so does the next step
+            close_on_exec(made->client);
+            close_on_exec(made->server);
             made->server.async_connect(server_, [this, made](error_code refused) {
                 if (refused) {
                     reset(*made);

@@ -90,7 +90,7 @@ std::shared_ptr<lookups::lookup> lookups::join(const std::string& host, error_co
     if (const auto known = by_name_.find(host); known != by_name_.end()) {
         return known->second;
     }
-    const auto made = std::make_shared<lookup>();
+    auto made = std::make_shared<lookup>();
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, made->ends.data()) != 0) {
         failure.assign(errno, boost::system::system_category());
         return nullptr;
@@ -116,7 +116,7 @@ void first_addresses::order(const std::string& endpoint,
     if (const auto known = by_endpoint_.find(endpoint); known != by_endpoint_.end()) {
         const auto first = std::ranges::find(addresses, known->second);
         if (first != addresses.end()) {
-            std::ranges::rotate(addresses, first);
+            std::rotate(addresses.begin(), first, addresses.end());
         }
     }
 }

@@ -51,14 +51,12 @@ private:
 
     /// By a socket that nothing can be sent to, nor received from.
     static void replace(int native_handle) noexcept {
-        const int unconnected = ::socket(AF_UNIX, SOCK_STREAM, 0);
+        const int unconnected = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (unconnected < 0) {
             ::close(native_handle);
             return;
         }
-        ::fcntl(unconnected, F_SETFL, O_NONBLOCK);
-        ::dup2(unconnected, native_handle);
-        ::fcntl(native_handle, F_SETFD, FD_CLOEXEC);
+        ::dup3(unconnected, native_handle, O_CLOEXEC);
         ::close(unconnected);
     }
 };

@@ -1,8 +1,9 @@
 #include "instance/redis/address.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <memory>
 #include <string_view>
 #include <system_error>
 
@@ -11,12 +12,17 @@ namespace {
 
 const std::string allowed = "a password that can be read";
 
+/// A std::ifstream would be open in a program, too, that another thread starts meanwhile.
 std::string read_password_file(const std::string& name) {
     const std::string which = "password_file " + name;
     errno = 0;
-    std::ifstream file(name);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name.c_str(), "re"),
+                                                               &std::fclose);
     std::string result;
-    if (!file || (!std::getline(file, result) && file.bad())) {
+    for (int c = 0; file && (c = std::getc(file.get())) != EOF && c != '\n';) {
+        result += static_cast<char>(c);
+    }
+    if (!file || std::ferror(file.get()) != 0) {
         throw address_error(
             which + ", which cannot be read (" + std::generic_category().message(errno) + ")",
             allowed);

@@ -1,5 +1,8 @@
 #include "instance/redis/stream.hpp"
 
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 
@@ -21,6 +24,13 @@ asio::generic::stream_protocol::endpoint endpoint_of(const address& to,
         failure = asio::error::invalid_argument;
     }
     return asio::ip::tcp::endpoint(host, port);
+}
+
+int open_socket(const asio::generic::stream_protocol& protocol, error_code& failure) noexcept {
+    const int handle =
+        ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC, protocol.protocol());
+    failure = handle < 0 ? error_code(errno, boost::system::system_category()) : error_code();
+    return handle;
 }
 
 }  // namespace colock::instance::redis

@@ -19,6 +19,8 @@
 #include <boost/asio/write.hpp>
 #include <boost/system/error_code.hpp>
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -34,6 +36,11 @@ boost::asio::generic::stream_protocol::endpoint endpoint_of(const address& to,
                                                             const std::string& numeric_host,
                                                             boost::system::error_code& failure);
 
+/// Opens a socket that no program inherits which this process starts: as long as that program ran, the server would
+/// see the connection as open.
+int open_socket(const boost::asio::generic::stream_protocol& protocol,
+                boost::system::error_code& failure) noexcept;
+
 /// A byte stream to a server: TCP, TLS over TCP, or a UNIX socket.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
@@ -47,8 +54,11 @@ public:
     boost::asio::awaitable<error_code> connect(
         boost::asio::generic::stream_protocol::endpoint endpoint) {
         namespace asio = boost::asio;
-        auto [failure] =
-            co_await socket_.async_connect(endpoint, asio::as_tuple(asio::use_awaitable));
+        error_code failure = open(endpoint.protocol());
+        if (!failure) {
+            std::tie(failure) =
+                co_await socket_.async_connect(endpoint, asio::as_tuple(asio::use_awaitable));
+        }
         if (!failure) {
             socket_.non_blocking(true, failure);
         }
@@ -124,6 +134,19 @@ public:
 private:
     using socket =
         boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
+
+    /// Asio would open the socket without close-on-exec.
+    error_code open(const boost::asio::generic::stream_protocol& protocol) {
+        error_code failure;
+        const int handle = open_socket(protocol, failure);
+        if (!failure) {
+            socket_.assign(protocol, handle, failure);
+            if (failure) {
+                ::close(handle);
+            }
+        }
+        return failure;
+    }
 
     socket socket_;
     bool encrypts_;

@@ -211,7 +211,8 @@ error lease::loss() const {
 }
 
 const lease::executor_type& lease::executor_of(const holding& held) noexcept {
-    static const executor_type of_none = boost::asio::system_executor();
+    static const executor_type& of_none =  // outlives all static objects
+        *new executor_type(boost::asio::system_executor());
     return held.state ? runtime::asio_host::of(*held.state->owner()).user_executor() : of_none;
 }
 

@@ -92,18 +92,6 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     return policy;
 }
 
-/// The latest of this thread, if it is the same: a hundred thousand locks mostly have one in common. A shared mutex makes one
-/// for readers and one for its writer.
-std::shared_ptr<const runtime::lock_policy> share(const runtime::lock_policy& policy) {
-    thread_local std::shared_ptr<const runtime::lock_policy> latest_of_readers;
-    thread_local std::shared_ptr<const runtime::lock_policy> latest_of_others;
-    auto& latest = policy.is_shared() ? latest_of_readers : latest_of_others;
-    if (!latest || *latest != policy) {
-        latest = std::make_shared<const runtime::lock_policy>(policy);
-    }
-    return latest;
-}
-
 std::shared_ptr<const runtime::lock_spec> make_spec(
     const std::shared_ptr<runtime::shared_parts>& owner, std::string_view resource,
     const lock_options& options, const kinds::lock_kind& kind) {
@@ -114,7 +102,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
     }
     const std::string& prefix = owner->settings.key_prefix;
     spec->owner = owner;
-    spec->policy = share(policy_of(options, kind, *owner));
+    spec->policy = owner->policies.share(policy_of(options, kind, *owner));
     spec->key.reserve(prefix.size() + resource.size());
     spec->key.append(prefix).append(resource);
     spec->key_hash = runtime::hash_of_key(spec->key);
@@ -165,7 +153,8 @@ std::string_view lock_side::resource() const noexcept {
 
 const lock_side::executor_type& lock_side::executor_of(
     const std::shared_ptr<const runtime::lock_spec>& spec) noexcept {
-    static const executor_type of_none = boost::asio::system_executor();
+    static const executor_type& of_none =  // outlives all static objects
+        *new executor_type(boost::asio::system_executor());
     const runtime::asio_host* const host = host_of(spec);
     return host != nullptr ? host->user_executor() : of_none;
 }

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,28 @@ struct lock_policy {
 
 private:
     const kinds::lock_kind* kind_ = &kinds::exclusive;
+};
+
+/// The policies that a client's locks were made with last: a hundred thousand locks mostly have one in common. A shared mutex
+/// makes one for readers and one for its writer.
+///
+/// Thread-safe: any thread may make a lock.
+class latest_policies {
+public:
+    /// The latest, if it is the same.
+    std::shared_ptr<const lock_policy> share(const lock_policy& policy) {
+        const std::lock_guard lock(mutex_);
+        auto& latest = policy.is_shared() ? of_readers_ : of_others_;
+        if (!latest || *latest != policy) {
+            latest = std::make_shared<const lock_policy>(policy);
+        }
+        return latest;
+    }
+
+private:
+    std::mutex mutex_;
+    std::shared_ptr<const lock_policy> of_readers_;
+    std::shared_ptr<const lock_policy> of_others_;
 };
 
 /// What a lock object, its operations and its leases have in common: the client, and the lock's name

@@ -1,6 +1,9 @@
 #include "runtime/recycling_allocator.hpp"
 
+#include "instance/thread_end.hpp"
+
 #include <array>
+#include <new>
 
 namespace colock::runtime {
 namespace {
@@ -25,24 +28,38 @@ struct free_list {
     std::size_t count = 0;
 };
 
-thread_local std::array<free_list, largest / step> free_lists;
-thread_local bool thread_ended = false;
+/// What a thread keeps.
+using cache = std::array<free_list, largest / step>;
 
-/// Empties the lists at the end of the thread, after which nothing is kept any more.
-struct cleaner {
-    void know_this_thread() const noexcept {}  // whose first use registers the destructor
-    ~cleaner() {
-        thread_ended = true;
-        for (free_list& list : free_lists) {
-            while (list.first != nullptr) {
-                block* const next = list.first->next;
-                ::operator delete(list.first);
-                list.first = next;
-            }
+/// Null until a thread has freed something, and again when it has ended. It has no destructor: a `thread_local` with one
+/// is gone before the destructors of static objects run, and those may still use locks.
+constinit thread_local cache* kept = nullptr;
+
+void empty(void* ended_thread) noexcept {
+    kept = nullptr;
+    auto* const lists = static_cast<cache*>(ended_thread);
+    for (free_list& list : *lists) {
+        while (list.first != nullptr) {
+            block* const next = list.first->next;
+            ::operator delete(list.first);
+            list.first = next;
         }
     }
-};
-thread_local cleaner at_thread_end;
+    delete lists;  // NOLINT(*-owning-memory)
+}
+
+constinit instance::thread_end thread_ends;
+const instance::thread_end::registration registered(thread_ends, &empty);
+
+/// Null if nothing would free it.
+cache* new_cache() noexcept {
+    auto* const lists = new (std::nothrow) cache;  // NOLINT(*-owning-memory)
+    if (lists != nullptr && !thread_ends.expect(lists)) {
+        delete lists;  // NOLINT(*-owning-memory)
+        return nullptr;
+    }
+    return lists;
+}
 
 constexpr std::size_t index_of(std::size_t size) noexcept {
     return size == 0 ? 0 : (size - 1) / step;
@@ -54,22 +71,23 @@ void* allocate_block(std::size_t size) {
     if (size > largest) {
         return ::operator new(size);
     }
-    free_list& list = free_lists[index_of(size)];
-    if (block* const first = list.first; first != nullptr) {
-        list.first = first->next;
-        --list.count;
-        return first;
+    if (kept != nullptr) {
+        free_list& list = (*kept)[index_of(size)];
+        if (block* const first = list.first; first != nullptr) {
+            list.first = first->next;
+            --list.count;
+            return first;
+        }
     }
     return ::operator new((index_of(size) + 1) * step);
 }
 
 void deallocate_block(void* memory, std::size_t size) noexcept {
-    if (size > largest || thread_ended) {
+    if (size > largest || (kept == nullptr && (kept = new_cache()) == nullptr)) {
         ::operator delete(memory);
         return;
     }
-    at_thread_end.know_this_thread();
-    free_list& list = free_lists[index_of(size)];
+    free_list& list = (*kept)[index_of(size)];
     if (list.count == most_blocks) {
         ::operator delete(memory);
         return;

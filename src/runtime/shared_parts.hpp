@@ -11,6 +11,7 @@
 #include "runtime/environment.hpp"
 #include "runtime/instance_group.hpp"
 #include "runtime/local_queue.hpp"
+#include "runtime/lock_spec.hpp"
 #include "runtime/members.hpp"
 #include "runtime/outbox.hpp"
 #include "runtime/send_gate.hpp"
@@ -51,6 +52,7 @@ struct shared_parts {
     deliveries finished{turn};
     local_queues queues{turn, counts};
     contention_history contention;
+    latest_policies policies;
     runtime::members members;
     bool closing = false;
 

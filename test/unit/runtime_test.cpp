@@ -6,9 +6,12 @@
 #include "runtime/contention_history.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/recycling_allocator.hpp"
 #include "runtime/token.hpp"
 
 #include <boost/test/unit_test.hpp>
+
+#include <malloc.h>
 
 #include <chrono>
 #include <cstddef>
@@ -17,6 +20,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -284,5 +288,29 @@ BOOST_AUTO_TEST_CASE(what_a_server_says_is_escaped_and_cut) {
     BOOST_TEST(text.find(R"(unexpected reply: a\x0d\x0ab\x1b[31myyy)") != std::string::npos, text);
     BOOST_TEST(text.size() < 500U);
 }
+
+// The sanitizers have an allocator of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+BOOST_AUTO_TEST_CASE(the_blocks_that_a_thread_keeps_go_with_it) {
+    constexpr std::size_t size = 1000;
+    const std::size_t before = ::mallinfo2().uordblks;
+    for (int thread = 0; thread != 20; ++thread) {
+        std::vector<void*> blocks(1000);
+        for (void*& block : blocks) {
+            block =
+                ::operator new(1024);  // of the main thread's arena, whose size can be asked for
+        }
+        std::jthread([&] {
+            for (void* const block : blocks) {
+                deallocate_block(block, size);
+            }
+            void* const same = allocate_block(size);
+            BOOST_TEST(same == blocks.back());
+            deallocate_block(same, size);
+        }).join();
+    }
+    BOOST_TEST(::mallinfo2().uordblks < before + 2000 * size);
+}
+#endif
 
 BOOST_AUTO_TEST_SUITE_END()

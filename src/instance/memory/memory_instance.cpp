@@ -21,7 +21,8 @@ struct shared_store {
 /// The store of that name in this process.
 std::shared_ptr<shared_store> find_store(const std::string& name) {
     static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<shared_store>> stores;
+    // Never destroyed: the destructor of a static object may still make a client.
+    static auto& stores = *new std::map<std::string, std::weak_ptr<shared_store>>;
     const std::lock_guard lock(mutex);
     std::erase_if(stores, [](const auto& item) { return item.second.expired(); });
     std::shared_ptr<shared_store> found = stores[name].lock();

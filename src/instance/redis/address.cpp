@@ -10,7 +10,7 @@
 namespace colock::instance::redis {
 namespace {
 
-const std::string allowed = "a password that can be read";
+constexpr const char* allowed = "a password that can be read";
 
 /// A std::ifstream would be open in a program, too, that another thread starts meanwhile.
 std::string read_password_file(const std::string& name) {

@@ -551,7 +551,8 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
     } else {
         send_split(*commands, now);
     }
-    static const auto nothing = std::make_shared<const batch>();
+    static const auto& nothing =  // outlives all static objects
+        *new std::shared_ptr<const batch>(std::make_shared<const batch>());
     for (const auto& [endpoint, one] : nodes_) {
         if (one.where->wants_to_send()) {
             one.where->send(nothing, now);

@@ -20,7 +20,7 @@ namespace colock::instance::redis {
 namespace asio = boost::asio;
 namespace {
 
-const std::string setting = "restart_quarantine";
+constexpr const char* setting = "restart_quarantine";
 
 /// Rounded up.
 std::string seconds_until(core::time_point end) {

@@ -81,7 +81,7 @@ probe::probe(const address& to, redis::deployment deployment, std::string_view k
     }
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
-    static const std::string trial = make_trial();
+    static const std::string& trial = *new std::string(make_trial());  // outlives static objects
     trial_ = add("EVAL", expected::success,
                  {"EVAL", trial, "0", std::string(key_prefix) + "colock:probe"});
     // Without arguments they do nothing, and a server that knows them says that these are missing.

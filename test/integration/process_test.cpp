@@ -37,6 +37,7 @@ namespace {
 /// How many sockets were opened without close-on-exec, however short the time was until they had it.
 std::atomic<int> opened_without_cloexec{0};
 std::atomic<int> names_looked_up{0};
+std::atomic<int> variables_read{0};
 
 template <typename Function>
 Function* next(const char* name) {
@@ -68,6 +69,16 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
         next<int(const char*, const char*, const addrinfo*, addrinfo**)>("getaddrinfo");
     ++names_looked_up;
     return real(name, service, hints, result);
+}
+extern "C" char* getenv(const char* name) noexcept {
+    static auto* const real = next<char*(const char*)>("getenv");
+    ++variables_read;
+    return real(name);
+}
+extern "C" char* secure_getenv(const char* name) noexcept {
+    static auto* const real = next<char*(const char*)>("secure_getenv");
+    ++variables_read;
+    return real(name);
 }
 
 namespace {
@@ -167,17 +178,19 @@ struct tls_server {
         const std::string make_certificate =
             "cd '" + folder +
             "' && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 "
-            "-subj /CN=x -keyout key.pem -out cert.pem > /dev/null 2>&1";
+            "-subj /CN=x -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out cert.pem > "
+            "/dev/null 2>&1";
         if (std::system(make_certificate.c_str()) != 0) {
             throw std::runtime_error("failed: " + make_certificate);
         }
-        plain.command({"CONFIG", "SET", "tls-cert-file", folder + "/cert.pem", "tls-key-file",
+        plain.command({"CONFIG", "SET", "tls-cert-file", certificate(), "tls-key-file",
                        folder + "/key.pem", "tls-ca-cert-file", folder + "/cert.pem",
                        "tls-auth-clients", "no", "tls-port", std::to_string(port.number())});
     }
 
+    [[nodiscard]] std::string certificate() const { return plain.folder().string() + "/cert.pem"; }
     [[nodiscard]] std::string uri() const {
-        return "rediss://127.0.0.1:" + std::to_string(port.number()) + "?verify=none";
+        return "rediss://127.0.0.1:" + std::to_string(port.number());
     }
 
     redis_server plain;
@@ -236,7 +249,7 @@ BOOST_AUTO_TEST_CASE(every_socket_of_every_kind_of_instance_is_closed_on_exec,
             by_path.unix_uri(),
             "redis+sentinel://" + hosts + "/mymaster",
             cluster.uri(),
-            encrypted.uri(),
+            encrypted.uri() + "?verify=none",
             "memory://process_test",
         });
         settings.restart_quarantine = settings.failover_quarantine = 0ms;
@@ -256,6 +269,59 @@ BOOST_AUTO_TEST_CASE(every_socket_of_every_kind_of_instance_is_closed_on_exec,
         BOOST_TEST(names_looked_up >= 1);
         BOOST_TEST(opened_without_cloexec == 0);
     }());
+}
+
+/// Sets it while the object lives. No other thread runs then.
+class variable {
+public:
+    variable(const char* name, const std::string& value) : name_(name) {
+        ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    }
+    ~variable() { ::unsetenv(name_); }  // NOLINT(concurrency-mt-unsafe)
+    variable(const variable&) = delete;
+    variable& operator=(const variable&) = delete;
+
+private:
+    const char* name_;
+};
+
+/// Another thread may be in `setenv` at any time. So a connection must not even look.
+BOOST_AUTO_TEST_CASE(variables_are_read_when_a_client_is_made_and_never_again,
+                     *label("fault-108")) {
+    const tls_server encrypted;
+    const redis_server locked({"--requirepass", "secret"});
+    redis_cluster cluster(1, 0, {"--requirepass", "secret"});
+    const std::string from_variable = "?password_env=COLOCK_PROCESS_TEST";
+    asio::io_context context;
+    std::optional<client> locks;
+    {
+        const variable password("COLOCK_PROCESS_TEST", "secret");
+        const variable authorities("SSL_CERT_FILE", encrypted.certificate());
+        config settings = config::from_uris({
+            encrypted.uri(),
+            "redis://127.0.0.1:" + std::to_string(locked.port()) + from_variable,
+            "redis+cluster://127.0.0.1:" + std::to_string(cluster[0].port()) + from_variable,
+        });
+        settings.restart_quarantine = settings.failover_quarantine = 0ms;
+        locks.emplace(context, settings);
+    }
+    variables_read = 0;
+    const std::array<const redis_server*, 3> all{&encrypted.plain, &locked, &cluster[0]};
+    const auto run_until_connected = [&] {
+        wait_until([&] {
+            context.restart();
+            context.poll();
+            return ready_instances(*locks) == 3 &&
+                   std::ranges::all_of(
+                       all, [](const redis_server* one) { return connections_to(*one) != 0; });
+        });
+    };
+    run_until_connected();
+    for (const redis_server* one : all) {
+        one->command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    }
+    run_until_connected();
+    BOOST_TEST(variables_read == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

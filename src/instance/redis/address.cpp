@@ -2,15 +2,12 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <system_error>
 
 namespace colock::instance::redis {
 namespace {
-
-constexpr const char* allowed = "a password that can be read";
 
 /// A std::ifstream would be open in a program, too, that another thread starts meanwhile.
 std::string read_password_file(const std::string& name) {
@@ -25,13 +22,13 @@ std::string read_password_file(const std::string& name) {
     if (!file || std::ferror(file.get()) != 0) {
         throw address_error(
             which + ", which cannot be read (" + std::generic_category().message(errno) + ")",
-            allowed);
+            readable_password);
     }
     if (result.ends_with('\r')) {
         result.pop_back();
     }
     if (result.empty()) {
-        throw address_error(which + ", whose first line is empty", allowed);
+        throw address_error(which + ", whose first line is empty", readable_password);
     }
     return result;
 }
@@ -53,18 +50,7 @@ address address::at(const std::string& other_host, const std::string& other_port
 }
 
 std::string read_password(const address& of) {
-    if (!of.password_file.empty()) {
-        return read_password_file(of.password_file);
-    }
-    if (of.password_env.empty()) {
-        return of.password;
-    }
-    const char* const value =
-        std::getenv(of.password_env.c_str());  // NOLINT(concurrency-mt-unsafe)
-    if (value == nullptr || *value == '\0') {
-        throw address_error("password_env " + of.password_env + ", which is not set", allowed);
-    }
-    return value;
+    return of.password_file.empty() ? of.password : read_password_file(of.password_file);
 }
 
 std::string without_password(std::string_view text, const std::string& password) {

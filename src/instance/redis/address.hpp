@@ -26,6 +26,9 @@ struct address {
     std::string tls_ca_file;
     std::string tls_cert_file;
     std::string tls_key_file;
+    /// Where the certificates of the usual authorities are, for an address without `tls_ca_file`: see `read_environment`.
+    std::string tls_default_file;
+    std::string tls_default_folder;
     std::string tls_host;  ///< whose certificate it must be; empty = that of `host`
 
     std::string display;  ///< the address for people, without credentials
@@ -63,7 +66,9 @@ private:
     std::string allowed_;
 };
 
-/// The password of an address, wherever it is. Throws `address_error`.
+inline constexpr const char* readable_password = "a password that can be read";
+
+/// The password of an address, in the URI or in a file. Throws `address_error`.
 std::string read_password(const address& of);
 
 /// What a server has sent, for people, without our password, which some servers repeat.

@@ -1,6 +1,7 @@
 #include "instance/redis/redis_instance.hpp"
 
 #include "instance/redis/cluster.hpp"
+#include "instance/redis/environment.hpp"
 #include "instance/redis/sentinel.hpp"
 #include "instance/redis/standalone.hpp"
 #include "instance/redis/tls.hpp"
@@ -10,11 +11,13 @@ namespace colock::instance::redis {
 namespace {
 
 /// What cannot be read is said now, and not only at every connection.
-void expect_readable(const address& to, const redis_settings& settings) {
+address made_ready(address to, const redis_settings& settings) {
+    read_environment(to);
     read_password(to);
     if (to.tls) {
         settings.connection.tls_contexts->of(to);
     }
+    return to;
 }
 
 }  // namespace
@@ -23,27 +26,33 @@ std::unique_ptr<instance> make_redis_instance(std::size_t index, const address& 
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
-    expect_readable(to, settings);
-    return std::make_unique<standalone>(index, to, settings, seed, executor, observer);
+    return std::make_unique<standalone>(index, made_ready(to, settings), settings, seed, executor,
+                                        observer);
 }
 
 std::unique_ptr<instance> make_redis_instance(std::size_t index, const sentinel_address& to,
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
-    expect_readable(to.master, settings);
-    for (const address& one : to.sentinels) {
-        expect_readable(one, settings);
+    sentinel_address ready = to;
+    ready.master = made_ready(to.master, settings);
+    for (address& one : ready.sentinels) {
+        one = made_ready(one, settings);
     }
-    return std::make_unique<sentinel>(index, to, settings, seed, executor, observer);
+    return std::make_unique<sentinel>(index, ready, settings, seed, executor, observer);
 }
 
 std::unique_ptr<instance> make_redis_instance(std::size_t index, const cluster_address& to,
                                               const redis_settings& settings, std::uint64_t seed,
                                               const boost::asio::any_io_executor& executor,
                                               instance_observer& observer) {
-    expect_readable(to.seeds.front(), settings);  // the others differ in their place alone
-    return std::make_unique<cluster>(index, to, settings, seed, executor, observer);
+    cluster_address ready = to;
+    ready.seeds.front() =
+        made_ready(to.seeds.front(), settings);  // the others differ in their place alone
+    for (address& one : ready.seeds) {
+        read_environment(one);
+    }
+    return std::make_unique<cluster>(index, ready, settings, seed, executor, observer);
 }
 
 }  // namespace colock::instance::redis

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -96,18 +95,10 @@ std::string state_of_file(const std::string& name) {
            text(of.st_mtim.tv_nsec) + text(of.st_ctim.tv_sec) + text(of.st_ctim.tv_nsec);
 }
 
-/// What OpenSSL uses where no file is named: that of an environment variable, or else its own.
-std::string default_place(const char* variable, const char* otherwise) {
-    const char* const named = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
-    return named == nullptr ? otherwise : named;
-}
-
 std::string state_of_files(const address& to) {
     std::string result;
     if (to.tls_ca_file.empty()) {
-        for (const std::string& one :
-             {default_place(::X509_get_default_cert_file_env(), ::X509_get_default_cert_file()),
-              default_place(::X509_get_default_cert_dir_env(), ::X509_get_default_cert_dir())}) {
+        for (const std::string& one : {to.tls_default_file, to.tls_default_folder}) {
             result += one + ";" + state_of_file(one);
         }
     }
@@ -123,7 +114,9 @@ asio::ssl::context make_tls_context(const address& to) {
     tls.set_password_callback([](auto&&...) { return std::string(); });
     error_code failure;
     if (to.tls_ca_file.empty()) {
-        tls.set_default_verify_paths(failure);
+        // Either may be missing.
+        tls.load_verify_file(to.tls_default_file, failure);
+        tls.add_verify_path(to.tls_default_folder, failure);
     } else {
         tls.load_verify_file(to.tls_ca_file, failure);
         expect_usable("ca_file", to.tls_ca_file, failure);

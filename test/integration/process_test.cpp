@@ -52,7 +52,8 @@ void count_socket(int type) {
 
 }  // namespace
 
-/// These replace the system's functions.
+// These replace the system's functions.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 extern "C" int socket(int family, int type, int protocol) noexcept {
     static auto* const real = next<int(int, int, int)>("socket");
     count_socket(type);
@@ -80,6 +81,7 @@ extern "C" char* secure_getenv(const char* name) noexcept {
     ++variables_read;
     return real(name);
 }
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 namespace {
 

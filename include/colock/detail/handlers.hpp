@@ -4,6 +4,7 @@
 // How an operation crosses from a header, where the caller's handler has a type, into the library,
 // where it has none.
 
+#include <colock/detail/asio_settings.hpp>
 #include <colock/error.hpp>
 
 #include <boost/asio/any_io_executor.hpp>

@@ -1,0 +1,7 @@
+#include <colock/detail/asio_settings.hpp>
+
+namespace colock::detail {
+
+const char COLOCK_ASIO_SETTINGS = 0;
+
+}  // namespace colock::detail

@@ -85,7 +85,8 @@ namespace colock {
 /// that is, the resource and what each instance voted.
 ///
 /// It converts to `boost::system::error_code`, so that a handler may take either, and it is an Asio
-/// *disposition*: `use_awaitable`, `use_future` and their like throw it as a `lock_error`.
+/// *disposition*: `use_awaitable`, `use_future`, `use_coro` and their like throw it as a `lock_error`. `redirect_error` stores
+/// the code without the details.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe (copies share immutable text).
 class error {

@@ -5,6 +5,7 @@
 // where it has none.
 
 #include <colock/detail/asio_settings.hpp>
+#include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -14,8 +15,11 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/executor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/require.hpp>
 
 #include <array>
 #include <cstddef>
@@ -54,10 +58,19 @@ public:
     handler_allocator(const handler_allocator<U>& /*other*/) noexcept {}
 
     T* allocate(std::size_t n) {
-        static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-        return static_cast<T*>(allocate_block(n * sizeof(T)));
+        if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+            return std::allocator<T>().allocate(n);
+        } else {
+            return static_cast<T*>(allocate_block(n * sizeof(T)));
+        }
     }
-    void deallocate(T* memory, std::size_t n) noexcept { deallocate_block(memory, n * sizeof(T)); }
+    void deallocate(T* memory, std::size_t n) noexcept {
+        if constexpr (alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+            std::allocator<T>().deallocate(memory, n);
+        } else {
+            deallocate_block(memory, n * sizeof(T));
+        }
+    }
 
     friend bool operator==(const handler_allocator& /*a*/,
                            const handler_allocator& /*b*/) noexcept {
@@ -83,7 +96,7 @@ public:
     delivering_handler(Handler&& handler, const boost::asio::any_io_executor& own)
         : handler_(std::move(handler)) {
         if (const executor_type executor = boost::asio::get_associated_executor(handler_, own);
-            own != executor) {
+            !is_own(executor, own)) {
             foreign_ = std::make_unique<work_guard>(executor);
         }
     }
@@ -107,14 +120,29 @@ public:
             boost::asio::post(where.executor, std::move(call));
         } else if (where.inside) {
             boost::asio::dispatch(work->get_executor(), std::move(call));
-        } else {
+        } else if constexpr (can_post) {
             boost::asio::post(work->get_executor(), std::move(call));
+        } else {
+            boost::asio::post(where.executor, std::move(call));  // and runs on its own from there
         }
     }
 
 private:
     using executor_type = boost::asio::associated_executor_t<Handler, boost::asio::any_io_executor>;
     using work_guard = boost::asio::executor_work_guard<executor_type>;
+
+    /// Not if it runs what it is given in place, as an `inline_executor` does.
+    static constexpr bool can_post =
+        !boost::asio::execution::is_executor<executor_type>::value ||
+        boost::asio::can_require<executor_type, boost::asio::execution::blocking_t::never_t>::value;
+
+    static bool is_own(const executor_type& executor, const boost::asio::any_io_executor& own) {
+        if constexpr (std::is_convertible_v<executor_type, boost::asio::any_io_executor>) {
+            return own == executor;
+        } else {
+            return false;
+        }
+    }
 
     Handler handler_;
     std::unique_ptr<work_guard> foreign_;

@@ -1,0 +1,140 @@
+#ifndef COLOCK_DETAIL_TOKENS_HPP
+#define COLOCK_DETAIL_TOKENS_HPP
+
+// Completion tokens of Asio that know `error_code` and `exception_ptr` alone: what they do with a `colock::error`.
+
+#include <colock/error.hpp>
+
+#include <boost/asio/associator.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/disposition.hpp>
+#include <boost/asio/redirect_error.hpp>
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace colock::detail {
+
+/// Stores the code where the caller wants it.
+template <typename Handler>
+struct redirecting_handler {
+    template <typename... Results>
+    void operator()(const error& e, Results&&... results) {
+        *to = e.code();
+        std::move(handler)(std::forward<Results>(results)...);
+    }
+
+    boost::system::error_code* to;
+    Handler handler;
+};
+
+/// For tokens that throw an exception that they are given.
+template <typename Handler>
+struct throwing_handler {
+    template <typename... Results>
+    void operator()(const error& e, Results&&... results) {
+        std::move(handler)(boost::asio::disposition_traits<error>::to_exception_ptr(e),
+                           std::forward<Results>(results)...);
+    }
+
+    Handler handler;
+};
+
+/// Starts the operation with another handler. Has the executor of the initiation, if that has one.
+template <typename Initiation>
+struct redirecting_initiation : Initiation {
+    template <typename Handler, typename... Arguments>
+    void operator()(Handler&& handler, boost::system::error_code* to, Arguments&&... arguments) && {
+        static_cast<Initiation&&> (*this)(
+            redirecting_handler<std::decay_t<Handler>>{to, std::forward<Handler>(handler)},
+            std::forward<Arguments>(arguments)...);
+    }
+};
+template <typename Initiation>
+struct throwing_initiation : Initiation {
+    template <typename Handler, typename... Arguments>
+    void operator()(Handler&& handler, Arguments&&... arguments) && {
+        static_cast<Initiation&&> (*this)(
+            throwing_handler<std::decay_t<Handler>>{std::forward<Handler>(handler)},
+            std::forward<Arguments>(arguments)...);
+    }
+};
+
+}  // namespace colock::detail
+
+namespace boost::asio {
+
+template <template <typename, typename> class Associator, typename Handler, typename Default>
+struct associator<Associator, colock::detail::redirecting_handler<Handler>, Default>
+    : Associator<Handler, Default> {
+    static typename Associator<Handler, Default>::type get(
+        const colock::detail::redirecting_handler<Handler>& h) noexcept {
+        return Associator<Handler, Default>::get(h.handler);
+    }
+    static auto get(const colock::detail::redirecting_handler<Handler>& h,
+                    const Default& otherwise) noexcept
+        -> decltype(Associator<Handler, Default>::get(h.handler, otherwise)) {
+        return Associator<Handler, Default>::get(h.handler, otherwise);
+    }
+};
+
+template <template <typename, typename> class Associator, typename Handler, typename Default>
+struct associator<Associator, colock::detail::throwing_handler<Handler>, Default>
+    : Associator<Handler, Default> {
+    static typename Associator<Handler, Default>::type get(
+        const colock::detail::throwing_handler<Handler>& h) noexcept {
+        return Associator<Handler, Default>::get(h.handler);
+    }
+    static auto get(const colock::detail::throwing_handler<Handler>& h,
+                    const Default& otherwise) noexcept
+        -> decltype(Associator<Handler, Default>::get(h.handler, otherwise)) {
+        return Associator<Handler, Default>::get(h.handler, otherwise);
+    }
+};
+
+/// `redirect_error` stores the code. Without this it would leave the error to the token inside, which throws.
+template <typename Token, typename R, typename... Results>
+struct async_result<redirect_error_t<Token>, R(colock::error, Results...)>
+    : async_result<Token, R(Results...)> {
+    template <typename Initiation, typename Redirect, typename... Arguments>
+    static auto initiate(Initiation&& initiation, Redirect&& token, Arguments&&... arguments) {
+        using inner = std::conditional_t<std::is_const_v<std::remove_reference_t<Redirect>>,
+                                         const Token, Token>;
+        return async_initiate<inner, R(Results...)>(
+            colock::detail::redirecting_initiation<std::decay_t<Initiation>>{
+                std::forward<Initiation>(initiation)},
+            token.token_, &token.ec_, std::forward<Arguments>(arguments)...);
+    }
+};
+
+namespace experimental {
+template <typename Allocator>
+struct use_coro_t;
+}  // namespace experimental
+
+/// `use_coro` throws as `use_awaitable` does.
+template <typename Allocator, typename R>
+struct async_result<experimental::use_coro_t<Allocator>, R(colock::error)> {
+    template <typename Initiation, typename... Arguments>
+    static auto initiate(Initiation initiation, experimental::use_coro_t<Allocator> token,
+                         Arguments&&... arguments) {
+        return async_result<experimental::use_coro_t<Allocator>, R(std::exception_ptr)>::initiate(
+            colock::detail::throwing_initiation<Initiation>{std::move(initiation)}, token,
+            std::forward<Arguments>(arguments)...);
+    }
+};
+template <typename Allocator, typename R, typename Result>
+struct async_result<experimental::use_coro_t<Allocator>, R(colock::error, Result)> {
+    template <typename Initiation, typename... Arguments>
+    static auto initiate(Initiation initiation, experimental::use_coro_t<Allocator> token,
+                         Arguments&&... arguments) {
+        return async_result<experimental::use_coro_t<Allocator>, R(std::exception_ptr, Result)>::
+            initiate(colock::detail::throwing_initiation<Initiation>{std::move(initiation)}, token,
+                     std::forward<Arguments>(arguments)...);
+    }
+};
+
+}  // namespace boost::asio
+
+#endif

@@ -1,0 +1,120 @@
+// Every operation with clients and handlers on every kind of executor.
+
+#include "integration/token_matrix.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#if __has_include(<boost/asio/inline_executor.hpp>)  // not in the oldest Boost
+#include <boost/asio/inline_executor.hpp>
+#define COLOCK_HAS_INLINE_EXECUTOR
+#endif
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+namespace colock::test::matrix {
+namespace {
+
+using boost::unit_test::label;
+
+/// `executor` may have threads: the client has to be thread-safe then, for results are dropped there.
+template <typename Operation, typename Executor>
+void with_handler_on(const Executor& executor) {
+    std::atomic<int> calls{0};
+    scene s(Operation::needs, std::nullopt, true);
+    Operation::start(s, asio::bind_executor(executor, receiver<Operation>(calls)));
+    s.run_until([&] { return calls != 0; });
+    BOOST_TEST(calls == 1);
+}
+
+template <typename Operation>
+void with_client_on(const asio::any_io_executor& executor) {
+    std::atomic<int> calls{0};
+    scene s(Operation::needs, executor, true);
+    Operation::start(s, receiver<Operation>(calls));
+    s.run_until([&] { return calls != 0; });
+    BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_SUITE(token_executor_test, *label("fault-111"))
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_the_context_of_the_client, Operation,
+                              one_of_each_signature) {
+    expect_one_call<Operation>([](scene& s, auto receive) {
+        Operation::start(s, asio::bind_executor(s.context.get_executor(), receive));
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_a_strand, Operation, one_of_each_signature) {
+    expect_one_call<Operation>([](scene& s, auto receive) {
+        Operation::start(s, asio::bind_executor(asio::make_strand(s.context), receive));
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_any_io_executor, Operation, one_of_each_signature) {
+    expect_one_call<Operation>([](scene& s, auto receive) {
+        const asio::any_io_executor strand = asio::make_strand(s.context);
+        Operation::start(s, asio::bind_executor(strand, receive));
+    });
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_a_thread_pool, Operation, all_operations) {
+    asio::thread_pool pool(1);
+    with_handler_on<Operation>(pool.get_executor());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_the_system_executor, Operation, one_of_each_signature) {
+    with_handler_on<Operation>(asio::system_executor());
+}
+
+#if defined(COLOCK_HAS_INLINE_EXECUTOR)
+BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_an_inline_executor, Operation, all_operations) {
+    expect_one_call<Operation>([](scene& s, auto receive) {
+        Operation::start(s, asio::bind_executor(asio::inline_executor(), receive));
+    });
+    with_handler_on<Operation>(asio::inline_executor());
+}
+
+/// It runs what it is given in place. But no handler runs inside the function that starts an operation.
+BOOST_AUTO_TEST_CASE(an_inline_executor_and_an_operation_that_fails_at_once) {
+    scene s({});
+    const lease held = [&] {
+        std::optional<lease> granted;
+        s.lock.acquire([&](const error& /*e*/, lease l) { granted = std::move(l); });
+        s.run_until([&] { return granted.has_value(); });
+        return std::move(*granted);
+    }();
+    int calls = 0;
+    s.shared.share(held, asio::bind_executor(asio::inline_executor(),
+                                             [&](const error& e, const lease& /*none*/) {
+                                                 BOOST_TEST((e == errc::wrong_lease));
+                                                 ++calls;
+                                             }));
+    BOOST_TEST(calls == 0);
+    s.run_until([&] { return calls != 0; });
+    BOOST_TEST(calls == 1);
+}
+#endif
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(clients_on_a_strand, Operation, all_operations) {
+    asio::thread_pool pool(2);
+    with_client_on<Operation>(asio::make_strand(pool));
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(clients_on_a_thread_pool, Operation, all_operations) {
+    asio::thread_pool pool(2);
+    with_client_on<Operation>(pool.get_executor());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(clients_on_the_system_executor, Operation, all_operations) {
+    with_client_on<Operation>(asio::system_executor());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::test::matrix

@@ -100,7 +100,9 @@ error::error(boost::system::error_code code, std::string details)
                                : std::make_shared<const std::string>(std::move(details))) {}
 
 const std::string& error::details() const noexcept {
-    static const std::string& none = *new std::string;  // outlives all static objects
+    // It outlives all static objects.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
+    static const std::string& none = *new std::string;
     return details_ ? *details_ : none;
 }
 

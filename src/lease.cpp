@@ -211,8 +211,9 @@ error lease::loss() const {
 }
 
 const lease::executor_type& lease::executor_of(const holding& held) noexcept {
-    static const executor_type& of_none =  // outlives all static objects
-        *new executor_type(boost::asio::system_executor());
+    // It outlives all static objects.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
+    static const executor_type& of_none = *new executor_type(boost::asio::system_executor());
     return held.state ? runtime::asio_host::of(*held.state->owner()).user_executor() : of_none;
 }
 

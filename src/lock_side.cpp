@@ -153,8 +153,9 @@ std::string_view lock_side::resource() const noexcept {
 
 const lock_side::executor_type& lock_side::executor_of(
     const std::shared_ptr<const runtime::lock_spec>& spec) noexcept {
-    static const executor_type& of_none =  // outlives all static objects
-        *new executor_type(boost::asio::system_executor());
+    // It outlives all static objects.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
+    static const executor_type& of_none = *new executor_type(boost::asio::system_executor());
     const runtime::asio_host* const host = host_of(spec);
     return host != nullptr ? host->user_executor() : of_none;
 }

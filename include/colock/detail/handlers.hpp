@@ -116,12 +116,14 @@ public:
         }
         const auto work = std::move(foreign_);
         auto call = boost::asio::append(std::move(handler_), std::move(e), std::move(results)...);
-        if (!work) {
-            boost::asio::post(where.executor, std::move(call));
-        } else if (where.inside) {
+        if constexpr (can_post) {
+            if (work && !where.inside) {
+                boost::asio::post(work->get_executor(), std::move(call));
+                return;
+            }
+        }
+        if (work && where.inside) {
             boost::asio::dispatch(work->get_executor(), std::move(call));
-        } else if constexpr (can_post) {
-            boost::asio::post(work->get_executor(), std::move(call));
         } else {
             boost::asio::post(where.executor, std::move(call));  // and runs on its own from there
         }

@@ -22,9 +22,6 @@
 
 namespace colock::test {
 
-/// Whether a test fails for a descriptor that a program started by `exec` would inherit.
-inline constexpr bool close_on_exec_is_enforced = false;
-
 /// What a test costs this process. Threads and descriptors are counted from the making of the meter on.
 struct cost {
     std::size_t threads = 0;            ///< at the most
@@ -81,9 +78,7 @@ public:
         BOOST_TEST(all.descriptors <= bounds_.descriptors);
         BOOST_TEST(all.stall.count() <= bounds_.stall.count());
         BOOST_TEST(all.cpu.count() <= bounds_.cpu.count());
-        if (close_on_exec_is_enforced) {
-            BOOST_TEST(all.inheritable.empty());
-        }
+        BOOST_TEST(all.inheritable.empty());
     }
 
     /// Until now.

@@ -83,7 +83,8 @@ void* allocate_block(std::size_t size) {
 }
 
 void deallocate_block(void* memory, std::size_t size) noexcept {
-    if (size > largest || (kept == nullptr && (kept = new_cache()) == nullptr)) {
+    if (size > largest || most_blocks == 0 ||
+        (kept == nullptr && (kept = new_cache()) == nullptr)) {
         ::operator delete(memory);
         return;
     }

@@ -21,12 +21,12 @@ using core::acquire_outcome;
 
 namespace {
 
-/// Servers that take 10 us for each command.
+/// Servers that take 50 us for each command.
 class busy_servers : public virtual_deployment {
 public:
     explicit busy_servers(std::size_t count) : virtual_deployment(count) {
         for (std::size_t i = 0; i != count; ++i) {
-            server(i).service = 10us;
+            server(i).service = 50us;
         }
     }
 };
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
 BOOST_AUTO_TEST_CASE(many_tasks_do_as_much_as_few) {
     for (const std::size_t servers : {1U, 3U, 5U}) {
         std::size_t of_few = 0;
-        for (const std::size_t tasks : {500U, 20'000U}) {
+        for (const std::size_t tasks : {500U, 8'000U}) {
             busy_servers busy(servers);
             const auto client = busy.make_client();
             crowd all(busy, *client, tasks);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(many_tasks_do_as_much_as_few) {
                 } else {
                     BOOST_TEST(static_cast<double>(cycles) > 0.9 * static_cast<double>(of_few));
                     // One cycle is two commands.
-                    const auto mean = 2 * 10us * tasks;
+                    const auto mean = 2 * 50us * tasks;
                     BOOST_TEST((all.longest < 2 * mean), all.longest.count());
                 }
             }
@@ -117,18 +117,18 @@ BOOST_AUTO_TEST_CASE(a_held_lease_is_not_lost_because_others_acquire) {
     for (int i = 0; i != 100; ++i) {
         held.push_back(client->lock("held " + std::to_string(i), policy));
     }
-    crowd all(three, *client, 20'000);
-    all.run_for(3s);
+    crowd all(three, *client, 8'000);
+    all.run_for(1500ms);
     const auto& counts = client->engine().parts().counts;
     BOOST_TEST(counts.lost == 0U);
     BOOST_TEST(counts.renewals_failed == 0U);
-    BOOST_TEST(counts.renewed >= 100U * 25U);
+    BOOST_TEST(counts.renewed >= 100U * 12U);
 }
 
 BOOST_AUTO_TEST_CASE(one_that_is_stopped_holds_nobody_up) {
     busy_servers five(5);
     const auto client = five.make_client();
-    crowd all(five, *client, 10'000);
+    crowd all(five, *client, 6'000);
     all.run_for(500ms);
     const std::size_t before = all.run_for(1s);
     five.server(4).is_silent = true;
@@ -141,11 +141,11 @@ BOOST_AUTO_TEST_CASE(one_that_is_far_holds_nobody_up) {
     busy_servers five(5);
     five.server(4).latency = 50ms;
     const auto client = five.make_client();
-    crowd all(five, *client, 10'000);
+    crowd all(five, *client, 6'000);
     all.run_for(500ms);
     const std::size_t cycles = all.run_for(1s);
     BOOST_TEST(all.failed == 0U);
-    BOOST_TEST(static_cast<double>(cycles) > 0.7 * 50'000);
+    BOOST_TEST(static_cast<double>(cycles) > 0.7 * 10'000);
 }
 
 /// The answers of a slow server are late for what was sent to it, and not for what waited here.

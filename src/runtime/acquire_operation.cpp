@@ -384,9 +384,10 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
     }
 }
 
-/// Until the instances have room for it. A single attempt waits as long as it would wait for votes.
+/// Until the instances have room for it. A single attempt of a caller that gave no time waits as long as it would wait for
+/// votes.
 void acquire_operation::wait_to_be_sent(core::time_point now) {
-    send_until_ = deadline_ > now ? deadline_ : now + parts_.settings.instance_timeout;
+    send_until_ = deadline_ > arrived_ ? deadline_ : now + parts_.settings.instance_timeout;
     parts_.gate.wait(*this);
     wait(send_until_);
 }

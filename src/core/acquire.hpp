@@ -77,7 +77,7 @@ public:
 
     struct step {
         bool attempt = false;                   ///< begin an attempt, by a lease of its own
-        bool at_once = false;                   ///< it goes on with the one that has just failed
+        bool at_once = false;                   ///< the attempt that has just failed is repeated, in its second form
         std::optional<acquire_outcome> failed;  ///< it has ended
         time_point until = never;               ///< to be woken then, if nothing comes before
     };

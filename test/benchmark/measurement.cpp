@@ -2,10 +2,15 @@
 
 #include "benchmark/allocations.hpp"
 
+#include <boost/asio/co_spawn.hpp>
+
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 namespace colock::benchmark {
 namespace {
@@ -28,6 +33,25 @@ std::chrono::microseconds cpu_time() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
     return duration_of(usage.ru_utime) + duration_of(usage.ru_stime);
+}
+
+std::size_t heap_bytes() {
+    const auto info = ::mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+void run_to_end(boost::asio::io_context& context, boost::asio::awaitable<void> work) {
+    std::exception_ptr failure;
+    boost::asio::co_spawn(context, std::move(work), [&](std::exception_ptr e) {
+        failure = e;
+        if (e) {
+            context.stop();
+        }
+    });
+    context.run();
+    if (failure) {
+        std::rethrow_exception(failure);
+    }
 }
 
 double percentile(std::vector<double>& values, double fraction) {

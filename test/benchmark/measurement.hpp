@@ -1,6 +1,7 @@
 #ifndef COLOCK_BENCHMARK_MEASUREMENT_HPP
 #define COLOCK_BENCHMARK_MEASUREMENT_HPP
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -57,6 +58,12 @@ nlohmann::json to_json(const measured& figures);
 
 /// User and kernel time of this process; the servers' is not in it.
 std::chrono::microseconds cpu_time();
+
+/// What this process has taken of the heap.
+std::size_t heap_bytes();
+
+/// Runs the context until this has ended, and throws what it throws.
+void run_to_end(boost::asio::io_context& context, boost::asio::awaitable<void> work);
 
 /// The value at a fraction of the sorted values; there is at least one.
 double percentile(std::vector<double>& values, double fraction);

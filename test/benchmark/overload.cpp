@@ -2,6 +2,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/measurement.hpp"
 #include "support/child_process.hpp"
 #include "support/deadline.hpp"
 
@@ -15,7 +16,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <malloc.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -42,10 +41,6 @@ constexpr std::size_t leases = 1000;  // held by the client beside its tasks
 constexpr std::chrono::milliseconds lease_ttl{2000};
 constexpr std::size_t usual_tasks = 1000;
 constexpr std::size_t many_tasks = 100'000;
-std::size_t heap_bytes() {
-    const auto info = ::mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
 
 /// One run of one client.
 class crowd {
@@ -58,17 +53,7 @@ public:
           locks_(context_, configuration_for(instances)) {}
 
     nlohmann::json operator()() {
-        std::exception_ptr failure;
-        asio::co_spawn(context_, run(), [&](std::exception_ptr e) {
-            failure = e;
-            if (e) {
-                context_.stop();
-            }
-        });
-        context_.run();
-        if (failure) {
-            std::rethrow_exception(failure);
-        }
+        run_to_end(context_, run());
         return figures_;
     }
 

@@ -2,6 +2,7 @@
 
 #include "benchmark/child_process.hpp"
 #include "benchmark/colock_client.hpp"
+#include "benchmark/measurement.hpp"
 #include "support/deadline.hpp"
 
 #include <colock/colock.hpp>
@@ -13,13 +14,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -39,11 +37,6 @@ double share_of_a_core(std::chrono::microseconds cpu, clock::duration elapsed) {
            std::chrono::duration<double, std::micro>(elapsed).count();
 }
 
-std::size_t heap_bytes() {
-    const auto info = ::mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
-
 /// One run: takes the leases, holds them, lets go of them.
 class holder {
 public:
@@ -52,17 +45,7 @@ public:
         : count_(leases), duration_(duration), locks_(context_, configuration_for(instances)) {}
 
     nlohmann::json operator()() {
-        std::exception_ptr failure;
-        asio::co_spawn(context_, run(), [&](std::exception_ptr e) {
-            failure = e;
-            if (e) {
-                context_.stop();
-            }
-        });
-        context_.run();
-        if (failure) {
-            std::rethrow_exception(failure);
-        }
+        run_to_end(context_, run());
         return figures_;
     }
 

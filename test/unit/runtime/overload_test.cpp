@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -74,6 +75,23 @@ private:
     virtual_deployment::client& client_;
     runtime::lock_policy policy_;
     std::vector<std::shared_ptr<virtual_acquire>> tasks_;
+};
+
+/// One server that takes 1 ms for each command, and a client that wants so many locks at once.
+class slow_server : public virtual_deployment {
+public:
+    explicit slow_server(std::size_t wanted) : virtual_deployment(1) {
+        server(0).service = 1ms;
+        for (std::size_t i = 0; i != wanted; ++i) {
+            all.push_back(client->acquire("a" + std::to_string(i)));
+        }
+    }
+    [[nodiscard]] std::uint64_t waiting() const {
+        return client->engine().parts().counts.waiting_to_send;
+    }
+
+    const std::unique_ptr<client> client = make_client();
+    std::vector<std::shared_ptr<virtual_acquire>> all;
 };
 
 }  // namespace
@@ -150,30 +168,18 @@ BOOST_AUTO_TEST_CASE(one_that_is_far_holds_nobody_up) {
 
 /// The answers of a slow server are late for what was sent to it, and not for what waited here.
 BOOST_AUTO_TEST_CASE(the_time_in_our_own_queue_is_no_timeout) {
-    busy_servers one(1);
-    one.server(0).service = 1ms;
-    const auto client = one.make_client();
-    std::vector<std::shared_ptr<virtual_acquire>> all;
-    for (int i = 0; i != 3000; ++i) {  // for three seconds
-        all.push_back(client->acquire("a" + std::to_string(i)));
-    }
+    slow_server one(3000);  // for three seconds
     BOOST_TEST_REQUIRE(one.world().run_until(
-        [&] { return std::ranges::all_of(all, &virtual_acquire::is_finished); }));
-    BOOST_TEST(std::ranges::all_of(all, &virtual_acquire::granted));
-    BOOST_TEST(std::ranges::is_sorted(all, {}, &virtual_acquire::finished_at));
+        [&] { return std::ranges::all_of(one.all, &virtual_acquire::is_finished); }));
+    BOOST_TEST(std::ranges::all_of(one.all, &virtual_acquire::granted));
+    BOOST_TEST(std::ranges::is_sorted(one.all, {}, &virtual_acquire::finished_at));
 }
 
 BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
-    busy_servers one(1);
-    one.server(0).service = 1ms;
-    const auto client = one.make_client();
-    std::vector<std::shared_ptr<virtual_acquire>> all;
-    for (int i = 0; i != 2000; ++i) {
-        all.push_back(client->acquire("a" + std::to_string(i)));
-    }
+    slow_server one(2000);
     const core::time_point now = one.world().now();
-    const auto timed = client->acquire("timed", client->usual_policy(), now + 400ms);
-    const auto single = client->acquire("single", client->usual_policy(), now - 1ms);
+    const auto timed = one.client->acquire("timed", one.client->usual_policy(), now + 400ms);
+    const auto single = one.client->acquire("single", one.client->usual_policy(), now - 1ms);
     for (const auto& [late, limit] : {std::pair(timed, 400ms), std::pair(single, 250ms)}) {
         BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
         BOOST_TEST((late->outcome == acquire_outcome::no_quorum));
@@ -184,42 +190,45 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
                    late->text);
     }
     one.world().run_for(3s);
-    BOOST_TEST(client->engine().parts().counts.waiting_to_send == 0U);
+    BOOST_TEST(one.waiting() == 0U);
+}
+
+/// Its turn in the client comes when its time is over.
+BOOST_AUTO_TEST_CASE(an_acquire_whose_time_is_over_does_not_wait_to_be_sent) {
+    slow_server one(2000);
+    const core::time_point deadline = one.world().now() + 100ms;
+    const auto first = one.client->acquire("x");
+    const auto second = one.client->acquire("x", one.client->usual_policy(), deadline);
+    one.world().at(deadline - 1ns, [&] {
+        first->cancel();
+        one.world().be_busy_for(1ms);
+    });
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return second->is_finished; }));
+    BOOST_TEST((second->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST((second->finished_at <= deadline + 2ms));
 }
 
 BOOST_AUTO_TEST_CASE(an_acquire_that_waits_to_be_sent_can_be_cancelled) {
-    busy_servers one(1);
-    one.server(0).service = 1ms;
-    const auto client = one.make_client();
-    std::vector<std::shared_ptr<virtual_acquire>> all;
-    for (int i = 0; i != 1000; ++i) {
-        all.push_back(client->acquire("a" + std::to_string(i)));
-    }
+    slow_server one(1000);
     one.world().run_for(1ms);
-    BOOST_TEST(client->engine().parts().counts.waiting_to_send > 500U);
-    for (const auto& each : all) {
+    BOOST_TEST(one.waiting() > 500U);
+    for (const auto& each : one.all) {
         each->cancel();
     }
-    BOOST_TEST(client->engine().parts().counts.waiting_to_send == 0U);
+    BOOST_TEST(one.waiting() == 0U);
     const std::size_t executed = one.executed();
     one.world().run_for(3s);
-    BOOST_TEST(std::ranges::all_of(all, &virtual_acquire::is_finished));
+    BOOST_TEST(std::ranges::all_of(one.all, &virtual_acquire::is_finished));
     BOOST_TEST(one.executed() - executed < 600U);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_closes_ends_those_that_wait_to_be_sent) {
-    busy_servers one(1);
-    one.server(0).service = 1ms;
-    const auto client = one.make_client();
-    std::vector<std::shared_ptr<virtual_acquire>> all;
-    for (int i = 0; i != 1000; ++i) {
-        all.push_back(client->acquire("a" + std::to_string(i)));
-    }
+    slow_server one(1000);
     one.world().run_for(1ms);
-    client->engine().close();
+    one.client->engine().close();
     one.world().run_for(3s);
-    BOOST_TEST(std::ranges::all_of(all, &virtual_acquire::is_finished));
-    BOOST_TEST(client->engine().closed());
+    BOOST_TEST(std::ranges::all_of(one.all, &virtual_acquire::is_finished));
+    BOOST_TEST(one.client->engine().closed());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

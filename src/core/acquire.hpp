@@ -77,7 +77,7 @@ public:
 
     struct step {
         bool attempt = false;                   ///< begin an attempt, by a lease of its own
-        bool at_once = false;                   ///< the attempt that has just failed is repeated, in its second form
+        bool at_once = false;                   ///< the second form of the last attempt
         std::optional<acquire_outcome> failed;  ///< it has ended
         time_point until = never;               ///< to be woken then, if nothing comes before
     };

@@ -22,6 +22,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -267,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_slow_name_may_outlive_its_client, *label("fault-31")) {
     BOOST_REQUIRE(::sigaction(SIGPIPE, &counted, &before) == 0);
     slow_names_answer = false;
     slow_names_asked = 0;
-    const std::size_t threads = meter::threads();
+    const std::set<int> threads = meter::threads();
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
         config configuration;
@@ -275,9 +276,9 @@ BOOST_AUTO_TEST_CASE(a_slow_name_may_outlive_its_client, *label("fault-31")) {
         client locks(co_await asio::this_coro::executor, configuration);
         co_await async_wait_until([] { return slow_names_asked == 1; });
     }());
-    BOOST_TEST(meter::threads() > threads);
+    BOOST_TEST(meter::added(meter::threads(), threads) == 1U);
     slow_names_answer = true;
-    wait_until([&] { return meter::threads() <= threads; });
+    wait_until([&] { return meter::added(meter::threads(), threads) == 0; });
     BOOST_REQUIRE(::sigaction(SIGPIPE, &before, nullptr) == 0);
     BOOST_TEST(broken_pipes == 0);
 }
@@ -291,14 +292,15 @@ struct hanging_names {
     ~hanging_names() {
         slow_names_answer = true;
         wait_until([this] {
-            return meter::threads() <= threads && meter::descriptors().size() <= descriptors;
+            return meter::added(meter::threads(), threads) == 0 &&
+                   meter::added(meter::descriptors(), descriptors) == 0;
         });
     }
     hanging_names(const hanging_names&) = delete;
     hanging_names& operator=(const hanging_names&) = delete;
 
-    std::size_t threads = meter::threads();
-    std::size_t descriptors = meter::descriptors().size();
+    std::set<int> threads = meter::threads();
+    std::set<int> descriptors = meter::descriptors();
 };
 
 /// Each attempt had a thread and a descriptor of its own, for as long as the name server was silent.

@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 
 namespace colock::test {
 
@@ -96,27 +97,32 @@ public:
         return result;
     }
 
-    static std::size_t threads() {
-        std::size_t result = 0;
-        for ([[maybe_unused]] const auto& one : folder("/proc/self/task")) {
-            ++result;
-        }
-        return result;
+    /// Their numbers, which are not used again soon. A thread that was joined may still be among them for a moment, so
+    /// compare with the threads from before, and not their counts.
+    static std::set<int> threads() {
+        // A sanitizer adds a thread of its own beside the first thread of a program.
+        [[maybe_unused]] static const bool has_threads = [] {
+            std::thread([] {}).join();
+            return true;
+        }();
+        return numbers_in("/proc/self/task");
     }
 
     static std::set<int> descriptors() {
-        std::set<int> result;
-        for (const auto& one : folder("/proc/self/fd")) {
-            result.insert(std::stoi(one.path().filename()));
-        }
+        std::set<int> result = numbers_in("/proc/self/fd");
         // That of the folder itself is closed by now.
         std::erase_if(result, [](int one) { return ::fcntl(one, F_GETFD) < 0; });
         return result;
     }
 
+    /// How many are there now that were not there before.
+    static std::size_t added(const std::set<int>& now, const std::set<int>& before) {
+        const auto is_new = [&](int one) { return !before.contains(one); };
+        return static_cast<std::size_t>(std::ranges::count_if(now, is_new));
+    }
+
 private:
     using clock = std::chrono::steady_clock;
-    using folder = std::filesystem::directory_iterator;
     static constexpr std::chrono::milliseconds interval{10};
 
     struct state {
@@ -137,23 +143,26 @@ private:
             const auto late = std::chrono::duration_cast<std::chrono::milliseconds>(
                 clock::now() - last_tick - interval);
             most.stall = std::max(most.stall, late);
-            most.threads = std::max(most.threads, growth(threads(), threads_before));
-            most.descriptors =
-                std::max(most.descriptors, growth(descriptors().size(), descriptors_before.size()));
-        }
-
-        static std::size_t growth(std::size_t now, std::size_t before) {
-            return now > before ? now - before : 0;
+            most.threads = std::max(most.threads, added(threads(), threads_before));
+            most.descriptors = std::max(most.descriptors, added(descriptors(), descriptors_before));
         }
 
         boost::asio::steady_timer timer;
         bool ended = false;
         clock::time_point last_tick;
         cost most;
-        std::size_t threads_before = threads();
+        std::set<int> threads_before = threads();
         std::set<int> descriptors_before = descriptors();
         std::chrono::milliseconds cpu_before = cpu_time();
     };
+
+    static std::set<int> numbers_in(const char* folder) {
+        std::set<int> result;
+        for (const auto& one : std::filesystem::directory_iterator(folder)) {
+            result.insert(std::stoi(one.path().filename()));
+        }
+        return result;
+    }
 
     static std::chrono::milliseconds cpu_time() {
         rusage used{};

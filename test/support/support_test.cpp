@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -132,12 +132,15 @@ BOOST_AUTO_TEST_CASE(a_meter_measures_threads_descriptors_and_stalls) {
         BOOST_TEST(costs.now().descriptors == 0U);
         const int inherited = ::socket(AF_INET, SOCK_STREAM, 0);
         const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        std::atomic<bool> ended{false};
-        std::thread more([&] { wait_until([&] { return ended.load(); }); });
+        std::jthread more([](const std::stop_token& end) {
+            while (!end.stop_requested()) {
+                std::this_thread::sleep_for(poll_interval);
+            }
+        });
         co_await async_wait_until([&] { return costs.now().threads == 1; });
         BOOST_TEST(costs.now().descriptors == 2U);
         BOOST_TEST(costs.now().inheritable.size() == 1U);
-        ended = true;
+        more.request_stop();
         more.join();
         ::close(inherited);
         ::close(other);

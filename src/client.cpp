@@ -219,7 +219,9 @@ std::vector<instance_info> client::instances() const {
             nodes.push_back(
                 {std::move(n.address), std::move(n.role), state_of(n.state), std::move(n.reason)});
         }
-        result.push_back({std::move(s.address), state_of(s.state), std::move(s.reason),
+        const bool is_quarantined = s.state == instance::state::quarantined;
+        result.push_back({std::move(s.address), state_of(s.state),
+                          std::move(is_quarantined ? s.why_quarantined : s.reason),
                           std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
                           s.window, s.delay, instance::clock::to_steady(s.quarantined_until),
                           std::move(nodes)});

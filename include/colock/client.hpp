@@ -45,15 +45,16 @@ struct node_info {
     std::string
         role;  ///< "master" (the server, or the master of some slots of a cluster) or "sentinel"
     instance_state state = instance_state::connecting;
-    std::string reason;  ///< why it is, or last was, down; empty if it never was
+    /// Why it is quarantined; else why it is, or last was, down. Empty if it never was.
+    std::string reason;
 };
 
 /// One instance as the client sees it.
 struct instance_info {
     std::string address;  ///< its URI without user, password and query
     instance_state state = instance_state::connecting;
-    /// Why it is, or last was, down. For a cluster, also which maps and entries of its nodes are ignored, and why. Empty if
-    /// there is nothing to report.
+    /// Why it is quarantined, by which setting, and for how many seconds more. Else why it is, or last was, down. For a
+    /// cluster also which maps and entries of its nodes are ignored, and why. Empty if there is nothing to report.
     std::string reason;
     std::string version;            ///< the server's version, as it says; empty before the probe
     std::string run_id;             ///< the server process's own id; empty before the probe

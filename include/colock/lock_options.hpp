@@ -52,8 +52,9 @@ struct lock_options {
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
     /// answered. 0: at the first such attempt. A client that is connecting for the first time is waited for
     /// no longer than this, counted from the call (0: until all instances have been tried); so are a
-    /// `try_acquire` and its kin. Allowed: 0 to 1 h.
-    std::chrono::milliseconds unavailable_timeout{1000};
+    /// `try_acquire` and its kin. An instance in quarantine will grant at a time that is known. So an acquire that needs it
+    /// waits until then, if its deadline is later, and this time counts from there. Allowed: 0 to 1 h.
+    std::chrono::milliseconds unavailable_timeout{2000};
 
     /// The waiters of one client for the same name queue inside it, and a lease that is let go is
     /// handed off to the first of them without asking a server: so many times, and within so much

@@ -54,7 +54,7 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: `no_quorum` or `too_slow` after `lock_options::unavailable_timeout` without a
-    ///   quorum of answers; `contended` only with `retry.attempts`; `client_closed`; `forked` in a
+    ///   quorum of answers, not counting a quarantine, whose end is waited for; `contended` only with `retry.attempts`; `client_closed`; `forked` in a
     ///   child of the process that made the client.
     /// - Cancellation: terminal, partial, total. Before anything was sent: no effect. After:
     ///   completes at once with `operation_aborted`, and the client takes back in the background
@@ -74,7 +74,7 @@ public:
     /// `lock_options::unavailable_timeout`.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
-    /// - Errors: as `acquire`, at once; that somebody else has the lock is no error.
+    /// - Errors: as `acquire`, at once, for a quarantine too; that somebody else has the lock is no error.
     /// - Cancellation, completion, object lifetimes: as `acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {

@@ -24,6 +24,8 @@ acquire::step acquire::resume(const event& e, time_point now) {
             return on_backoff(e, now);
         case status::parked:
             return on_parked(e, now);
+        case status::quarantined:
+            return on_quarantined(e, now);
         case status::ended:
             break;
     }
@@ -47,8 +49,14 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     if (is_cut_short) {
         return fail(last_outcome_.value_or(why));
     }
-    note_availability(why);
     last_outcome_ = why;
+    if (why == acquire_outcome::no_quorum) {
+        const time_point end = votes.reachable_from();
+        if (now < end && end < settings_.deadline) {
+            return wait_for_end_of_quarantine(end);
+        }
+    }
+    note_availability(why);
     attempt_took_ = now - sent_;
     if (may_retry_at_once(why, now)) {
         contended_ = true;
@@ -116,6 +124,25 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
         return begin_attempt(now);
     }
     return e.kind == kind::unparked ? back_off(regular_pause(), now) : wait_until(end_of_parking());
+}
+
+/// A quarantine is no outage: it is known when the instances will grant again. So neither `unavailable_timeout` nor the
+/// number of attempts counts it. Attempts by which instances that are not quarantined learn that it waits go on.
+acquire::step acquire::wait_for_end_of_quarantine(time_point end) {
+    status_ = status::quarantined;
+    unavailable_since_ = never;
+    --attempts_;
+    quarantine_end_ = std::min(end, end_of_parking());
+    return wait_until(quarantine_end_);
+}
+
+/// Only the end of the quarantine matters, or a quorum of other instances.
+acquire::step acquire::on_quarantined(const event& e, time_point now) {
+    if (now >= settings_.deadline) {
+        return fail(*last_outcome_);
+    }
+    return e.kind == kind::wake || now >= quarantine_end_ ? begin_attempt(now)
+                                                          : wait_until(quarantine_end_);
 }
 
 void acquire::note_availability(acquire_outcome why) {

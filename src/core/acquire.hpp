@@ -120,7 +120,13 @@ public:
     /// How many attempts there were.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
 
-    /// Whether it waits for the next attempt.
+    /// Whether it waits for the end of the quarantine without which a quorum may grant. The attempt that met it does not
+    /// count.
+    [[nodiscard]] bool waits_for_quarantine() const noexcept {
+        return status_ == status::quarantined;
+    }
+
+    /// Whether it waits for the next attempt, but not for a quarantine.
     [[nodiscard]] bool backing_off() const noexcept {
         return status_ == status::backing_off || status_ == status::parked;
     }
@@ -131,15 +137,17 @@ public:
     }
 
 private:
-    enum class status : std::uint8_t { idle, attempting, backing_off, parked, ended };
+    enum class status : std::uint8_t { idle, attempting, backing_off, parked, quarantined, ended };
 
     step begin_attempt(time_point now);
     step on_attempted(acquire_outcome why, const round& votes, time_point now);
     step on_backoff(const event& e, time_point now);
     step on_parked(const event& e, time_point now);
+    step on_quarantined(const event& e, time_point now);
     step back_off(duration pause, time_point now);
     step fail(acquire_outcome why);
     [[nodiscard]] step wait_until(time_point when) const;
+    step wait_for_end_of_quarantine(time_point end);
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;
@@ -164,6 +172,7 @@ private:
     std::uint64_t random_;
     std::size_t attempts_ = 0;
     time_point backoff_end_{};
+    time_point quarantine_end_{};  // or when to attempt before that
     time_point unavailable_since_ = never;
     std::size_t granted_ = 0;          // the last attempt, by so many instances
     instance_set in_the_way_;          // that have denied it, or may yet

@@ -1,11 +1,14 @@
 #include "core/quorum.hpp"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace colock::core {
 
 void round::clear() {
     ballots_.assign(ballot{});
     granted_ = denied_ = failed_ = 0;
-    details_.clear();
+    remarks_.clear();
 }
 
 bool round::record(std::size_t index, const vote& v) {
@@ -24,9 +27,9 @@ bool round::record(std::size_t index, const vote& v) {
             ++failed_;
             break;
     }
-    if (v.detail) {
-        details_.resize(instances());
-        details_[index] = v.detail;
+    if (v.detail || v.quarantined_until() != never) {
+        remarks_.resize(instances());
+        remarks_[index] = {v.detail, v.quarantined_until()};
     }
     return true;
 }
@@ -37,13 +40,30 @@ void round::fail_silent(failure reason) {
     }
 }
 
+time_point round::reachable_from() const {
+    if (remarks_.empty()) {
+        return never;
+    }
+    std::vector<time_point> from;
+    for (std::size_t i = 0; i != instances(); ++i) {
+        const bool has_failed = ballots_[i].cast && ballots_[i].kind == vote_kind::failed;
+        from.push_back(has_failed ? remarks_[i].quarantined_until : time_point::min());
+    }
+    const auto last = from.begin() + static_cast<std::ptrdiff_t>(quorum_of(instances()) - 1);
+    std::nth_element(from.begin(), last, from.end());
+    return *last;
+}
+
 std::optional<vote> round::vote_of(std::size_t index) const {
     const ballot& b = ballots_[index];
     if (!b.cast) {
         return std::nullopt;
     }
-    return vote{
-        b.kind, b.reason, b.key, {unknown_remaining}, details_.empty() ? nullptr : details_[index]};
+    vote result{b.kind, b.reason, b.key, {unknown_remaining}, {}};
+    if (!remarks_.empty()) {
+        result.detail = remarks_[index].detail;
+    }
+    return result;
 }
 
 }  // namespace colock::core

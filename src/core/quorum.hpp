@@ -2,6 +2,7 @@
 #define COLOCK_CORE_QUORUM_HPP
 
 #include "core/per_instance.hpp"
+#include "core/time.hpp"
 #include "core/vote.hpp"
 
 #include <cstddef>
@@ -57,6 +58,10 @@ public:
     /// There can be no quorum even if all that denied had granted: too few can be asked.
     [[nodiscard]] bool unreachable() const noexcept { return failed_ > spare_of(instances()); }
 
+    /// If it is unreachable: when so many quarantines have ended that a quorum could grant; `never` if that is not known, or
+    /// if more instances than these have failed. One that has not voted counts as if it could grant.
+    [[nodiscard]] time_point reachable_from() const;
+
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
 
     [[nodiscard]] bool has_denied(std::size_t index) const {
@@ -74,11 +79,17 @@ private:
         core::key_state key = key_state::absent;
     };
 
+    /// What few votes have.
+    struct remark {
+        std::shared_ptr<const std::string> detail;
+        time_point quarantined_until = never;
+    };
+
     per_instance<ballot> ballots_;
     std::uint8_t granted_ = 0;
     std::uint8_t denied_ = 0;
     std::uint8_t failed_ = 0;
-    std::vector<std::shared_ptr<const std::string>> details_;  // empty until a vote has one
+    std::vector<remark> remarks_;  // empty until a vote has one
 };
 
 }  // namespace colock::core

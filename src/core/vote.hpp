@@ -69,6 +69,8 @@ struct vote {
         std::uint64_t fence;
         /// For `join`, the ticket before that one; for `leave`, how many are left.
         std::uint64_t ticket;
+        /// For `quarantined`: its end, since the epoch of the clock. See `quarantined_until`.
+        duration quarantine_end;
     };
     /// What the server said, or why the instance is down; null if there is nothing to say.
     std::shared_ptr<const std::string> detail;
@@ -89,6 +91,17 @@ struct vote {
     }
     static vote failed(failure reason, std::shared_ptr<const std::string> detail = {}) noexcept {
         return {vote_kind::failed, reason, {}, {unknown_remaining}, std::move(detail)};
+    }
+    static vote quarantined(time_point until,
+                            std::shared_ptr<const std::string> detail = {}) noexcept {
+        vote result = failed(failure::quarantined, std::move(detail));
+        result.quarantine_end = until.time_since_epoch();
+        return result;
+    }
+
+    /// When the quarantine ends for which it has failed; `never` if that is not known, or if it has not failed so.
+    [[nodiscard]] time_point quarantined_until() const noexcept {
+        return reason == failure::quarantined ? time_point(quarantine_end) : never;
     }
 };
 

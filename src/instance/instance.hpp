@@ -50,14 +50,14 @@ struct node_status {
     std::string address;
     std::string role;  ///< "master" or "sentinel"
     instance::state state = state::connecting;
-    std::string reason;  ///< why it is, or last was, down
+    std::string reason;  ///< why it is quarantined; else why it is, or last was, down
 };
 
 struct status {
     instance::state state = state::connecting;
     std::string address;          ///< without credentials
     std::string reason;           ///< why it is, or last was, down
-    std::string why_quarantined;  ///< likewise
+    std::string why_quarantined;  ///< why it is, or last was, quarantined
     std::string version;
     std::string run_id;
     std::chrono::seconds uptime{};

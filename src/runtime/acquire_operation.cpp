@@ -446,10 +446,13 @@ void acquire_operation::on_granted(core::time_point now) {
 }
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
-    ++(why == core::acquire_outcome::contended ? parts_.counts.contended
-                                               : parts_.counts.unavailable);
     machine_->set_claims(may_claim());
-    carry_out(machine_->resume(event::attempted(why, lease_->votes()), now), now);
+    const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
+    if (!machine_->waits_for_quarantine()) {
+        ++(why == core::acquire_outcome::contended ? parts_.counts.contended
+                                                   : parts_.counts.unavailable);
+    }
+    carry_out(next, now);
     if (running() && machine_->backing_off()) {
         wait_for_others();
     }

@@ -41,7 +41,7 @@ public:
     [[nodiscard]] bool is_hopeful() const noexcept final {
         return stage_ == stage::waiting_for_start || is_next() ||
                (stage_ == stage::attempting && machine_->attempts() <= 1 &&
-                !machine_->backing_off());
+                !machine_->backing_off() && !machine_->waits_for_quarantine());
     }
     [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
     [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept final;

@@ -1,5 +1,6 @@
 #include "runtime/describe.hpp"
 
+#include <chrono>
 #include <cstddef>
 
 namespace colock::runtime {
@@ -105,6 +106,18 @@ std::string words_for(const core::vote& vote, const instance::status& voter, std
     return text;
 }
 
+/// As an instance is that has no vote.
+std::string words_for(const instance::status& voter, std::string_view if_ready) {
+    switch (voter.state) {
+        case instance::state::ready:
+            return std::string(if_ready);
+        case instance::state::quarantined:
+            return words_for(core::vote::failed(core::failure::quarantined), voter, {});
+        default:
+            return words_for(core::vote::failed(core::failure::down), voter, {});
+    }
+}
+
 /// In parentheses: each instance, and what `words_of(index)` are.
 template <typename Words>
 std::string list(const std::vector<instance::status>& instances, const Words& words_of) {
@@ -122,7 +135,7 @@ std::string describe_round(std::string_view resource, const core::round& votes,
     const auto words_of = [&](std::size_t i) {
         const auto vote = votes.vote_of(i);
         std::string words = vote         ? words_for(*vote, instances[i], yes)
-                            : is_decided ? "not needed any more"
+                            : is_decided ? words_for(instances[i], "not needed any more")
                                          : "not answered yet";
         return without_ttl.contains(i) ? words + ", the key has no ttl" : words;
     };
@@ -147,17 +160,18 @@ std::string describe_lease_round(std::string_view resource, const core::round& v
 
 std::string describe(std::string_view resource, std::string_view why,
                      const std::vector<instance::status>& instances) {
-    const auto words_of = [&](std::size_t i) -> std::string {
-        const bool is_serving = instances[i].state == instance::state::ready ||
-                                instances[i].state == instance::state::quarantined;
-        return is_serving ? "connected"
-                          : words_for(core::vote::failed(core::failure::down), instances[i], {});
-    };
+    const auto words_of = [&](std::size_t i) { return words_for(instances[i], "connected"); };
     return describe(resource) + ": " + std::string(why) + list(instances, words_of);
 }
 
 std::string describe(std::string_view resource) {
     return "'" + printable(resource) + "'";
+}
+
+std::string describe_standstill(core::duration late) {
+    const auto whole = std::chrono::duration_cast<core::milliseconds>(late);
+    return ": the client's event loop did not run for at least " + std::to_string(whole.count()) +
+           " ms, and so renewed it too late";
 }
 
 }  // namespace colock::runtime

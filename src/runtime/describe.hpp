@@ -3,6 +3,7 @@
 
 #include "core/instance_set.hpp"
 #include "core/quorum.hpp"
+#include "core/time.hpp"
 #include "instance/instance.hpp"
 
 #include <string>
@@ -28,6 +29,9 @@ std::string describe(std::string_view resource, std::string_view why,
 
 /// The resource alone, in quotes.
 std::string describe(std::string_view resource);
+
+/// To be added to the story of a lease that was not renewed, since the client could not act for at least so long.
+std::string describe_standstill(core::duration late);
 
 }  // namespace colock::runtime
 

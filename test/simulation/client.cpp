@@ -1135,7 +1135,7 @@ void client::send(std::size_t instance, const instance::batch& commands) {
         if (commands.submissions()[i].is_for(instance)) {
             const request r = requests_[i];
             if (stopped_) {
-                refuse(instance, r, core::failure::down);
+                refuse(instance, r, core::vote::failed(core::failure::down));
             } else {
                 routes_[instance]->send(r);
             }
@@ -1167,7 +1167,9 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
         why = core::failure::quarantined;
     }
     if (why != core::failure::none) {
-        refuse(instance, r, why);
+        refuse(instance, r,
+               why == core::failure::quarantined ? core::vote::quarantined(way.quarantined_until())
+                                                 : core::vote::failed(why));
         return false;
     }
     if (r.life != nullptr) {
@@ -1182,7 +1184,8 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
     return true;
 }
 
-void client::refuse(std::size_t instance, const request& r, core::failure why) {
+void client::refuse(std::size_t instance, const request& r, const core::vote& v) {
+    const core::failure why = v.reason;
     if (why == core::failure::withdrawn) {
         world_.count(fault::withdrawn);
     } else if (why == core::failure::down) {
@@ -1190,7 +1193,7 @@ void client::refuse(std::size_t instance, const request& r, core::failure why) {
     } else if (why == core::failure::quarantined) {
         world_.count(fault::quarantined);
     }
-    on_answer(instance, r, core::vote::failed(why));
+    on_answer(instance, r, v);
 }
 
 void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {

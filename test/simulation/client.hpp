@@ -186,7 +186,7 @@ public:
     /// Sends a command there, unless there is a reason not to: then it is false.
     bool send_on(std::size_t instance, connection& way, request r);
     /// The command is not sent.
-    void refuse(std::size_t instance, const request& r, core::failure why);
+    void refuse(std::size_t instance, const request& r, const core::vote& v);
     void on_answer(std::size_t instance, const request& r, const core::vote& v);
     void on_accepting(std::size_t instance);
     void on_broken(std::size_t instance);

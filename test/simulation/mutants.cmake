@@ -1030,6 +1030,16 @@ colock_mutant(
         vote granted]]
 )
 
+# --- Waiting for the servers ------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME quarantine_is_an_outage
+    WHAT "an acquire does not wait for the end of a quarantine"
+    FILE src/core/acquire.cpp
+    FIND [[if (now < end && end < settings_.deadline) {]]
+    WITH [[if (now < end && end < settings_.deadline && !@MUTANT@) {]]
+)
+
 # --- Flow control -----------------------------------------------------------------------------------------------------
 
 colock_mutant(

@@ -59,7 +59,7 @@ public:
 
     void send(const request& r) override {
         if (master_ == nullptr) {
-            client_.refuse(index_, r, core::failure::down);
+            client_.refuse(index_, r, core::vote::failed(core::failure::down));
         } else {
             client_.send_on(index_, *master_, r);
         }
@@ -263,7 +263,8 @@ private:
 
     void send_to_owner(const request& r) {
         if (core::relies_on_memory(r.command) && (doubted_ || client_.now() < barred_until_)) {
-            client_.refuse(index_, r, core::failure::quarantined);
+            client_.refuse(index_, r,
+                           core::vote::quarantined(doubted_ ? core::never : barred_until_));
             return;
         }
         const std::size_t node = map_[voter_.slot_of(r.key())];
@@ -313,7 +314,7 @@ private:
         }
         refresh();
         if (++r.hops > most_hops) {
-            client_.refuse(index_, r, core::failure::server_error);
+            client_.refuse(index_, r, core::vote::failed(core::failure::server_error));
             return;
         }
         wait(r, r.hops > 2 ? world_.now() + world_.random.up_to(20ms) : world_.now());
@@ -365,7 +366,7 @@ private:
             if (in_time) {
                 send_to_owner(r);
             } else {
-                client_.refuse(index_, r, core::failure::server_error);
+                client_.refuse(index_, r, core::vote::failed(core::failure::server_error));
             }
         }
     }

@@ -472,6 +472,27 @@ void restart_without_data(stage& s, int take) {
     s.release(b);
 }
 
+/// All servers were just started. A client waits until they grant, unless its time ends before that.
+void first_contact(stage& s, int) {
+    s.run_to(100ms);
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.instance(i).restart(5ms, server::data::lost);
+    }
+    s.run_to(150ms);
+    spec& once = s.lock();
+    once.policy.unavailable_timeout = 0ms;
+    taking& a = s.acquire(0, once);
+    taking& b = s.acquire(1, once, s.user(1).now() + 500ms);
+    s.run_to(160ms);
+    s.expect(!a.told, "it waits");
+    s.expect(b.told && !b.granted(), "nobody waits for what comes too late");
+    s.run_to(1090ms);
+    s.expect(!a.told, "until the end of the quarantine");
+    s.run_to(1200ms);
+    s.expect(a.held(), "and then it is granted");
+    s.release(a);
+}
+
 /// The holder has no key on instance 2, and 1 forgets its own just before a second ends on its clock:
 /// who asks it then hears that it has been up for a second.
 void restart_at_the_end_of_a_second(stage& s, int) {
@@ -1463,6 +1484,12 @@ const std::vector<scenario>& scenarios() {
          2,
          restart_without_data,
          {"quarantine_off", "quarantine_too_short"}},
+        {"fault_24_sim_first_contact",
+         "all servers were just started",
+         {3, 2, ordinary, 1s},
+         1,
+         first_contact,
+         {"quarantine_is_an_outage"}},
         {"fault_24_sim_restart_at_the_end_of_a_second",
          "one of the two that granted forgets it, and says that it has been up for a second",
          {3, 2, ordinary, 1s},

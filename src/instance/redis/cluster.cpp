@@ -383,19 +383,28 @@ void cluster::bar_all(core::time_point now) {
     all_barred_until_ = core::gone_at(now, length, settings_.quarantine.drift);
 }
 
-/// Why the node must not get the command now. Empty if it may.
-std::string_view cluster::why_barred(const core::command& command, const node* to,
-                                     core::time_point now) const {
+core::vote cluster::bar_reason::vote() const {
+    return core::vote::quarantined(
+        until, std::make_shared<const std::string>(
+                   until == core::never ? std::string(why) : std::string(why) + ends_in(until)));
+}
+
+/// Why the node must not get the command now.
+cluster::bar_reason cluster::why_barred(const core::command& command, const node* to,
+                                        core::time_point now) const {
     if (!core::relies_on_memory(command)) {
         return {};
     }
     if (now < all_barred_until_) {
-        return cluster_was_replaced;
+        return {cluster_was_replaced, all_barred_until_};
     }
-    if (now < any_barred_until_ && now < barred_until_[key_slot(command.key)]) {
-        return slot_was_taken_over;
+    if (now < any_barred_until_) {
+        const core::time_point until = barred_until_[key_slot(command.key)];
+        if (now < until) {
+            return {slot_was_taken_over, until};
+        }
     }
-    return to != nullptr && is_doubted(*to) ? server_was_replaced : std::string_view();
+    return to != nullptr && is_doubted(*to) ? bar_reason{server_was_replaced} : bar_reason{};
 }
 
 /// Its server may belong to another cluster, so it grants nothing until it has reported its map.
@@ -613,8 +622,8 @@ void cluster::send_split(const batch& commands, core::time_point now) {
                     "no {hash tag}");
             continue;
         }
-        if (const auto why = why_barred(one.command, owner, now); !why.empty()) {
-            vote_on(one, core::failure::quarantined, std::string(why));
+        if (const auto barred = why_barred(one.command, owner, now); !barred.why.empty()) {
+            one.receiver->on_vote(index_, one.tag, barred.vote());
             continue;
         }
         if (owner == nullptr || is_on_detour(one.command.key)) {
@@ -691,9 +700,8 @@ void cluster::send_detours(core::time_point now) {
             continue;
         }
         node* const to = target_of(one);
-        if (const auto why = why_barred(one.command, to, now); !why.empty()) {
-            end_detour(one, core::vote::failed(core::failure::quarantined,
-                                               std::make_shared<const std::string>(why)));
+        if (const auto barred = why_barred(one.command, to, now); !barred.why.empty()) {
+            end_detour(one, barred.vote());
             continue;
         }
         if (now < one.not_before || to == nullptr || !to->serving()) {
@@ -806,7 +814,7 @@ status cluster::snapshot() const {
     }
     if (clock::now() < all_barred_until_ && result.state == state::ready) {
         result.state = state::quarantined;
-        result.why_quarantined = cluster_was_replaced;
+        result.why_quarantined = std::string(cluster_was_replaced) + ends_in(all_barred_until_);
     }
     result.quarantined_until = std::max(result.quarantined_until, all_barred_until_);
     if (!map_reason_.empty()) {

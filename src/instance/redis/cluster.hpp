@@ -108,8 +108,13 @@ private:
     [[nodiscard]] node* owner_of_all(const batch& commands, core::time_point now) const;
     [[nodiscard]] node* node_for(std::size_t slot, std::size_t tries) const;
     void send_split(const batch& commands, core::time_point now);
-    [[nodiscard]] std::string_view why_barred(const core::command& command, const node* to,
-                                              core::time_point now) const;
+    struct bar_reason {
+        std::string_view why{};                ///< empty: it is not barred
+        core::time_point until = core::never;  ///< never: until the nodes report otherwise
+        [[nodiscard]] core::vote vote() const;
+    };
+    [[nodiscard]] bar_reason why_barred(const core::command& command, const node* to,
+                                        core::time_point now) const;
     void vote_on(const submission& one, core::failure reason, std::string detail = {});
 
     // Detours.

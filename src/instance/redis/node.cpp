@@ -22,13 +22,13 @@ namespace {
 
 constexpr const char* setting = "restart_quarantine";
 
-/// Rounded up.
-std::string seconds_until(core::time_point end) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(end - clock::now());
-    return std::to_string(std::max(left.count(), std::chrono::seconds::rep{0}));
-}
-
 }  // namespace
+
+std::string ends_in(core::time_point end) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end - clock::now());
+    return " ends in " + std::to_string(std::max(left.count(), std::chrono::seconds::rep{0})) +
+           " s";
+}
 
 node::node(std::size_t index, address to, const node_settings& settings, std::uint64_t seed,
            const asio::any_io_executor& executor, node_observer& observer)
@@ -217,10 +217,12 @@ status node::snapshot() const {
     result.in_flight = in_flight_.load(std::memory_order_relaxed);
     result.window = window_size_.load(std::memory_order_relaxed);
     result.delay = delay_.load(std::memory_order_relaxed);
-    result.nodes.push_back({result.address, "master", result.state, result.reason});
-    if (result.state == state::quarantined) {
-        result.why_quarantined += " ends in " + seconds_until(result.quarantined_until) + " s";
+    const bool is_quarantined = result.state == state::quarantined;
+    if (is_quarantined) {
+        result.why_quarantined += ends_in(result.quarantined_until);
     }
+    result.nodes.push_back({result.address, "master", result.state,
+                            is_quarantined ? result.why_quarantined : result.reason});
     return result;
 }
 
@@ -331,9 +333,7 @@ void node::send_some(const std::vector<submission>& commands, script_form form,
                 to_resend_.drop(one.command.key);
             }
             some_refused = some_refused || refusal == core::failure::server_error;
-            vote_on(one,
-                    core::vote::failed(
-                        refusal, refusal == core::failure::server_error ? why_not(one) : nullptr));
+            vote_on(one, refused(one, refusal));
             continue;
         }
         try {
@@ -401,6 +401,17 @@ void node::send_batch(sent_batch sent, std::string_view text, core::time_point n
         if (!wakes_later_) {
             wake_server_later();
         }
+    }
+}
+
+core::vote node::refused(const submission& one, core::failure why) const {
+    switch (why) {
+        case core::failure::quarantined:
+            return core::vote::quarantined(status_.quarantined_until);
+        case core::failure::server_error:
+            return core::vote::failed(why, why_not(one));
+        default:
+            return core::vote::failed(why);
     }
 }
 

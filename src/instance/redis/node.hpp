@@ -60,6 +60,9 @@ struct quarantine_reason {
     std::string setting{};  ///< which has made it so long
 };
 
+/// As the end of a text that names the setting: " ends in 3 s". Rounded up.
+std::string ends_in(core::time_point end);
+
 /// What an instance says to a server that has passed the probe.
 struct admission {
     std::string objection{};  ///< the reason why it must not vote; empty if it may
@@ -168,6 +171,7 @@ private:
                  core::time_point now, const Encode& encode);
     void send_batch(sent_batch sent, std::string_view text, core::time_point now);
     [[nodiscard]] core::failure refuse(const submission& one, core::time_point now) const;
+    [[nodiscard]] core::vote refused(const submission& one, core::failure why) const;
     [[nodiscard]] std::shared_ptr<const std::string> why_not(const submission& one) const noexcept;
     [[nodiscard]] bool refuses_some() const noexcept;
     void ask_again(core::time_point now);

@@ -835,6 +835,48 @@ BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quarantine) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.unavailable_timeout = 100ms;
+    settings.attempts = 2;
+    settings.deadline = at(10s);
+    const auto quarantined = [](duration until) {
+        return attempts::event::voted(0, vote::quarantined(at(until)));
+    };
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, failed(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {60ms, timer(), "attempt; wait 110"},
+                      {61ms, quarantined(5s), "give_back; wait 5000"},
+                      {2s, changed(0), "wait 5000"},
+                      {3s, wake(), "attempt; wait 3050"},
+                      {3s, quarantined(6s), "give_back; wait 6000"},
+                      {6s, timer(), "attempt; wait 6050"},
+                      {6s + 1ms, failed(0), "give_back; failed no_quorum"},  // the second one
+                  });
+
+    attempts too_late(settings, acquire_seed);
+    settings.unavailable_timeout = 0ms;
+    attempts impatient(settings, acquire_seed);
+    for (attempts* const one : {&too_late, &impatient}) {
+        BOOST_TEST(said(*one, start(), at(0ms)) == "attempt; wait 50");
+    }
+    BOOST_TEST(said(too_late, quarantined(10s), at(1ms)) ==
+               "give_back; wait " + in_ms(1ms + pause(1)));
+    BOOST_TEST(said(impatient, quarantined(10s), at(1ms)) == "give_back; failed no_quorum");
+
+    settings.attempt_interval = 200ms;  // a writer's mark has to be renewed elsewhere
+    attempts writer(settings, acquire_seed);
+    play(writer, {
+                     {0ms, start(), "attempt; wait 50"},
+                     {1ms, quarantined(5s), "give_back; wait 200"},
+                     {200ms, timer(), "attempt; wait 250"},
+                     {201ms, quarantined(5s), "give_back; wait 400"},
+                 });
+}
+
 BOOST_AUTO_TEST_CASE(knows_from_others_since_when_there_is_no_quorum) {
     attempts_settings settings = five();
     settings.unavailable_timeout = 100ms;

@@ -4,9 +4,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace colock::core::test {
 namespace {
@@ -91,6 +94,46 @@ BOOST_AUTO_TEST_CASE(keeps_what_each_instance_said) {
     BOOST_TEST((votes.vote_of(2)->key == key_state::foreign));
     BOOST_TEST((votes.vote_of(2)->remaining == unknown_remaining));  // which nobody asks it for
     BOOST_TEST(votes.vote_of(2)->detail == nullptr);
+}
+
+/// A failed quorum that is only a matter of time.
+BOOST_AUTO_TEST_CASE(knows_when_the_quarantines_let_a_quorum_grant) {
+    using namespace std::chrono_literals;
+    const auto at = [](duration d) { return time_point(d); };
+    const struct {
+        std::string what;
+        std::vector<std::optional<vote>> votes;
+        time_point expected;
+    } rows[] = {
+        {"no vote", {{}, {}, {}}, never},
+        {"an outage", {vote::failed(failure::down), vote::failed(failure::timeout), {}}, never},
+        {"one is spared", {vote::quarantined(at(5s)), vote::quarantined(at(3s)), {}}, at(3s)},
+        {"the second of three",
+         {vote::quarantined(at(5s)), vote::quarantined(at(9s)), vote::quarantined(at(3s))},
+         at(5s)},
+        {"one is down",
+         {vote::quarantined(at(5s)), vote::failed(failure::down), vote::quarantined(at(9s))},
+         at(9s)},
+        {"two are down",
+         {vote::quarantined(at(5s)), vote::failed(failure::down), vote::failed(failure::down)},
+         never},
+        {"one has an end that nobody knows",
+         {vote::quarantined(never), vote::denied(key_state::foreign), vote::quarantined(at(4s))},
+         at(4s)},
+        {"two have", {vote::quarantined(never), vote::quarantined(never), vote::granted()}, never},
+        {"one instance", {vote::quarantined(at(2s))}, at(2s)},
+    };
+    for (const auto& row : rows) {
+        BOOST_TEST_CONTEXT(row.what) {
+            round votes(row.votes.size());
+            for (std::size_t i = 0; i != row.votes.size(); ++i) {
+                if (row.votes[i]) {
+                    votes.record(i, *row.votes[i]);
+                }
+            }
+            BOOST_TEST((votes.reachable_from() == row.expected));
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(fails_the_silent_only) {

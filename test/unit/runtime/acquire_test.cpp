@@ -222,6 +222,94 @@ BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
     BOOST_TEST((waiter->finished_at - back < 1ms));
 }
 
+/// Servers that were started not long ago, as all of them are when a program is tried for the first time.
+struct quarantined_servers {
+    quarantined_servers() {
+        three.server(0).quarantined_until = first_end;
+        three.server(1).quarantined_until = end;
+        three.server(2).quarantined_until = end + 1s;
+    }
+
+    virtual_deployment three{3};
+    const core::time_point began = three.world().now();
+    const core::time_point first_end = began + 9s;
+    const core::time_point end = began + 10s;  // from now on a quorum grants
+};
+
+BOOST_FIXTURE_TEST_CASE(an_acquire_waits_for_the_end_of_a_quarantine, quarantined_servers) {
+    const auto client = three.make_client();
+    for (const kinds::lock_kind* const kind :
+         {&kinds::exclusive, &kinds::fenced, &kinds::writer, &kinds::shared}) {
+        runtime::lock_policy policy = client->usual_policy();
+        policy.set_kind(*kind);
+        policy.unavailable_timeout = 0ms;
+        policy.attempts = 1;
+        const std::string key(kind->traits().name);
+        const auto patient = client->acquire(key, policy);
+        policy.attempts = 0;
+        const auto next = client->acquire(key, policy);
+        const auto in_time = client->acquire("in time " + key, policy, end + 1ms);
+        BOOST_TEST_REQUIRE(
+            three.world().run_until([&] { return patient->is_finished && in_time->is_finished; }));
+        BOOST_TEST(patient->granted(), patient->text);
+        BOOST_TEST(in_time->granted(), in_time->text);
+        if (kind == &kinds::exclusive) {  // the first of them
+            BOOST_TEST((patient->finished_at >= end));
+            BOOST_TEST((patient->finished_at - end < 1ms));
+            BOOST_TEST(client->engine().parts().counts.unavailable == 0U);
+        }
+        patient->let_go();
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return next->is_finished; }));
+        BOOST_TEST(next->granted(), next->text);
+    }
+}
+
+BOOST_FIXTURE_TEST_CASE(nobody_waits_for_a_quarantine_that_ends_too_late, quarantined_servers) {
+    const auto client = three.make_client();
+    const auto once = client->acquire("a", client->usual_policy(), core::time_point::min());
+    const auto impatient = client->acquire("b", client->usual_policy(), first_end - 1ms);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return impatient->is_finished; }));
+    BOOST_TEST((once->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST((once->finished_at == began));
+    BOOST_TEST((impatient->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST((impatient->finished_at - began >= client->usual_policy().unavailable_timeout));
+    BOOST_TEST((impatient->finished_at - began < 2s));
+    BOOST_TEST(once->text ==
+               "'a': 0 of 3 instances granted, 2 needed (server 0 in quarantine: too young; server "
+               "1 in quarantine: too young; server 2 in quarantine: too young)");
+}
+
+// Only two of three can grant, and one of these goes away while it is quarantined.
+BOOST_FIXTURE_TEST_CASE(an_outage_counts_from_the_end_of_the_quarantine, quarantined_servers) {
+    const auto client = three.make_client();
+    three.server(2).is_up = false;
+    client->engine().observer().on_state_change(2);
+    const auto failed = client->acquire("a");
+    three.world().run_for(5s);
+    BOOST_TEST(!failed->is_finished, failed->text);
+    three.server(1).is_up = false;
+    client->engine().observer().on_state_change(1);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
+    BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
+    BOOST_TEST((failed->finished_at >= first_end + client->usual_policy().unavailable_timeout));
+    BOOST_TEST((failed->finished_at < end + 2s));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_quorum_ends_the_wait_for_a_quarantine, quarantined_servers) {
+    for (std::size_t i = 0; i != 2; ++i) {  // they are not as young as the third
+        three.server(i).is_up = false;
+        three.server(i).quarantined_until = core::time_point::min();
+    }
+    const auto client = three.make_client();
+    const auto waiter = client->acquire("a");
+    three.world().run_for(500ms);
+    client->reach(0);
+    client->reach(1);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted());
+    BOOST_TEST((waiter->finished_at < began + 501ms));
+}
+
 // The vote arrives after the ttl is over: the grant is not believed, and given back.
 BOOST_AUTO_TEST_CASE(a_grant_that_comes_too_late_is_given_back) {
     virtual_deployment one(1);

@@ -91,6 +91,7 @@ struct virtual_server {
     core::time_point busy_until{};
     bool is_silent = false;  ///< takes commands, and does nothing
     bool is_up = true;
+    core::time_point quarantined_until = core::time_point::min();  ///< for clients that come later
     bool is_starting = false;   ///< is not up, and has not been tried yet
     bool loses_leaves = false;  ///< of remote queues: they get no answer
     std::size_t lost_leaves = 0;
@@ -109,7 +110,16 @@ public:
         std::erase_if(server_.asked, [this](const auto& asker) { return asker.second == this; });
     }
 
-    void start() override {}
+    void start() override {
+        if (!is_quarantined()) {
+            return;
+        }
+        world_.at(server_.quarantined_until, [this, alive = std::weak_ptr(alive_)] {
+            if (!alive.expired()) {
+                observer_.on_state_change(index_);
+            }
+        });
+    }
     void stop() override { is_stopped_ = true; }
 
     void send(const std::shared_ptr<const colock::instance::batch>& commands,
@@ -120,7 +130,10 @@ public:
                 continue;
             }
             const core::failure why = reason_to_refuse(one, now);
-            if (why != core::failure::none) {
+            if (why == core::failure::quarantined) {
+                one.receiver->on_vote(index_, one.tag,
+                                      core::vote::quarantined(server_.quarantined_until));
+            } else if (why != core::failure::none) {
                 one.receiver->on_vote(index_, one.tag, core::vote::failed(why));
             } else if (server_.loses_leaves && one.command.step == core::step::leave) {
                 ++server_.lost_leaves;
@@ -159,7 +172,7 @@ public:
         }
     }
 
-    [[nodiscard]] bool ready() const noexcept override { return server_.is_up && !is_stopped_; }
+    [[nodiscard]] bool ready() const noexcept override { return serving() && !is_quarantined(); }
     [[nodiscard]] std::size_t room() const noexcept override {
         return ready() ? window_.size() - std::min(window_.size(), in_flight_) : unlimited;
     }
@@ -170,11 +183,23 @@ public:
     [[nodiscard]] colock::instance::status snapshot() const override {
         colock::instance::status result;
         result.address = "server " + std::to_string(index_);
-        result.state = ready() ? colock::instance::state::ready : colock::instance::state::down;
+        if (ready()) {
+            result.state = colock::instance::state::ready;
+        } else if (serving()) {
+            result.state = colock::instance::state::quarantined;
+            result.why_quarantined = "too young";
+        } else {
+            result.state = colock::instance::state::down;
+        }
         return result;
     }
 
 private:
+    [[nodiscard]] bool serving() const noexcept { return server_.is_up && !is_stopped_; }
+    [[nodiscard]] bool is_quarantined() const noexcept {
+        return world_.now() < server_.quarantined_until;
+    }
+
     /// Of what is sent now, in a direction of which the last arrival is given: nothing overtakes on a connection.
     core::time_point arrival_after(core::time_point& last) const {
         last = std::max(last, world_.now() + server_.latency);
@@ -186,8 +211,11 @@ private:
         if (!one.receiver->wanted(index_, one.tag)) {
             return core::failure::withdrawn;
         }
-        if (!ready()) {
+        if (!serving()) {
             return core::failure::down;
+        }
+        if (is_quarantined() && core::relies_on_memory(one.command)) {
+            return core::failure::quarantined;
         }
         return now > one.command.deadline ? core::failure::too_late : core::failure::none;
     }

@@ -28,13 +28,26 @@ bool is_inherited(const runtime::lease_state& state) noexcept {
     return runtime::asio_host::of(*state.owner()).is_inherited();
 }
 
+/// The validity may be over before the client can notice, if something blocks its event loop. Such a lease is lost, whatever
+/// the instances answer later.
+error untold_loss_of(const runtime::lease_state& state, std::uint32_t holder) {
+    const core::time_point until = state.valid_until(holder);
+    const core::time_point now = instance::clock::now();
+    if (until == core::time_point::min() || now < until) {
+        return {};
+    }
+    const bool is_renewed = state.policy().lease.renew_interval > core::duration::zero();
+    return {is_renewed ? errc::lease_lost : errc::lease_expired,
+            runtime::describe(state.resource()) + runtime::describe_standstill(now - until)};
+}
+
 error loss_of(const runtime::lease_state& state, std::uint32_t holder) {
     if (is_inherited(state)) {
         return {errc::forked, runtime::describe(state.resource())};
     }
     switch (state.loss(holder)) {
         case core::loss::none:
-            return {};
+            return untold_loss_of(state, holder);
         case core::loss::keys_gone:
         case core::loss::unrenewable:
             return {errc::lease_lost, state.loss_details()};

@@ -103,7 +103,8 @@ public:
     /// pause after the check, let the resource itself refuse what comes too late: see `fence`.
     [[nodiscard]] bool valid() const noexcept;
 
-    /// Why the lease ended by itself; no error while it is held, or after its release.
+    /// Why the lease ended by itself; no error while it is held, or after its release. If something has blocked the event
+    /// loop, so that the lease was not renewed in time, the details say for how long.
     [[nodiscard]] error loss() const;
 
     /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and

@@ -351,6 +351,7 @@ lease_step lease::keep(const renew::event& e, time_point now) {
     }
     lease_step end = held() ? lose(*step.lost) : begin_release(promised_until(), now);
     end.extended = step.extended;
+    end.lost_late = step.lost_late;
     return end;
 }
 

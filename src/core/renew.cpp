@@ -36,6 +36,15 @@ renew::renew(const renew_settings& settings, time_point granted_at, time_point v
 }
 
 lease_step renew::resume(const event& e, time_point now) {
+    const time_point was_due = due();
+    lease_step step = go_on(e, now);
+    if (step.lost) {
+        step.lost_late = std::max(now - was_due, duration::zero());
+    }
+    return step;
+}
+
+lease_step renew::go_on(const event& e, time_point now) {
     using kind = event::kind_type;
     switch (e.kind) {
         case kind::extend:

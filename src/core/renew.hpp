@@ -116,6 +116,7 @@ private:
         bool won = false;
     };
 
+    lease_step go_on(const event& e, time_point now);
     lease_step act(time_point now);
     lease_step consider(time_point now);
     lease_step begin_round(duration ttl, bool asked_for, time_point now);

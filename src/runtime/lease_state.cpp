@@ -1,5 +1,6 @@
 #include "runtime/lease_state.hpp"
 
+#include "core/validity.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/local_queue.hpp"
 #include "runtime/shared_parts.hpp"
@@ -60,7 +61,7 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
     }
     if (step.lost) {
         // Before `publish`: a lease that is not valid and has no reason looks released to other threads.
-        on_lost(*step.lost);
+        on_lost(*step.lost, step.lost_late);
     }
     publish();
     if (machine_.let_go() && !std::exchange(let_go_, true)) {
@@ -448,14 +449,18 @@ void lease_state::hand_off_to_next(core::time_point now) {
     queue_->front().receive(self_);
 }
 
-/// Its keys stay where they are until the holder has let go: see `core::lease`.
-void lease_state::on_lost(core::loss why) {
+/// Its keys stay where they are until the holder has let go: see `core::lease`. `late`: after the time when the client was
+/// to see to it.
+void lease_state::on_lost(core::loss why, core::duration late) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
     rare().loss_details =
         by_votes && votes != nullptr
             ? describe_lease_round(spec_->resource(), *votes, parts_.instances.states())
             : describe(spec_->resource());
+    if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
+        rare().loss_details += describe_standstill(late);
+    }
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_operations();

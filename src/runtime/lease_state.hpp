@@ -61,6 +61,7 @@ public:
         return spec_->owner;
     }
     [[nodiscard]] std::string_view resource() const noexcept { return spec_->resource(); }
+    [[nodiscard]] const lock_policy& policy() const noexcept { return *spec_->policy; }
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
         const core::duration until(valid_until_.load(std::memory_order_acquire));
@@ -205,7 +206,7 @@ private:
     void end_extend(bool success);
     void begin_shares(core::time_point now);
     void end_shares(bool success);
-    void on_lost(core::loss why);
+    void on_lost(core::loss why, core::duration late);
     [[nodiscard]] bool may_hand_off(core::time_point now) const;
     [[nodiscard]] bool next_may_have_it() const;
     void hand_off_to_next(core::time_point now);

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -293,6 +295,27 @@ BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends, *label("fault
             BOOST_TEST(free.has_value());
         }());
     }
+}
+
+/// Nothing of the client can run meanwhile, but the lease can be asked.
+BOOST_AUTO_TEST_CASE(a_blocked_event_loop_is_the_reason_of_a_loss, *label("fault-13")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const lease held = co_await mutex(locks, "x", with_ttl(500ms)).acquire();
+        const lease unrenewed = co_await mutex(locks, "y", without_watchdog(500ms)).acquire();
+        std::this_thread::sleep_for(600ms);  // what the test is about
+        BOOST_TEST(!held.valid());
+        const std::string_view why = "the client's event loop did not run for at least ";
+        const error at_once = held.loss();
+        BOOST_TEST((at_once == errc::lease_lost));
+        BOOST_TEST(at_once.details().find(why) != std::string::npos, at_once.details());
+        BOOST_TEST((unrenewed.loss() == errc::lease_expired));
+        co_await held.wait_lost();
+        BOOST_TEST((held.loss() == errc::lease_lost));
+        BOOST_TEST(held.loss().details().find(why) != std::string::npos, held.loss().details());
+        BOOST_TEST((unrenewed.loss() == errc::lease_expired));
+    }());
 }
 
 /// A renewal that is executed after the ttl does not count. A lost lease stays lost.

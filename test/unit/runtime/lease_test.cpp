@@ -87,6 +87,35 @@ BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends) {
     BOOST_TEST((lease->valid_until() == core::time_point::min()));
 }
 
+// While nothing of the client runs, or while servers are away: the details tell these apart.
+BOOST_AUTO_TEST_CASE(a_loss_by_a_blocked_event_loop_says_so) {
+    for (const bool during_a_renewal : {false, true}) {
+        virtual_deployment three(3);
+        const auto client = three.make_client();
+        const auto lease = client->lock("a");
+        if (during_a_renewal) {
+            BOOST_TEST_REQUIRE(three.world().run_until([&] { return three.executed() == 6; }));
+        }
+        three.world().be_busy_for(11s);
+        BOOST_TEST_REQUIRE(
+            three.world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
+        BOOST_TEST((lease->lease->loss(0) == core::loss::unrenewable));
+        const std::string& details = lease->lease->loss_details();
+        BOOST_TEST(
+            details.find("the client's event loop did not run for at least ") != std::string::npos,
+            details);
+        BOOST_TEST(details.find(" ms, and so renewed it too late") != std::string::npos, details);
+    }
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    three.server(0).is_silent = three.server(1).is_silent = true;
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return lease->lease->loss(0) != core::loss::none; }));
+    BOOST_TEST(lease->lease->loss_details().find("event loop") == std::string::npos,
+               lease->lease->loss_details());
+}
+
 // Its holder may still be at work.
 BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_lets_go) {
     virtual_deployment one(1);

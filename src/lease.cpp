@@ -165,6 +165,10 @@ std::string_view to_string(release_result result) noexcept {
     return "unknown";
 }
 
+lease::lease(lease&& other) noexcept : held_(std::move(other.held_)) {
+    other.held_.former = held_.state ? held_.state->owner() : held_.former;
+}
+
 lease& lease::operator=(lease&& other) noexcept {
     lease mine(std::move(other));
     std::swap(held_, mine.held_);
@@ -223,11 +227,12 @@ error lease::loss() const {
     return held_.state ? loss_of(*held_.state, held_.holder) : error();
 }
 
-const lease::executor_type& lease::executor_of(const holding& held) noexcept {
-    // It outlives all static objects.
-    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
-    static const executor_type& of_none = *new executor_type(boost::asio::system_executor());
-    return held.state ? runtime::asio_host::of(*held.state->owner()).user_executor() : of_none;
+lease::executor_type lease::executor_of(const holding& held) noexcept {
+    const std::shared_ptr<runtime::shared_parts> owner = held.state ? nullptr : held.former.lock();
+    if (!held.state && !owner) {
+        return boost::asio::system_executor();
+    }
+    return runtime::asio_host::of(held.state ? *held.state->owner() : *owner).user_executor();
 }
 
 void lease::check_ttl(std::chrono::milliseconds ttl) const {
@@ -239,16 +244,28 @@ void lease::check_ttl(std::chrono::milliseconds ttl) const {
 }
 
 void lease::start_extend(holding held, std::chrono::milliseconds ttl, detail::handler<> handler) {
-    start_on_lease<extend_call>(held.state, std::move(handler), held.holder, ttl);
+    if (held.state) {
+        start_on_lease<extend_call>(held.state, std::move(handler), held.holder, ttl);
+    } else {
+        refuse_empty<>(executor_of(held), std::move(handler));
+    }
 }
 
 void lease::start_release(holding held, detail::handler<release_result> handler) {
-    start_on_lease<release_call, release_result>(held.state, std::move(handler),
-                                                 release_result::lost, held.holder);
+    if (held.state) {
+        start_on_lease<release_call, release_result>(held.state, std::move(handler),
+                                                     release_result::lost, held.holder);
+    } else {
+        refuse_empty<release_result>(executor_of(held), std::move(handler), release_result::lost);
+    }
 }
 
 void lease::start_wait_lost(holding held, detail::handler<> handler) {
-    start_on_lease<wait_lost_call>(held.state, std::move(handler), held.holder);
+    if (held.state) {
+        start_on_lease<wait_lost_call>(held.state, std::move(handler), held.holder);
+    } else {
+        refuse_empty<>(executor_of(held), std::move(handler));
+    }
 }
 
 }  // namespace colock

@@ -8,7 +8,7 @@
 #include "runtime/asio_host.hpp"
 #include "runtime/lease_state.hpp"
 
-#include <boost/asio/system_executor.hpp>
+#include <boost/asio/any_io_executor.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -21,7 +21,7 @@ struct lease_access {
     /// `holder` as in `runtime::lease_state`; `fence` is 0 without fencing.
     static lease make(std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
                       std::uint64_t fence) noexcept {
-        return lease({std::move(state), holder, fence});
+        return lease({std::move(state), holder, fence, {}});
     }
 
     /// Null for an empty lease.
@@ -39,17 +39,18 @@ error error_of(runtime::lease_result result, const runtime::lease_state& state,
 
 namespace colock {
 
-/// Starts a `Call` on a lease, or fails it at once.
+/// Fails an operation on an empty lease.
+template <typename... Results>
+void refuse_empty(const boost::asio::any_io_executor& executor, detail::handler<Results...> handler,
+                  Results... nothing) {
+    std::move(handler)(detail::delivery{executor, false}, errc::not_held, std::move(nothing)...);
+}
+
+/// Starts a `Call` on a lease that is not empty, or fails it at once.
 template <typename Call, typename... Results, typename... Arguments>
 void start_on_lease(const std::shared_ptr<runtime::lease_state>& state,
                     detail::handler<Results...> handler, Results... nothing,
                     Arguments&&... arguments) {
-    if (!state) {
-        const boost::asio::any_io_executor executor = boost::asio::system_executor();
-        std::move(handler)(detail::delivery{executor, false}, errc::not_held,
-                           std::move(nothing)...);
-        return;
-    }
     const auto host = runtime::asio_host::of(state->owner());
     if (host->is_inherited()) {
         refuse<Results...>(host.get(), std::move(handler), state->resource(),

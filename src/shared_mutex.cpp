@@ -86,24 +86,31 @@ shared_mutex::operand shared_mutex::of(const lease& held) const {
     return {lease_access::state_of(held), lease_access::holder_of(held), reader_.spec()};
 }
 
-void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
-    if (!refused_as_closed(on.reader, handler)) {
-        start_on_lease<downgrade_call>(on.state, std::move(handler), on.holder,
-                                       std::move(on.reader));
+/// Starts a `Call` on a lease that is given to the lock, or fails it at once.
+template <typename Call, typename... Results>
+void shared_mutex::start(operand on, detail::handler<Results...> handler) {
+    if (refused_as_closed(on.reader, handler, Results()...)) {
+        return;
     }
+    if (on.state) {
+        start_on_lease<Call, Results...>(on.state, std::move(handler), Results()..., on.holder,
+                                         std::move(on.reader));
+    } else {
+        refuse_empty<Results...>(detail::lock_side::executor_of(on.reader), std::move(handler),
+                                 Results()...);
+    }
+}
+
+void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
+    start<downgrade_call>(std::move(on), std::move(handler));
 }
 
 void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
-    if (!refused_as_closed(on.reader, handler)) {
-        start_on_lease<upgrade_call>(on.state, std::move(handler), on.holder, std::move(on.reader));
-    }
+    start<upgrade_call>(std::move(on), std::move(handler));
 }
 
 void shared_mutex::start_share(operand on, detail::handler<lease> handler) {
-    if (!refused_as_closed(on.reader, handler, lease())) {
-        start_on_lease<share_call, lease>(on.state, std::move(handler), lease(), on.holder,
-                                          std::move(on.reader));
-    }
+    start<share_call, lease>(std::move(on), std::move(handler));
 }
 
 }  // namespace colock

@@ -52,7 +52,7 @@ public:
 
     /// An empty lease, which holds nothing.
     lease() noexcept = default;
-    lease(lease&& other) noexcept = default;
+    lease(lease&& other) noexcept;
     lease& operator=(lease&& other) noexcept;
     lease(const lease&) = delete;
     lease& operator=(const lease&) = delete;
@@ -64,7 +64,7 @@ public:
         }
     }
 
-    /// The client's executor; the system executor for an empty lease.
+    /// The client's executor; of a lease that was moved from too, as long as the client lives. Else the system executor.
     [[nodiscard]] executor_type get_executor() const noexcept;
 
     /// The name that was locked, without the key prefix. Empty for an empty lease.
@@ -167,7 +167,8 @@ private:
     struct holding {
         std::shared_ptr<runtime::lease_state> state;
         std::uint32_t holder = 0;
-        std::uint64_t fence = 0;  // 0 without fencing
+        std::uint64_t fence = 0;                        // 0 without fencing
+        std::weak_ptr<runtime::shared_parts> former{};  // the client, if the lease was moved from
     };
 
     struct initiation {
@@ -199,7 +200,7 @@ private:
 
     explicit lease(holding held) noexcept : held_(std::move(held)) {}
 
-    static const executor_type& executor_of(const holding& held) noexcept;
+    static executor_type executor_of(const holding& held) noexcept;
     void check_ttl(std::chrono::milliseconds ttl) const;
     static void start_extend(holding held, std::chrono::milliseconds ttl,
                              detail::handler<> handler);

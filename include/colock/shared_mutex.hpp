@@ -211,6 +211,8 @@ private:
     };
 
     [[nodiscard]] operand of(const lease& held) const;
+    template <typename Call, typename... Results>
+    static void start(operand on, detail::handler<Results...> handler);
     static void start_downgrade(operand on, detail::handler<> handler);
     static void start_upgrade(operand on, detail::handler<> handler);
     static void start_share(operand on, detail::handler<lease> handler);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -260,6 +261,38 @@ BOOST_AUTO_TEST_CASE(release_with_all_servers_gone) {
         BOOST_TEST((e == errc::no_quorum));
         expect_all_named(e, gone);
         BOOST_TEST((bounded.elapsed() < 2s));
+    }());
+}
+
+/// Its handlers run where the client's do, and not on a thread of their own.
+BOOST_AUTO_TEST_CASE(a_lease_that_was_moved_from_keeps_its_executor) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        client locks(executor, instances.config());
+        const shared_mutex guard(locks, "guarded");
+        lease held = co_await mutex(locks, "x").acquire();
+        lease now = std::move(held);
+        const lease latest = std::move(now);
+        now = lease();
+        int completed = 0;
+        const auto count = [&, expected = errc::not_held, here = std::this_thread::get_id()](
+                               const error& e, const auto&...) {
+            BOOST_TEST((std::this_thread::get_id() == here));
+            BOOST_TEST((e == expected), e.message());
+            ++completed;
+        };
+        // NOLINTBEGIN(bugprone-use-after-move): what it is about
+        BOOST_TEST((held.get_executor() == executor));
+        held.release(count);
+        held.extend(10s, count);
+        held.wait_lost(count);
+        guard.downgrade(held, count);
+        guard.upgrade(held, count);
+        guard.share(now, count);
+        BOOST_TEST(completed == 0);
+        co_await async_wait_until([&] { return completed == 6; });
+        BOOST_TEST(latest.valid());
+        // NOLINTEND(bugprone-use-after-move)
     }());
 }
 

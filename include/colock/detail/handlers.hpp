@@ -38,6 +38,7 @@ namespace runtime {
 class asio_host;
 class lease_state;
 struct lock_spec;
+struct shared_parts;
 
 }  // namespace runtime
 

@@ -17,7 +17,7 @@ struct retry_options {
     std::chrono::milliseconds maximum{250};
     /// Give up with `errc::contended` after so many attempts; 0 = never. A waiter that has others of this client before
     /// it gives up when it might have made so many attempts meanwhile. A lock with this set does not queue with other
-    /// clients.
+    /// clients. An attempt after which it waits for the end of a quarantine does not count.
     std::size_t attempts = 0;
 };
 

@@ -10,9 +10,10 @@ struct counters {
     /// Rounds sent to acquire a lock. A share of a reader's lease needs none. An acquire of a `shared_mutex` whose first round is
     /// denied may send a second at once. Each counts here, and each that is denied counts in `contended`.
     std::uint64_t attempts = 0;
-    std::uint64_t acquired = 0;     ///< leases handed out; each share is one
-    std::uint64_t contended = 0;    ///< attempts refused because somebody else held the lock
-    std::uint64_t unavailable = 0;  ///< attempts that failed for lack of answering instances
+    std::uint64_t acquired = 0;   ///< leases handed out; each share is one
+    std::uint64_t contended = 0;  ///< attempts refused because somebody else held the lock
+    /// Attempts that failed for lack of answering instances; not those that are followed by the wait for a quarantine.
+    std::uint64_t unavailable = 0;
     /// Attempts that were given back, as some instance had granted them or might have.
     std::uint64_t undone = 0;
     std::uint64_t cancelled = 0;        ///< acquire operations cancelled by their caller

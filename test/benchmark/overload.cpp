@@ -80,6 +80,8 @@ private:
         figures_["lost"] = locks_.counters().lost;
         figures_["mean_wait_ms"] = acquired_ == 0 ? 0 : sum_ms_ / static_cast<double>(acquired_);
         figures_["longest_wait_ms"] = longest_ms_;
+        figures_["longest_wait_of_mean"] =
+            acquired_ == 0 ? 0 : longest_ms_ * static_cast<double>(acquired_) / sum_ms_;
         figures_["bytes_per_task"] =
             static_cast<double>(largest - std::min(largest, before)) / static_cast<double>(tasks_);
         if (!first_error_.empty()) {
@@ -223,6 +225,7 @@ void run_overload(campaign& all) {
                    {"lost", "lost", 4, 0},
                    {"mean_wait_ms", "mean wait ms", 6, 1},
                    {"longest_wait_ms", "longest wait ms", 6, 1},
+                   {"longest_wait_of_mean", "longest / mean", 4, 1},
                    {"bytes_per_task", "bytes per task", 6, 0}},
                   "1000"};
     print_heading(t);

@@ -98,14 +98,49 @@ struct floor {
 };
 
 struct bound {
-    const char* text;
+    std::string text;
     measure of;
     bool at_least;
     double limit;
     std::optional<floor> beside;
 };
 
-const std::vector<bound>& bounds() {
+/// Of the workload `overload`, one set for each hardship.
+void add_overload_bounds(std::vector<bound>& all) {
+    struct hardship {
+        const char* name;
+        json parameters;
+    };
+    const auto with = [](std::size_t instances, std::size_t stopped, std::size_t far_ms,
+                         double cores) {
+        return json{
+            {"instances", instances}, {"stopped", stopped}, {"far_ms", far_ms}, {"cores", cores}};
+    };
+    static const std::vector<hardship> hardships{
+        {"1 server", with(1, 0, 0, 1)},
+        {"3 servers", with(3, 0, 0, 1)},
+        {"5 servers", with(5, 0, 0, 1)},
+        {"5 servers, one stopped", with(5, 1, 0, 1)},
+        {"5 servers, one 100 ms away", with(5, 0, 100, 1)},
+        {"5 servers, half a core", with(5, 0, 0, 0.5)},
+    };
+    for (const hardship& one : hardships) {
+        const std::string where = std::string(", ") + one.name;
+        const auto of_many = [&](const char* figure) {
+            return measure{"overload", &one.parameters, "100000", nullptr, figure};
+        };
+        measure throughput = of_many("cycles_per_second");
+        throughput.base = "1000";
+        all.push_back({"throughput at 100,000 tasks / 1,000" + where, throughput, true, 0.7, {}});
+        all.push_back({"failed acquires" + where, of_many("failed"), false, 0, {}});
+        all.push_back({"leases lost" + where, of_many("lost"), false, 0, {}});
+        all.push_back(
+            {"longest wait / mean" + where, of_many("longest_wait_of_mean"), false, 2, {}});
+        all.push_back({"bytes per task" + where, of_many("bytes_per_task"), false, 2048, {}});
+    }
+}
+
+std::vector<bound> all_bounds() {
     static const json one_1000{{"instances", 1}, {"concurrency", 1000}};
     static const json five_1{{"instances", 5}, {"concurrency", 1}};
     static const json five_64{{"instances", 5}, {"concurrency", 64}};
@@ -116,7 +151,7 @@ const std::vector<bound>& bounds() {
     static const json processes_16{{"processes", 16}, {"concurrency", 1}, {"hold_ms", 5}};
     static const json many_leases{{"leases", 100'000}};
     static const json five_paced{{"instances", 5}, {"concurrency", 1}, {"pause_ms", 5}};
-    static const std::vector<bound> all{
+    std::vector<bound> all{
         {"throughput at 1000 tasks, colock / raw",
          {"uncontended", &five_1000, "colock", "raw", "cycles_per_second"},
          true,
@@ -266,6 +301,12 @@ const std::vector<bound>& bounds() {
          1'000'000,
          {}},
     };
+    add_overload_bounds(all);
+    return all;
+}
+
+const std::vector<bound>& bounds() {
+    static const std::vector<bound> all = all_bounds();
     return all;
 }
 
@@ -427,8 +468,9 @@ bool print_bounds(const std::vector<row>& rows) {
             const bool met = is_met(each, *value);
             const int digits = each.limit < 10 ? 2 : 0;
             const int more_digits = digits == 0 ? 0 : 3;
-            std::printf("  %-58s %s %.*f: %.*f  %s", each.text, each.at_least ? ">=" : "<=", digits,
-                        each.limit, more_digits, *value, met ? "met" : "NOT MET");
+            std::printf("  %-58s %s %.*f: %.*f  %s", each.text.c_str(),
+                        each.at_least ? ">=" : "<=", digits, each.limit, more_digits, *value,
+                        met ? "met" : "NOT MET");
             if (const auto least = measured_for(each.beside, rows)) {
                 std::printf("  (%s: %.*f)", each.beside->whose, more_digits, *least);
             }

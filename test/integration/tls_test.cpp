@@ -19,8 +19,12 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <dlfcn.h>
+#include <netdb.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,12 +34,22 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
+
+/// Replaces the system's function. Names with a final dot mean this machine: few systems resolve `localhost.`.
+extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints,
+                           addrinfo** result) {
+    using function = int(const char*, const char*, const addrinfo*, addrinfo**);
+    static auto* const real = reinterpret_cast<function*>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+    const bool has_final_dot = name != nullptr && std::string_view(name).ends_with('.');
+    return real(has_final_dot ? "127.0.0.1" : name, service, hints, result);
+}
 
 namespace asio = boost::asio;
 using namespace colock::test;
@@ -280,6 +294,95 @@ std::string host_asked_for(const std::string& host) {
 BOOST_AUTO_TEST_CASE(the_host_is_named_in_the_handshake) {
     BOOST_TEST(host_asked_for("localhost") == "localhost");
     BOOST_TEST(host_asked_for("127.0.0.1") == "none");
+}
+
+// RFC 6066, section 3: the host name is sent "without a trailing dot". Certificates have none either.
+BOOST_AUTO_TEST_CASE(a_final_dot_is_for_the_look_up_only) {
+    BOOST_TEST(host_asked_for("localhost.") == "localhost");
+    tls_server server("server");
+    check_works(server, server.uri(file("ca_file", "ca.pem"), "localhost."));
+    tls_server elsewhere("elsewhere");
+    const std::string ca = file("ca_file", "ca.pem");
+    check_works(elsewhere, elsewhere.uri(ca + "&tls_host=elsewhere.example."));
+    check_does_not(elsewhere.uri(ca, "localhost."),
+                   {"the certificate of the server is not for localhost: use a host name"});
+    for (const std::string nothing_else : {".", ".."}) {
+        check_does_not(elsewhere.uri(ca + "&tls_host=" + nothing_else),
+                       {"the certificate of the server is not for .:"});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_sentinel_that_names_a_host_with_a_final_dot, *label("fault-68")) {
+    tls_server server("server");
+    fake_sentinel sentinel;
+    sentinel.name_host("localhost.");
+    sentinel.name(server.port());
+    check_works(server, "rediss+sentinel://" + sentinel.host_and_port() +
+                            "/mymaster?sentinel_tls=no&" + file("ca_file", "ca.pem"));
+}
+
+namespace {
+
+/// A handshake inside this process with the server of `server.pem`, at an address that a URI or a cluster names.
+/// Gives the host that the client asked for, or why there was no handshake.
+std::string handshake_with(const std::string& host) {
+    using colock::instance::redis::address;
+    asio::ssl::context accepting(asio::ssl::context::tls_server);
+    accepting.use_certificate_chain_file(all_certificates().path("server.pem"));
+    accepting.use_private_key_file(all_certificates().path("server.key"), asio::ssl::context::pem);
+    address common;
+    common.tls = true;
+    common.tls_ca_file = all_certificates().path("ca.pem");
+    const address to = common.at(host, "7001");
+    colock::instance::redis::tls_contexts contexts;
+    const auto connecting = contexts.of(to);
+    const auto make_end = [](asio::ssl::context& of) {
+        return std::unique_ptr<SSL, void (*)(SSL*)>(::SSL_new(of.native_handle()), &::SSL_free);
+    };
+    const auto client = make_end(*connecting);
+    const auto server = make_end(accepting);
+    BIO* client_side = nullptr;
+    BIO* server_side = nullptr;
+    ::BIO_new_bio_pair(&client_side, 0, &server_side, 0);
+    ::SSL_set_bio(client.get(), client_side, client_side);
+    ::SSL_set_bio(server.get(), server_side, server_side);
+    ::SSL_set_connect_state(client.get());
+    ::SSL_set_accept_state(server.get());
+    ::ERR_clear_error();
+    if (const auto failure = colock::instance::redis::name_host(client.get(), to)) {
+        return "refused";
+    }
+    for (int i = 0; i != 10; ++i) {
+        ::SSL_do_handshake(client.get());
+        ::SSL_do_handshake(server.get());
+    }
+    ::ERR_clear_error();
+    if (::SSL_is_init_finished(client.get()) == 0) {
+        return colock::instance::redis::explain_tls_failure(client.get(), {}, to);
+    }
+    const char* const name = ::SSL_get_servername(server.get(), TLSEXT_NAMETYPE_host_name);
+    return name == nullptr ? "none" : name;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(each_form_of_a_host_is_checked_against_the_certificate) {
+    BOOST_TEST(handshake_with("localhost") == "localhost");
+    BOOST_TEST(handshake_with("localhost.") == "localhost");
+    BOOST_TEST(handshake_with("LOCALHOST.") == "LOCALHOST");
+    BOOST_TEST(handshake_with("127.0.0.1") == "none");
+    const std::string not_for = "the certificate of the server is not for ";
+    for (const std::string other :
+         {"127.0.0.2", "elsewhere.example", "localhost..", ".", "::1", "fe80::1"}) {
+        const std::string shown = other == "localhost.." ? "localhost." : other;
+        BOOST_TEST(handshake_with(other).starts_with(not_for + shown + ":"), handshake_with(other));
+    }
+    // A zone says where to send, and is in no certificate either.
+    BOOST_TEST(handshake_with("fe80::1%lo").starts_with(not_for + "fe80::1:"),
+               handshake_with("fe80::1%lo"));
+    // OpenSSL checks nothing for an empty name.
+    BOOST_TEST(handshake_with(std::string(1, '\0') + "x") == "refused");
+    BOOST_TEST(handshake_with(std::string(300, 'x')) == "refused");
 }
 
 BOOST_AUTO_TEST_CASE(a_client_with_a_certificate) {

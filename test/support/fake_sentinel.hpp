@@ -41,6 +41,12 @@ public:
         state_->age = age;
     }
 
+    /// From now on it names this host, and not 127.0.0.1.
+    void name_host(const std::string& host) {
+        const std::lock_guard lock(state_->mutex);
+        state_->host = host;
+    }
+
     /// And tells all that have subscribed.
     void switch_to(std::uint16_t master, std::chrono::milliseconds age = {}) {
         name(master, age);
@@ -63,6 +69,7 @@ private:
         std::mutex mutex;
         std::string password;
         std::string id;
+        std::string host = "127.0.0.1";
         std::uint16_t master = 0;  // none
         std::chrono::milliseconds age{};
         std::size_t asked = 0;
@@ -85,7 +92,7 @@ private:
                 ++asked;
                 if (master != 0) {
                     return "%4\r\n" + bulk_string("name") + bulk_string("mymaster") +
-                           bulk_string("ip") + bulk_string("127.0.0.1") + bulk_string("port") +
+                           bulk_string("ip") + bulk_string(host) + bulk_string("port") +
                            bulk_string(std::to_string(master)) + bulk_string("role-reported-time") +
                            bulk_string(std::to_string(age.count()));
                 }

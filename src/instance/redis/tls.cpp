@@ -12,6 +12,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
@@ -51,8 +52,17 @@ bool is_numeric(const std::string& host) {
     return !failure;
 }
 
-const std::string& expected_host(const address& to) {
-    return to.tls_host.empty() ? to.host : to.tls_host;
+/// Returns the host that must be in the certificate. Only the look-up needs the dot at the end of a name, and only the
+/// kernel needs the zone of an IPv6 address. Neither is part of a certificate, nor of SNI (RFC 6066, section 3).
+std::string expected_host(const address& to) {
+    std::string host = to.tls_host.empty() ? to.host : to.tls_host;
+    if (host.size() > 1 && host.ends_with('.')) {
+        host.pop_back();
+    }
+    if (is_numeric(host)) {
+        host.resize(std::min(host.find('%'), host.size()));
+    }
+    return host;
 }
 
 /// Why the certificate of the server was not accepted; empty if it was.
@@ -158,11 +168,17 @@ error_code name_host(SSL* tls, const address& to) {
     }
     if (to.tls_verify) {
         X509_VERIFY_PARAM* const expected = ::SSL_get0_param(tls);
-        done = done && (numeric ? ::X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str())
-                                : ::X509_VERIFY_PARAM_set1_host(expected, name.c_str(), 0)) == 1;
+        done = done &&
+               (numeric ? ::X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str())
+                        : ::X509_VERIFY_PARAM_set1_host(expected, name.data(), name.size())) == 1;
     }
-    return done ? error_code()
-                : error_code(static_cast<int>(::ERR_get_error()), asio::error::get_ssl_category());
+    if (done) {
+        return {};
+    }
+    const auto reason = static_cast<int>(::ERR_get_error());
+    // OpenSSL does not always leave a reason. A certificate that nothing is checked against must not be accepted.
+    return reason == 0 ? error_code(asio::error::invalid_argument)
+                       : error_code(reason, asio::error::get_ssl_category());
 }
 
 std::string explain_tls_failure(const SSL* tls, const error_code& failure, const address& to) {

@@ -3,6 +3,7 @@
 #include <colock/error.hpp>
 
 #include <boost/url/grammar/ci_string.hpp>
+#include <boost/url/ipv6_address.hpp>
 #include <boost/url/parse.hpp>
 #include <boost/url/url_view.hpp>
 
@@ -80,6 +81,10 @@ std::string lower_case(std::string_view text) {
         result += urls::grammar::to_lower(c);
     }
     return result;
+}
+
+bool is_digit(char c) {
+    return '0' <= c && c <= '9';
 }
 
 std::string list_of_schemes() {
@@ -478,9 +483,71 @@ private:
     std::vector<std::string> other_hosts_;
 };
 
+/// Whether somebody has given an address instead of its URI. A host may have the name of a scheme: `redis:6379`.
+bool lacks_scheme(std::string_view text) {
+    if (text.empty() || text.find("://") != std::string_view::npos) {
+        return false;
+    }
+    const std::size_t colon = text.find(':');
+    const auto* const known =
+        std::ranges::find(schemes, lower_case(text.substr(0, colon)), &scheme::name);
+    if (colon == std::string_view::npos || known == std::end(schemes)) {
+        return true;
+    }
+    return known->kind == scheme::kind_type::server && colon + 1 != text.size() &&
+           is_digit(text[colon + 1]);
+}
+
+bool is_valid(const std::string& uri) {
+    try {
+        parse_instance_uri({}, uri);
+        return true;
+    } catch (const config_error&) {
+        return false;
+    }
+}
+
+/// Says which URI is meant. The text may hold a password. So it is repeated only if it is an address and nothing else. A word
+/// alone may be a password too.
+[[noreturn]] void fail_without_scheme(const std::string& field, std::string_view text) {
+    const std::string quoted = "'" + std::string(text) + "' is ";
+    if (text.starts_with("//")) {
+        text.remove_prefix(2);
+    }
+    const auto has_only = [&](std::string_view special) {
+        return std::ranges::all_of(text, [&](char c) {
+            return is_digit(c) || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') ||
+                   special.find(c) != std::string_view::npos;
+        });
+    };
+    if (text.starts_with('/')) {
+        const std::string uri = "unix://" + std::string(text);
+        const bool is_shown = has_only("/._-") && is_valid(uri);
+        throw config_error(field, (is_shown ? quoted : "") + "a path without a scheme: write " +
+                                      (is_shown ? uri : "unix:///path/of/socket"));
+    }
+    std::string address(text);
+    if (urls::parse_ipv6_address(text)) {
+        address = "[" + address + "]";
+    }
+    const bool is_more_than_a_word = text.find_first_of(".:/") != std::string_view::npos;
+    const bool is_shown = has_only("._-:/[]") &&
+                          (is_more_than_a_word || lower_case(text) == "localhost") &&
+                          is_valid("redis://" + address);
+    if (!is_shown) {
+        address = "host[:port]";
+    }
+    throw config_error(field, (is_shown ? quoted : "") +
+                                  "an address without a scheme: write redis://" + address +
+                                  ", or rediss://" + address + " for TLS");
+}
+
 }  // namespace
 
 instance_address parse_instance_uri(const std::string& field, std::string_view uri) {
+    if (lacks_scheme(uri)) {
+        fail_without_scheme(field, uri);
+    }
     const split_uri split(uri);
     const auto parsed = urls::parse_uri(split.with_first);
     if (!parsed) {

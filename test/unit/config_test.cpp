@@ -153,9 +153,6 @@ std::ostream& operator<<(std::ostream& out, const bad_uri& u) {
 
 const std::vector<bad_uri> bad_uris{
     {"", "an empty string"},
-    {"h", "malformed"},
-    {"h:6379", "the scheme 'h'"},
-    {"//h", "malformed"},
     {"redis://h:x", "malformed"},
     {"redis://h h", "malformed"},
     {"redis://h%zz", "malformed"},
@@ -285,6 +282,102 @@ BOOST_DATA_TEST_CASE(bad, data::make(bad_uris), sample) {
     BOOST_TEST(contains(e.what(), sample.reason), e.what());
     BOOST_TEST(contains(e.what(), " is not allowed; expected "), e.what());
     BOOST_TEST(!contains(e.what(), secret), e.what());
+}
+
+namespace {
+
+/// Addresses without a scheme, and the URIs that are meant.
+const std::vector<std::pair<std::string, std::string>> addresses_without_a_scheme{
+    {"localhost", "redis://localhost"},
+    {"LOCALHOST", "redis://LOCALHOST"},
+    {"localhost:6379", "redis://localhost:6379"},
+    {"localhost.:6379", "redis://localhost.:6379"},
+    {"localhost:6379/", "redis://localhost:6379/"},
+    {"localhost:6379/2", "redis://localhost:6379/2"},
+    {"h:6379", "redis://h:6379"},
+    {"h/2", "redis://h/2"},
+    {"db-1.example", "redis://db-1.example"},
+    {"redis_1:6379", "redis://redis_1:6379"},
+    {"redis:6379", "redis://redis:6379"},  // as the host is often called
+    {"VALKEY:6379", "redis://VALKEY:6379"},
+    {"//h:1", "redis://h:1"},
+    {"1.2.3.4", "redis://1.2.3.4"},
+    {"1.2.3.4:6379", "redis://1.2.3.4:6379"},
+    {"[::1]", "redis://[::1]"},
+    {"[::1]:6379", "redis://[::1]:6379"},
+    {"[fe80::1]:6379/1", "redis://[fe80::1]:6379/1"},
+    {"::1", "redis://[::1]"},
+    {"fe80::1", "redis://[fe80::1]"},
+};
+
+std::string without_a_scheme(const std::string& text) {
+    return error_of([&] {
+               config c;
+               c.instances = {"memory://first", text};
+               c.validate();
+           })
+        .what();
+}
+
+}  // namespace
+
+BOOST_TEST_DECORATOR(*label("fault-35"))
+BOOST_AUTO_TEST_CASE(an_address_without_a_scheme_is_answered_with_the_uri) {
+    for (const auto& [text, uri] : addresses_without_a_scheme) {
+        BOOST_TEST(without_a_scheme(text) == "instances[1]: '" + text +
+                                                 "' is an address without a scheme: write " + uri +
+                                                 ", or " + "rediss" + uri.substr(5) + " for TLS");
+        parse_server(uri);  // as the user will
+    }
+    for (const std::string path : {"/path/of/socket", "/run/redis-1_a.sock", "/s"}) {
+        BOOST_TEST(without_a_scheme(path) ==
+                   "instances[1]: '" + path + "' is a path without a scheme: write unix://" + path);
+        parse_server("unix://" + path);
+    }
+    BOOST_TEST(without_a_scheme("///run/s").ends_with(": write unix:///run/s"));
+}
+
+BOOST_TEST_DECORATOR(*label("fault-35"))
+BOOST_AUTO_TEST_CASE(an_address_that_may_hold_a_password_is_not_repeated) {
+    const std::string address =
+        "instances[1]: an address without a scheme: write redis://host[:port], or "
+        "rediss://host[:port] for TLS";
+    for (const std::string text : {"hunter2",
+                                   "hunter2:x",
+                                   "ann:hunter2@h:6379",
+                                   ":hunter2@h",
+                                   "hunter2@h",
+                                   "//u:hunter2@h",
+                                   "h?password=hunter2",
+                                   "h:1?x=hunter2",
+                                   "h#hunter2",
+                                   "h:hunter2",
+                                   "h:1/hunter2",
+                                   "h:0",
+                                   "h:65536",
+                                   "h:99999999999999999999",
+                                   "h:1:2",
+                                   "h hunter2",
+                                   "hunter2\n",
+                                   "h:1,g:hunter2",
+                                   "h%hunter2",
+                                   "[::hunter2]:1",
+                                   "[::1]hunter2",
+                                   "[::1",
+                                   "h:",
+                                   ":6379",
+                                   "-",
+                                   "//",
+                                   "h/-1"}) {
+        BOOST_TEST(without_a_scheme(text) == address, text << ": " << without_a_scheme(text));
+    }
+    for (const std::string text : {"/s?password=hunter2", "/hunter2@h", "/hunter2#", "/", "/a b",
+                                   "/s%20", "///", "/a:hunter2"}) {
+        BOOST_TEST(without_a_scheme(text) ==
+                       "instances[1]: a path without a scheme: write unix:///path/of/socket",
+                   text << ": " << without_a_scheme(text));
+    }
+    BOOST_TEST(without_a_scheme("/" + std::string(200, 's')).ends_with("unix:///path/of/socket"));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_list, *label("fault-35")) {
@@ -628,7 +721,7 @@ const std::vector<bad_json> bad_texts{
     {R"({"instances": {"a": "redis://:hunter2@h"}})", "/instances", "expected an array of URIs"},
     {R"({"instances": ["memory://a", 5]})", "/instances/1",
      "5 is not allowed; expected a URI, as a string"},
-    {R"({"instances": ["memory://a", "nonsense"]})", "/instances/1", "a malformed URI"},
+    {R"({"instances": ["memory://a", "nonsense"]})", "/instances/1", "an address without a scheme"},
     {R"({"instances": [["redis://:hunter2@h"]]})", "/instances/0",
      "array is not allowed; expected a URI, as a string"},
     {R"({"instances": ["memory://a", "redis://:hunter2@h:0"]})", "/instances/1", "the port '0'"},

@@ -13,6 +13,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -115,6 +118,128 @@ void check(const config& c, const field_namer& name,
     }
 }
 
+/// As a URI may, wherever it was put.
+bool may_hold_password(const std::string& text) {
+    return text.find('@') != std::string::npos;
+}
+
+/// As JSON pointers want it.
+std::string escape(const std::string& key) {
+    std::string result;
+    for (const char c : key) {
+        result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+    }
+    return result;
+}
+
+/// Follows a parser through a JSON document. The parser alone would let the last of several members with one name win.
+class json_watcher {
+public:
+    /// Of the parser. Returns true: the value is kept.
+    bool on_event(json::parse_event_t event, const json& parsed) {
+        switch (event) {
+            case json::parse_event_t::object_start:
+            case json::parse_event_t::array_start:
+                open_.push_back({.is_array = event == json::parse_event_t::array_start});
+                break;
+            case json::parse_event_t::key:
+                on_key(parsed.get<std::string>());
+                break;
+            case json::parse_event_t::object_end:
+            case json::parse_event_t::array_end:
+                open_.pop_back();
+                on_value_end();
+                break;
+            case json::parse_event_t::value:
+                on_value_end();
+                break;
+        }
+        return true;
+    }
+
+    /// Throws `config_error` if a member was given twice.
+    void check() const {
+        if (duplicate_) {
+            throw config_error(*duplicate_);
+        }
+    }
+
+    /// Returns the JSON pointer of the value that is being parsed, or nothing if a password may be in it.
+    [[nodiscard]] std::string pointer() const {
+        std::string result;
+        for (const container& one : open_) {
+            result += "/" + (one.is_array ? std::to_string(one.index) : escape(one.key));
+        }
+        return may_hold_password(result) ? std::string() : result;
+    }
+
+private:
+    /// An array or object that has begun.
+    struct container {
+        bool is_array;
+        std::size_t index = 0;
+        std::string key{};
+        std::set<std::string> keys{};
+    };
+
+    void on_key(std::string key) {
+        container& object = open_.back();
+        object.key = std::move(key);
+        if (object.keys.insert(object.key).second || duplicate_) {
+            return;
+        }
+        const std::string where = pointer();
+        const std::string what =
+            where.empty() ? "a member whose name or place contains a URI" : "this member";
+        duplicate_.emplace(where, what + " is given twice: remove one of the two");
+    }
+
+    void on_value_end() {
+        if (!open_.empty() && open_.back().is_array) {
+            ++open_.back().index;
+        }
+    }
+
+    std::vector<container> open_;
+    std::optional<config_error> duplicate_;
+};
+
+/// Returns where a byte is, counted from 1. Columns count characters.
+std::string position_of(std::string_view text, std::size_t byte) {
+    const std::string_view before = text.substr(0, byte - 1);
+    const std::string_view line = before.substr(before.rfind('\n') + 1);
+    const auto is_first_byte = [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    };
+    return "line " + std::to_string(1 + std::ranges::count(before, '\n')) + ", column " +
+           std::to_string(1 + std::ranges::count_if(line, is_first_byte));
+}
+
+/// Parses a JSON text. No error repeats any of it, since a password may be in it. Throws `config_error`.
+json parse_json(std::string_view text) {
+    if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+        throw config_error("", "an empty text", "a JSON object");
+    }
+    json_watcher watcher;
+    try {
+        json result =
+            json::parse(text, [&](int /*depth*/, json::parse_event_t event, json& parsed) {
+                return watcher.on_event(event, parsed);
+            });
+        watcher.check();
+        return result;
+    } catch (const json::parse_error& failure) {
+        const std::string where = position_of(text, failure.byte);
+        throw config_error(
+            "", failure.byte > text.size()
+                    ? "the JSON ends too early, at " + where + ": is a bracket or a quote missing?"
+                    : "malformed JSON at " + where +
+                          ": is a comma, a quote or a bracket missing, or one too many?");
+    } catch (const json::exception&) {
+        throw config_error(watcher.pointer(), "a number that is too large", "a number");
+    }
+}
+
 /// Reads a member of a JSON object into a field of `config`; `pointer` is where it is.
 class json_reader {
 public:
@@ -127,10 +252,7 @@ public:
         for (const auto& [key, value] : document.items()) {
             const std::string pointer = "/" + escape(key);
             if (!read_plain(key, pointer, value) && !read_duration(key, pointer, value)) {
-                const bool is_uri = may_hold_password(key);
-                throw config_error(is_uri ? "" : pointer,
-                                   is_uri ? "a URI as a member" : "this member",
-                                   "one of: " + known_members());
+                fail_member("", key, known_members());
             }
         }
     }
@@ -143,9 +265,12 @@ private:
         throw config_error(pointer, shown ? value.dump() : value.type_name(), expected);
     }
 
-    /// As a URI may, wherever it was put.
-    static bool may_hold_password(const std::string& text) {
-        return text.find('@') != std::string::npos;
+    /// Of an object at `pointer`, which knows other members.
+    [[noreturn]] static void fail_member(const std::string& pointer, const std::string& key,
+                                         const std::string& known) {
+        const bool is_uri = may_hold_password(key);
+        throw config_error(is_uri ? pointer : pointer + "/" + escape(key),
+                           is_uri ? "a URI as a member" : "this member", "one of: " + known);
     }
 
     bool read_plain(const std::string& key, const std::string& pointer, const json& value) {
@@ -213,8 +338,7 @@ private:
                 result += (result.find('?') == std::string::npos ? "?" : "&") + key + "=" +
                           content.dump();
             } else if (key != "uri") {
-                throw config_error(pointer + "/" + escape(key), "this member",
-                                   "one of: uri, replicas_acked");
+                fail_member(pointer, key, "uri, replicas_acked");
             }
         }
         return result;
@@ -244,14 +368,6 @@ private:
         return result;
     }
 
-    static std::string escape(const std::string& key) {  // as JSON pointers want it
-        std::string result;
-        for (const char c : key) {
-            result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-        }
-        return result;
-    }
-
     config& target_;
 };
 
@@ -276,15 +392,7 @@ config config::from_uris(std::vector<std::string> uris) {
 }
 
 config config::from_json(std::string_view text) {
-    json document;
-    try {
-        document = json::parse(text);
-    } catch (const json::parse_error& failure) {
-        throw config_error("", "malformed JSON at byte " + std::to_string(failure.byte),
-                           "a JSON object");
-    } catch (const json::exception&) {
-        throw config_error("", "a number that is too large", "a JSON object");
-    }
+    const json document = parse_json(text);
     config result;
     json_reader(result).read(document);
     check(result, json_name, [](std::size_t i) { return "/instances/" + std::to_string(i); });

@@ -114,6 +114,7 @@ config_error::config_error(std::string field, const std::string& value, const st
     : config_error(std::move(field), value + " is not allowed; expected " + allowed) {}
 
 config_error::config_error(std::string field, const std::string& problem)
-    : std::invalid_argument(field + ": " + problem), field_(std::move(field)) {}
+    : std::invalid_argument(field.empty() ? problem : field + ": " + problem),
+      field_(std::move(field)) {}
 
 }  // namespace colock

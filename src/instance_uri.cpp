@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -140,6 +141,7 @@ public:
         if (known == std::end(schemes)) {
             fail(show("the scheme", name), list_of_schemes());
         }
+        check_parameters();
         switch (known->kind) {
             case scheme::kind_type::memory:
                 return parse_memory();
@@ -182,6 +184,17 @@ private:
     /// A plus is one, and no space as in what a form sends.
     [[nodiscard]] urls::params_view parameters() const {
         return url_.params(urls::encoding_opts(/*space_as_plus=*/false));
+    }
+
+    /// The last of several with one name would win.
+    void check_parameters() const {
+        std::set<std::string> seen;
+        for (const auto& parameter : parameters()) {
+            if (!seen.insert(parameter.key).second) {
+                fail(show("the parameter", parameter.key) + ", given twice,",
+                     "each parameter once");
+            }
+        }
     }
 
     /// In its one normal form.

@@ -151,8 +151,9 @@ struct config {
     /// Reads a JSON object whose members are named like the fields above, durations as
     /// `<name>_ms` with a number of milliseconds: `{"instances": ["redis://..."],
     /// "instance_timeout_ms": 100}`. An instance may also be an object, `{"uri": "redis://...", "replicas_acked": 1}`.
-    /// Throws `config_error`; its `field()` is the JSON pointer of what is wrong, and its text says what was expected there. Unknown
-    /// members are errors.
+    /// Throws `config_error`. Its `field()` is the JSON pointer of what is wrong, and its text says what was expected there.
+    /// If the text is not JSON, `field()` is empty, and the text says at which line and column. Unknown members are errors, and
+    /// so are members that are given twice.
     static config from_json(std::string_view text);
 
     /// Throws `config_error`, which names the field, its value and what is allowed.

@@ -53,6 +53,8 @@ struct command {
     bool heals = false;  ///< an acquire that puts back what a quorum still has
     bool contended =
         false;  ///< an acquire after one that was denied, or while others are known to be there
+    bool explains =
+        false;  ///< a slower remaining, which also says what is there if no lock wrote the key
     /// Of a contended acquire: for how long its sender will wait if this is denied, at most.
     patience_time patience = patience_time::max();
     const kinds::lock_kind* kind = nullptr;

@@ -72,7 +72,8 @@ struct vote {
         /// For `quarantined`: its end, since the epoch of the clock. See `quarantined_until`.
         duration quarantine_end;
     };
-    /// What the server said, or why the instance is down; null if there is nothing to say.
+    /// What the server said, or why the instance is down. Of one that denied, what the key holds if no lock wrote it. Null if there
+    /// is nothing to say.
     std::shared_ptr<const std::string> detail;
 
     static vote granted() noexcept { return {vote_kind::granted, {}, {}, {unknown_remaining}, {}}; }

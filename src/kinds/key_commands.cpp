@@ -93,7 +93,7 @@ void write_for_holder(const core::command& command, const capabilities& server, 
             break;
         default:
             assert(command.step == step::remaining);
-            if (command.kind->traits().clears_the_way) {
+            if (command.kind->traits().clears_the_way || command.explains) {
                 write_script<"1">(scripts::obstacle, form, to, command.key);
             } else {
                 to.write(words<"PTTL">, command.key);

@@ -2,10 +2,13 @@
 
 #include "core/command.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace colock::kinds {
 
@@ -38,11 +41,43 @@ vote unexpected(const value& reply) {
                         std::make_shared<const std::string>(reply.text));
 }
 
+vote denied_by_value(std::string_view type, core::milliseconds remaining) {
+    using name = std::pair<std::string_view, std::string_view>;
+    static constexpr name names[] = {
+        {"list", "a list"}, {"set", "a set"},       {"zset", "a sorted set"},
+        {"hash", "a hash"}, {"stream", "a stream"}, {"", "a value"},
+    };
+    const auto* const known = std::ranges::find(names, type, &name::first);
+    vote result = vote::denied(key_state::foreign, remaining);
+    result.detail = std::make_shared<const std::string>(
+        known != std::end(names) ? std::string(known->second)
+                                 : "a value of the type " + std::string(type));
+    return result;
+}
+
+vote decode_other_value(const value& reply) {
+    constexpr std::string_view beginning = "holds ";
+    if (reply.type != type::simple_string || !reply.text.starts_with(beginning)) {
+        return unexpected(reply);
+    }
+    const std::string_view rest = reply.text.substr(beginning.size());
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    core::milliseconds remaining = core::unknown_remaining;
+    if (end != rest.size()) {
+        const auto left = parse<std::int64_t>({type::number, rest.substr(end + 1)});
+        if (!left || *left < -1) {
+            return unexpected(reply);
+        }
+        remaining = *left < 0 ? core::milliseconds::max() : core::milliseconds(*left);
+    }
+    return denied_by_value(rest.substr(0, end), remaining);
+}
+
 vote decode_taken(const value& reply) {
     if (is_ok(reply)) {
         return vote::granted();
     }
-    return reply.type == type::null ? vote::denied(key_state::foreign) : unexpected(reply);
+    return reply.type == type::null ? vote::denied(key_state::foreign) : decode_other_value(reply);
 }
 
 vote decode_compare(const value& reply) {
@@ -50,7 +85,7 @@ vote decode_compare(const value& reply) {
         return vote::granted();
     }
     if (reply.type != type::number) {
-        return unexpected(reply);
+        return decode_other_value(reply);
     }
     if (is(reply.text, "0")) {
         return vote::denied(key_state::absent);
@@ -68,6 +103,9 @@ vote decode_fence(const value& reply) {
 }
 
 vote decode_remaining(const value& reply) {
+    if (reply.type != type::number) {
+        return decode_other_value(reply);
+    }
     const auto number = parse<std::int64_t>(reply);
     if (!number || *number < -2) {
         return unexpected(reply);

@@ -13,7 +13,7 @@ enum class needed_by : std::uint8_t {
     readers,  ///< kinds that admit several holders
     fencing,  ///< kinds with fences
     readers_and_fencing,
-    no_lock,  ///< releases then go one by one, or waiters poll
+    no_lock,  ///< releases then go one by one, or waiters poll, or an error says less
 };
 
 /// A command that scripts call.
@@ -32,14 +32,15 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"pttl", needed_by::every_lock, "'pttl',k"},
     {"pexpire", needed_by::every_lock, "'pexpire',k,1"},
     {"time", needed_by::readers_and_fencing, "'time'"},
-    {"exists", needed_by::fencing, "'exists',k"},
     {"rename", needed_by::readers, "'rename',k,k"},
     {"zadd", needed_by::readers, "'zadd',k,'xx',0,''"},
     {"zrange", needed_by::readers, "'zrange',k,0,0"},
     {"zscore", needed_by::readers, "'zscore',k,''"},
     {"zrem", needed_by::readers, "'zrem',k,''"},
     {"zremrangebyscore", needed_by::readers, "'zremrangebyscore',k,0,0"},
+    {"exists", needed_by::no_lock},
     {"mget", needed_by::no_lock},
+    {"type", needed_by::no_lock},
     {"lindex", needed_by::no_lock},
     {"llen", needed_by::no_lock},
     {"lpos", needed_by::no_lock},

@@ -323,11 +323,23 @@ void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) 
 }
 
 void acquire_operation::note_remaining(std::size_t index, const core::vote& vote) {
-    if (vote.kind != core::vote_kind::denied || vote.remaining != core::milliseconds::max()) {
+    const bool has_no_ttl =
+        vote.kind == core::vote_kind::denied && vote.remaining == core::milliseconds::max();
+    if (vote.kind == core::vote_kind::denied && vote.detail) {
+        held_.resize(parts_.instances.size());
+        held_[index] = vote.detail;
+    } else if (!has_no_ttl && !held_.empty()) {
+        held_[index].reset();
+    }
+    if (!has_no_ttl) {
         without_ttl_.remove(index);
     } else if (!without_ttl_.contains(index)) {
         without_ttl_.add(index);
         ++parts_.counts.keys_without_ttl;
+        // Every lock has a ttl. So it is worth a command to learn what this key holds.
+        if (!vote.detail && lease_ && machine_->backing_off()) {
+            lease_->ask_remaining(lease_, index, /*explains=*/true);
+        }
     }
 }
 
@@ -585,7 +597,7 @@ std::string acquire_operation::story() const {
     const bool is_unanswered = votes.silent() == votes.instances();
     std::string text =
         describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
-                         parts_.instances.states(), without_ttl_);
+                         parts_.instances.states(), {without_ttl_, held_});
     return client_holds_it() ? text + "; this client holds it already" : text;
 }
 
@@ -616,7 +628,7 @@ std::string acquire_operation::why_without_attempt() const {
     std::string text = describe(spec_->resource()).append(why);
     const waiter* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
     if (first != nullptr && first->met_key_without_ttl()) {
-        text += "; the key is held by another, and has no ttl";
+        text += "; the key has no ttl";
     }
     return text;
 }

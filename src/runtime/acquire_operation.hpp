@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace colock::runtime {
 
@@ -136,7 +137,9 @@ private:
     bool closing_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
-    core::instance_set without_ttl_;                 // which have told so of the key
+    core::instance_set without_ttl_;  // which have told so of the key
+    /// What it holds that no lock wrote, as each instance has told; empty if none has.
+    std::vector<std::shared_ptr<const std::string>> held_;
     std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed
 };
 

@@ -94,7 +94,9 @@ std::string words_for(const core::vote& vote, const instance::status& voter, std
         case core::vote_kind::granted:
             return std::string(yes);
         case core::vote_kind::denied:
-            return words_for(vote.key);
+            return vote.detail
+                       ? "denied, the key holds " + printable(*vote.detail) + ", which is no lock"
+                       : words_for(vote.key);
         case core::vote_kind::failed:
             break;
     }
@@ -130,14 +132,17 @@ std::string list(const std::vector<instance::status>& instances, const Words& wo
 
 std::string describe_round(std::string_view resource, const core::round& votes,
                            const std::vector<instance::status>& instances, std::string_view yes,
-                           core::instance_set without_ttl) {
+                           const key_findings& key) {
     const bool is_decided = votes.won() || votes.impossible();
     const auto words_of = [&](std::size_t i) {
-        const auto vote = votes.vote_of(i);
+        auto vote = votes.vote_of(i);
+        if (vote && vote->kind == core::vote_kind::denied && !vote->detail && !key.held.empty()) {
+            vote->detail = key.held[i];
+        }
         std::string words = vote         ? words_for(*vote, instances[i], yes)
                             : is_decided ? words_for(instances[i], "not needed any more")
                                          : "not answered yet";
-        return without_ttl.contains(i) ? words + ", the key has no ttl" : words;
+        return key.without_ttl.contains(i) ? words + ", the key has no ttl" : words;
     };
     return describe(resource) + ": " + std::to_string(votes.granted()) + " of " +
            std::to_string(votes.instances()) + " instances " + std::string(yes) + ", " +
@@ -149,8 +154,8 @@ std::string describe_round(std::string_view resource, const core::round& votes,
 
 std::string describe_attempt(std::string_view resource, const core::round& votes,
                              const std::vector<instance::status>& instances,
-                             core::instance_set without_ttl) {
-    return describe_round(resource, votes, instances, "granted", without_ttl);
+                             const key_findings& key) {
+    return describe_round(resource, votes, instances, "granted", key);
 }
 
 std::string describe_lease_round(std::string_view resource, const core::round& votes,

@@ -6,18 +6,26 @@
 #include "core/time.hpp"
 #include "instance/instance.hpp"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace colock::runtime {
 
+/// What instances have told of the key beside their votes.
+struct key_findings {
+    core::instance_set without_ttl{};  ///< there it has none
+    /// What it holds that no lock wrote, as each instance has told; empty if none has. Votes may tell it too.
+    std::vector<std::shared_ptr<const std::string>> held{};
+};
+
 /// A round as one line for an error's text: the resource, the count, and what each instance voted.
 /// Bytes of the resource, and of what a server said, that are not printable ASCII are escaped; long
-/// ones are cut. Of an instance in `without_ttl` it says that the key there has none.
+/// ones are cut.
 std::string describe_attempt(std::string_view resource, const core::round& votes,
                              const std::vector<instance::status>& instances,
-                             core::instance_set without_ttl);
+                             const key_findings& key);
 
 /// The same, of a round for a lease: a renewal, a release, or a downgrade.
 std::string describe_lease_round(std::string_view resource, const core::round& votes,

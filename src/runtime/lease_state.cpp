@@ -95,7 +95,8 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
     }
 }
 
-void lease_state::submit(core::lease_tag tag, core::instance_set targets, core::time_point now) {
+core::command& lease_state::submit(core::lease_tag tag, core::instance_set targets,
+                                   core::time_point now) {
     // A release is never too late.
     const core::time_point deadline = core::has_deadline(core::lease::step_of(tag))
                                           ? now + parts_.settings.instance_timeout
@@ -108,6 +109,7 @@ void lease_state::submit(core::lease_tag tag, core::instance_set targets, core::
     machine_.fill(command, tag);
     pending_votes_ += static_cast<std::uint32_t>(targets.count(parts_.instances.size()));
     last_turn_ = parts_.out.turn_number();
+    return command;
 }
 
 /// The token at the instances.
@@ -160,10 +162,12 @@ void lease_state::submit_unmark(core::time_point marked_until) {
     }
 }
 
-void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index) {
+void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index,
+                                bool explains) {
     stay_alive(std::move(self));
-    submit(core::lease_tag(purpose::remaining), core::instance_set::only(index),
-           parts_.turn.recent_time());
+    core::command& ask = submit(core::lease_tag(purpose::remaining),
+                                core::instance_set::only(index), parts_.turn.recent_time());
+    ask.explains = explains;
 }
 
 void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {

@@ -106,8 +106,8 @@ public:
     /// The votes on the attempt; until there is a lease.
     [[nodiscard]] const core::round& votes() const noexcept { return machine_.votes(); }
 
-    /// Asks an instance that denied how long it will say no.
-    void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index);
+    /// Asks an instance that denied how long it will say no. `explains`: see `core::command`.
+    void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index, bool explains = false);
 
     /// The owner waits no more: takes back the marks that this attempt, or others before it, may have left, until when they live.
     void unmark(std::shared_ptr<lease_state> self, core::time_point marked_until);
@@ -198,7 +198,7 @@ private:
 
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
-    void submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
+    core::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void stay_alive(std::shared_ptr<lease_state> self);
     void submit_unmark(core::time_point marked_until);
     void publish() noexcept;

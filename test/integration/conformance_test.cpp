@@ -1202,6 +1202,11 @@ BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
             if (right == "+eval") {
                 server.command({"SCRIPT", "FLUSH"});
             }
+            server.command({"RPUSH", "list", "1"}, 1);
+            rig.submit(step::extend, "list", "ann");
+            rig.submit(step::join, "k", {}, 10min, colock::core::never,
+                       colock::core::instance_set::all(),
+                       7);  // the others look for its ticket
             for (const step_of_kind& v : std::initializer_list<step_of_kind>{
                      step::acquire, step::extend, step::remaining, step::join, step::leave,
                      fenced_acquire, step::release, step::release}) {

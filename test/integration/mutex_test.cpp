@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -256,6 +257,110 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_no_lock_belongs_to_another, *label("fault-34"
         BOOST_TEST(locks.counters().unavailable == 0U);
         for (const auto& instance : locks.instances()) {
             BOOST_TEST(instance.reason.empty());  // no connection was lost by it
+        }
+    }());
+}
+
+struct other_value {
+    strings command;
+    std::string what;
+};
+
+const std::vector<other_value> other_values{
+    {{"RPUSH", "x", "1"}, "a list"},
+    {{"SADD", "x", "1"}, "a set"},
+    {{"HSET", "x", "1", "1"}, "a hash"},
+    {{"ZADD", "x", "1", "1"}, "a sorted set"},
+    {{"XADD", "x", "1-1", "1", "1"}, "a stream"},
+};
+
+/// It was "held by another", and nobody found the cause.
+BOOST_AUTO_TEST_CASE(an_error_says_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lock_options options;
+        options.retry.attempts = 5;
+        for (const bool fencing : {false, true}) {
+            options.fencing = fencing;
+            for (const other_value& other : other_values) {
+                std::string dump;
+                for (auto& server : instances) {
+                    dump = put(server, other.command);
+                }
+                const mutex exclusive(locks, "x", options);
+                const shared_mutex shared(locks, "x", options);
+                const std::string expected = " denied, the key holds " + other.what +
+                                             ", which is no lock, the key has no ttl";
+                const auto check = [&](const error& e) {
+                    BOOST_TEST((e == errc::contended));
+                    BOOST_TEST(e.details().find(expected) != std::string::npos, e.details());
+                };
+                check(std::get<0>(co_await exclusive.acquire(asio::as_tuple)));
+                check(std::get<0>(co_await shared.acquire(asio::as_tuple)));
+                check(std::get<0>(co_await shared.acquire_shared(asio::as_tuple)));
+                BOOST_TEST(!(co_await exclusive.try_acquire()).has_value());
+                BOOST_TEST(!(co_await shared.try_acquire()).has_value());
+                BOOST_TEST(!(co_await shared.try_acquire_shared()).has_value());
+                check_unchanged(instances, 0, dump);
+            }
+        }
+        BOOST_TEST(locks.counters().unavailable == 0U);
+    }());
+}
+
+/// In the remote queue, too, where one instance tells of the key.
+BOOST_AUTO_TEST_CASE(a_waiter_learns_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        for (auto& server : instances) {
+            put(server, {"RPUSH", "x", "1"});
+        }
+        std::string told;
+        const auto tells = [&] {
+            return told.find("the key holds a list, which is no lock") != std::string::npos;
+        };
+        const stopwatch waited;
+        while (!tells() && waited.elapsed() < default_timeout) {
+            const auto [e, none] =
+                co_await mutex(locks, "x").acquire(asio::cancel_after(50ms, asio::as_tuple));
+            told = e.details();
+        }
+        BOOST_TEST(tells(), told);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_says_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lock_options options;
+        options.renew = 0ms;
+        for (const bool fencing : {false, true}) {
+            options.fencing = fencing;
+            for (const int kind : {0, 1, 2}) {
+                instances.flush();
+                const shared_mutex shared(locks, "x", options);
+                lease held;
+                if (kind == 0) {
+                    held = co_await mutex(locks, "x", options).acquire();
+                } else if (kind == 1) {
+                    held = co_await shared.acquire();
+                } else {
+                    held = co_await shared.acquire_shared();
+                }
+                co_await async_wait_until([&] { return instances.holding("x") == 5; });
+                for (auto& server : instances) {
+                    put(server, {"RPUSH", "x", "1"});
+                }
+                const auto [e] = co_await held.extend(10s, asio::as_tuple);
+                BOOST_TEST((e == errc::lease_lost));
+                BOOST_TEST(e.details().find("denied, the key holds a list, which is no lock") !=
+                               std::string::npos,
+                           e.message());
+                BOOST_TEST((co_await held.release() == release_result::lost));
+            }
         }
     }());
 }

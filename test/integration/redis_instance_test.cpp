@@ -146,6 +146,62 @@ std::string error_of_client(const std::string& uri) {
 
 BOOST_AUTO_TEST_SUITE(scripts)
 
+/// What no lock wrote is denied, and left as it is. Where a script looks at the key, the vote says what it holds.
+BOOST_AUTO_TEST_CASE(a_vote_says_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+    namespace kinds = colock::kinds;
+    const std::string reader = "reader:" + std::string(40, 'a');
+    const redis_server server;
+    server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-type"});
+    for (const bool may_use_type : {true, false}) {
+        instance_rig rig(may_use_type ? server.uri() : local_uri(server, "ann:x@"));
+        rig.run_until_ready();
+        for (const auto& [command, name] :
+             std::vector<std::pair<std::vector<std::string>, std::string>>{
+                 {{"RPUSH", "k", "1"}, "a list"},
+                 {{"ZADD", "k", "1", "reader:x"}, "a sorted set"}}) {
+            server.command({"DEL", "k"});
+            server.command(command);
+            server.command({"PEXPIRE", "k", "100000"});
+            const auto check = [&, what = name](const step_of_kind& asked,
+                                                const std::string& token) {
+                const auto vote = rig.ask(asked, "k", token);
+                BOOST_TEST(to_text(vote) == "denied: another");
+                BOOST_TEST(detail_of(vote) == (may_use_type ? what : ""));
+                return vote;
+            };
+            for (const auto* kind :
+                 {&kinds::exclusive, &kinds::writer, &kinds::fenced, &kinds::fenced_writer,
+                  &kinds::shared, &kinds::fenced_shared}) {
+                const bool is_readers = kind->traits().admission == kinds::admission::shared;
+                const std::string token = is_readers ? reader : "ann";
+                check({step::extend, *kind}, token);
+                if (!kind->traits().released_natively) {
+                    check({step::release, *kind}, token);
+                }
+                if (kind->traits().fenced) {
+                    check({step::acquire, *kind}, token);
+                    check({step::confirm, *kind}, token);
+                }
+                if (kind->traits().clears_the_way) {
+                    const auto vote = check({step::remaining, *kind}, token);
+                    BOOST_TEST((vote.remaining > 50s && vote.remaining <= 100s));
+                }
+            }
+            // SET tells nothing of the key.
+            BOOST_TEST(rig.acquire("k", "ann") == "denied: another");
+            // Many releases are one call.
+            const auto first = rig.submit({step::release, kinds::shared}, "k", reader);
+            const auto second = rig.submit({step::release, kinds::shared}, "none", reader);
+            rig.run_until_voted();
+            BOOST_TEST(to_text(rig.vote_on(first)) == "denied: another");
+            BOOST_TEST(detail_of(rig.vote_on(first)) == (may_use_type ? "a value" : ""));
+            BOOST_TEST(to_text(rig.vote_on(second)) == "denied: nobody");
+            BOOST_TEST(server.command({"TYPE", "k"}).value() ==
+                       (name == "a list" ? "list" : "zset"));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, *label("fault-26")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::instance::redis::test {
@@ -87,6 +88,50 @@ BOOST_AUTO_TEST_CASE(what_compares) {
     BOOST_TEST(to_text(decode_native_delete(reply(type::number, "1"))) == "granted");
     BOOST_TEST(to_text(decode_native_delete(reply(type::number, "0"))) == "denied: not ours");
     BOOST_TEST(to_text(decode_native_delete(reply(type::number, "-1"))) == unexpected);
+}
+
+namespace {
+
+std::string detail_of(const core::vote& vote) {
+    return vote.detail ? *vote.detail : "none";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_value_that_no_lock_wrote, *boost::unit_test::label("fault-34")) {
+    const std::vector<step_of_kind> all{{step::acquire, kinds::shared},
+                                        {step::acquire, kinds::fenced_shared},
+                                        fenced_acquire,
+                                        step::confirm,
+                                        step::extend,
+                                        {step::extend, kinds::shared},
+                                        step::release,
+                                        step::remaining};
+    const std::vector<std::pair<std::string, std::string>> types{
+        {"list", "a list"}, {"set", "a set"},       {"zset", "a sorted set"},
+        {"hash", "a hash"}, {"stream", "a stream"}, {"ReJSON-RL", "a value of the type ReJSON-RL"}};
+    for (const step_of_kind& one : all) {
+        for (const auto& [type_name, what] : types) {
+            const std::string text = "holds " + type_name;
+            const auto vote = decoded(one, reply(type::simple_string, text));
+            BOOST_TEST(to_text(vote) == "denied: another");
+            BOOST_TEST(detail_of(vote) == what);
+            BOOST_TEST((vote.remaining == core::unknown_remaining));
+            BOOST_TEST(meaning(one, type::bulk_string, text) == unexpected);
+        }
+        BOOST_TEST(meaning(one, type::simple_string, "list") == unexpected);
+    }
+    const auto with_ttl = decoded(step::remaining, reply(type::simple_string, "holds zset 1500"));
+    BOOST_TEST(detail_of(with_ttl) == "a sorted set");
+    BOOST_TEST((with_ttl.remaining == core::milliseconds(1500)));
+    const auto without = decoded(step::remaining, reply(type::simple_string, "holds list -1"));
+    BOOST_TEST((without.remaining == core::milliseconds::max()));
+    for (const std::string text :
+         {"holds list ", "holds list x", "holds list -2", "holds list 1 2"}) {
+        BOOST_TEST(meaning(step::remaining, type::simple_string, text) == unexpected);
+    }
+    check_many(type::bulk_string, "1!", {"granted", "denied: another"});
+    BOOST_TEST(detail_of(decode_release_of(1, 2, reply(type::bulk_string, "1!"))) == "a value");
 }
 
 BOOST_AUTO_TEST_CASE(many_releases) {

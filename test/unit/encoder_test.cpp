@@ -173,6 +173,10 @@ BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
     BOOST_TEST(checked_payload(request_of_writer, 2) ==
                command({"CLIENT", "CACHING", "YES"}) +
                    command({"EVALSHA", scripts::obstacle.digest, "1", "key"}));
+    auto explaining = ask;
+    explaining.explains = true;
+    BOOST_TEST(checked_payload(e.encode(*batch_of({explaining}), facts, script_form::digest), 1) ==
+               command({"EVALSHA", scripts::obstacle.digest, "1", "key"}));
     BOOST_TEST(fresh_payload_of({make(step::acquire, "key", "token", 1ms)}, script_form::digest,
                                 telling) ==
                fresh_payload_of({make(step::acquire, "key", "token", 1ms)}));

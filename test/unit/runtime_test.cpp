@@ -204,9 +204,29 @@ BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
     votes.record(1, vote::denied(key_state::foreign));
     colock::core::instance_set without_ttl = colock::core::instance_set::only(0);
     without_ttl.add(2);
-    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), without_ttl) ==
+    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), {without_ttl, {}}) ==
                "'x': 0 of 3 instances granted, 2 needed (a denied, held by another, the key has no "
                "ttl; b denied, held by another; c not needed any more, the key has no ttl)");
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_no_lock_wrote, *boost::unit_test::label("fault-34")) {
+    colock::core::round votes(4);
+    vote a_list = vote::denied(key_state::foreign);
+    a_list.detail = said("a list");
+    votes.record(0, a_list);
+    votes.record(1, vote::denied(key_state::foreign));
+    votes.record(2, vote::denied(key_state::foreign));
+    votes.record(3, vote::granted());
+    const auto instances = instances_named({"a", "b", "c", "d"});
+    BOOST_TEST(describe_attempt("x", votes, instances,
+                                {colock::core::instance_set::only(0),
+                                 {nullptr, said("a hash"), nullptr, said("a set")}}) ==
+               "'x': 1 of 4 instances granted, 3 needed (a denied, the key holds a list, which is "
+               "no lock, the key has no ttl; b denied, the key holds a hash, which is no lock; c "
+               "denied, held by another; d granted)");
+    BOOST_TEST(describe_lease_round("x", votes, instances) ==
+               "'x': 1 of 4 instances confirmed, 3 needed (a denied, the key holds a list, which "
+               "is no lock; b denied, held by another; c denied, held by another; d confirmed)");
 }
 
 BOOST_AUTO_TEST_CASE(before_any_round) {

@@ -44,6 +44,8 @@ core::vote decode_release_of(std::size_t index, std::size_t count, const value& 
                 return vote::denied(key_state::absent);
             case '-':
                 return vote::denied(key_state::foreign);
+            case '!':
+                return kinds::denied_by_value({}, core::unknown_remaining);
             default:
                 break;
         }

@@ -7,7 +7,7 @@
 --          or 0: leave the key alone, and the counter too unless the token holds the key, if only as a reader
 -- ARGV[3]  what the counter must be at least; 0: more than it was
 -- ARGV[4]  how long to keep the counter, in milliseconds
--- Returns  the counter; 0 there is no such key; -1 another token holds it
+-- Returns  the counter; 0 there is no such key; -1 another token holds it; 'holds <type>' no lock wrote it
 
 --@include parts/readers.lua
 
@@ -21,15 +21,13 @@ local function holds(key, token, value)
 end
 
 local key, token = KEYS[1], ARGV[1]
+local value = redis.pcall('get', key)
 if ARGV[2] ~= '0' then
-    if redis.call('exists', key) == 1 then
-        return -1
+    if value ~= false then
+        return held_by_another(key, value)
     end
-else
-    local value = redis.pcall('get', key)
-    if not holds(key, token, value) then
-        return value == false and 0 or -1
-    end
+elseif not holds(key, token, value) then
+    return value == false and 0 or held_by_another(key, value)
 end
 
 --@include parts/fence_counter.lua

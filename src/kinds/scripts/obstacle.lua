@@ -2,13 +2,20 @@
 -- not in the way: the next attempt of a writer drops it.
 --
 -- KEYS[1]  the key
--- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing
+-- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing. 'holds <type> <PTTL>' no lock wrote the key
 
 --@include parts/readers.lua
 
-local set = read_set(KEYS[1])
-if not set then
-    return redis.call('pttl', KEYS[1])  -- no key, a string, or nothing of ours
+local key = KEYS[1]
+local value = redis.pcall('get', key)
+if value == false then
+    return -2
 end
-local left = set.readers - set.now
-return left > 0 and left or -2
+local set = type(value) ~= 'string' and read_set(key)
+if set then
+    local left = set.readers - set.now
+    return left > 0 and left or -2
+end
+local left = redis.call('pttl', key)
+local holder = held_by_another(key, value)
+return holder == -1 and left or redis.status_reply(holder.ok .. ' ' .. left)

@@ -3,7 +3,7 @@
 -- KEYS[i]  a key
 -- ARGV[i]  its token
 -- Returns  1 all released; else a string with an answer for each: '1' released, '0' the token holds nothing there,
---          '-' another token does
+--          '-' another token does, '!' no lock wrote the key
 
 -- As it nearly always is: all of them are held by their tokens alone, so that two commands are enough.
 local ours = true
@@ -28,7 +28,7 @@ for i, key in ipairs(KEYS) do
         deleted[key] = true
         answers[i] = '1'
     else
-        answers[i] = letters[release_key(key, ARGV[i], redis.pcall('get', key))]
+        answers[i] = letters[release_key(key, ARGV[i], redis.pcall('get', key))] or '!'
     end
 end
 return table.concat(answers)

@@ -8,7 +8,7 @@
 -- ARGV[3]  a name in the key's slot, where a set is made before it takes the place of the key
 -- ARGV[4]  if it is fenced: what the counter must be at least
 -- ARGV[5]  if it is fenced: how long to keep the counter, in milliseconds
--- Returns  OK, or if it is fenced the counter; -1 another token holds it; -2 a writer waits
+-- Returns  OK, or if it is fenced the counter; -1 another token holds it; -2 a writer waits; 'holds <type>' no lock wrote it
 
 --@include parts/readers.lua
 --@include parts/fence_counter.lua
@@ -22,7 +22,7 @@ local set
 if type(value) == 'table' then  -- an error: a key of another type
     set = read_set(key)
     if not set then
-        return -1  -- nothing of ours
+        return held_by_another(key, value)
     end
     if is_marked(set) then
         return -2

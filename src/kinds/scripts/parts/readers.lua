@@ -51,19 +51,31 @@ local function is_marked(set)
     return counts(set.marks, set)
 end
 
+-- The answer for a token that does not hold the key. `value` is what GET has answered: a string, or an error for a key of another
+-- type. Returns -1 if another token holds it. If no lock wrote the key: 'holds', and the type that TYPE reports. No lock depends on
+-- this, so a server that refuses TYPE gives -1 too.
+local function held_by_another(key, value)
+    if type(value) == 'string' or read_set(key) then
+        return -1
+    end
+    local kind = redis.pcall('type', key)
+    return kind.ok and redis.status_reply('holds ' .. kind.ok) or -1
+end
+
 -- Reads the set in which a reader's token may have a share. `value` is what GET has answered, which is not this token. If there is no
--- such set, returns nil and the answer for the token: 0 it holds nothing there, -1 another token does.
+-- such set, returns nil and the answer for the token: 0 it holds nothing there, or that of held_by_another.
 local function find_set(key, token, value)
     if value == false then
         return nil, 0
     end
     if not is_reader(token) then
-        return nil, -1
+        return nil, held_by_another(key, value)
     end
     if type(value) == 'string' then
         return nil, is_reader(value) and 0 or -1  -- another reader is not in a reader's place
     end
-    return read_set(key), -1
+    local set = read_set(key)
+    return set, not set and held_by_another(key, value) or nil
 end
 
 -- When the share of a reader's token ends, if it has one; else nil.

@@ -37,23 +37,17 @@ std::chrono::milliseconds failover_quarantine_of(const config& c) noexcept {
         c.restart_quarantine.value_or(std::chrono::milliseconds::zero()), lock_options().ttl));
 }
 
-/// The longest ttl that the quarantines of the instances allow for; 0 = any.
-std::chrono::milliseconds longest_ttl_of(const config& c) {
-    using std::chrono::milliseconds;
-    milliseconds result = milliseconds::zero();
-    const auto allow = [&result](milliseconds quarantine) {
-        if (quarantine != milliseconds::zero()) {
-            result = result == milliseconds::zero() ? quarantine : std::min(result, quarantine);
-        }
-    };
+/// Those that bound the ttl of a lock on these instances.
+runtime::quarantine_lengths quarantines_of(const config& c) {
+    runtime::quarantine_lengths result;
     for (const std::string& uri : c.instances) {
         const instance_address parsed = parse_instance_uri("instances", uri);
         if (std::holds_alternative<memory_address>(parsed)) {
             continue;  // it does not restart before we do
         }
-        allow(quarantine_of(c));
+        result.restart = quarantine_of(c);
         if (!std::holds_alternative<instance::redis::address>(parsed)) {
-            allow(failover_quarantine_of(c));
+            result.failover = failover_quarantine_of(c);
         }
     }
     return result;
@@ -104,7 +98,7 @@ std::shared_ptr<asio_host> make_host(client::executor_type executor, const confi
     settings.drift = {c.drift_factor, c.drift_minimum};
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
-    settings.longest_ttl = longest_ttl_of(c);
+    settings.quarantines = quarantines_of(c);
     return asio_host::make(
         std::move(executor), c.thread_safe, settings,
         [&c](const auto& on, auto& observer) { return make_instances(c, on, observer); });

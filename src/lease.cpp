@@ -238,7 +238,7 @@ lease::executor_type lease::executor_of(const holding& held) noexcept {
 void lease::check_ttl(std::chrono::milliseconds ttl) const {
     detail::check_ttl("ttl", ttl);
     if (held_.state) {
-        detail::check_quarantine(ttl, held_.state->owner()->settings.longest_ttl);
+        detail::check_quarantine(ttl, held_.state->owner()->settings.quarantines);
         detail::check_drift(ttl, held_.state->owner()->settings.drift);
     }
 }

@@ -140,7 +140,7 @@ lock_side::lock_side(client& client, std::string_view resource, const lock_optio
     check_resource(resource);
     options.validate();
     if (client.host_) {
-        check_quarantine(options.ttl, client.host_->parts().settings.longest_ttl);
+        check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
         check_drift(options.ttl, client.host_->parts().settings.drift);
     }
     spec_ =

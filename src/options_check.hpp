@@ -4,6 +4,7 @@
 #include <colock/error.hpp>
 
 #include "core/validity.hpp"
+#include "runtime/shared_parts.hpp"
 
 #include <chrono>
 #include <string>
@@ -40,14 +41,31 @@ inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& 
                            ", which the client's drift_factor and drift_minimum take off");
 }
 
-/// Throws `config_error` for a ttl that is longer than `longest`, the client's quarantine, unless that is 0.
-inline void check_quarantine(std::chrono::milliseconds ttl, std::chrono::milliseconds longest) {
-    if (longest.count() != 0 && ttl > longest) {
-        throw config_error("ttl", to_text(ttl),
-                           "at most " + to_text(longest) +
-                               ", the client's restart_quarantine: a server that has restarted "
-                               "without its data grants again after that");
+/// Throws `config_error` for a ttl that is longer than one of the client's quarantines, unless that is 0.
+inline void check_quarantine(std::chrono::milliseconds ttl,
+                             const runtime::quarantine_lengths& longest) {
+    const auto is_too_long = [ttl](std::chrono::milliseconds quarantine) {
+        return quarantine.count() != 0 && ttl > quarantine;
+    };
+    std::string of_restart;
+    std::string of_failover;
+    if (is_too_long(longest.restart)) {
+        of_restart = "at most " + to_text(longest.restart) +
+                     ", the client's restart_quarantine: a server that has restarted without its "
+                     "data grants again after that";
     }
+    if (is_too_long(longest.failover)) {
+        of_failover = "at most " + to_text(longest.failover) +
+                      ", the client's failover_quarantine: a replica that was promoted without the "
+                      "last locks grants again after that";
+    }
+    if (of_restart.empty() && of_failover.empty()) {
+        return;
+    }
+    const std::string between = of_restart.empty() || of_failover.empty() ? "" : "; and ";
+    throw config_error("ttl", to_text(ttl),
+                       longest.restart <= longest.failover ? of_restart + between + of_failover
+                                                           : of_failover + between + of_restart);
 }
 
 }  // namespace colock::detail

@@ -26,8 +26,9 @@ struct retry_options {
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct lock_options {
     /// How long the servers keep the lock after the last renewal. When the holder dies, the lock is
-    /// free after at most this time. Allowed: 10 ms to 24 h; and with `config::restart_quarantine`, which
-    /// three servers have by default, no more than that.
+    /// free after at most this time. Allowed: 10 ms to 24 h, and no more than the client's quarantines:
+    /// - `config::restart_quarantine`, which three servers have by default
+    /// - with Sentinels or a cluster, also `config::failover_quarantine`, which they have by default
     std::chrono::milliseconds ttl = std::chrono::seconds(10);
 
     /// How often the watchdog renews. Unset: a third of the ttl. 0: never, the lease ends with its

@@ -25,13 +25,18 @@
 
 namespace colock::runtime {
 
+/// For how long an instance that may have forgotten locks grants none, and so the longest ttl that a lock may have; 0: any.
+struct quarantine_lengths {
+    core::milliseconds restart{0};
+    core::milliseconds failover{0};
+};
+
 struct engine_settings {
     std::string key_prefix;
     core::drift_bound drift;
     core::duration instance_timeout{};
     core::duration close_timeout{};
-    /// That a lock may have; 0: any. An instance that forgets in a restart is trusted again after so long.
-    core::milliseconds longest_ttl{0};
+    quarantine_lengths quarantines;
 };
 
 /// What the operations, leases and queues of a client work with. They know these parts, and not the engine, which has

@@ -13,7 +13,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 using boost::unit_test::label;
 using colock::config_error;
@@ -158,6 +160,65 @@ BOOST_AUTO_TEST_CASE(a_mutex_validates, *label("fault-35")) {
     const colock::mutex longest(client, std::string(64 * 1024, '\0'));
     BOOST_TEST(longest.resource().size() == 64U * 1024U);
     BOOST_CHECK((longest.options().ttl == 10s));
+}
+
+/// The error names each setting that is too short. Whoever mends one alone would meet the next.
+BOOST_AUTO_TEST_CASE(a_ttl_that_is_longer_than_a_quarantine, *label("fault-35")) {
+    boost::asio::io_context context;
+    const std::string at_most = "ttl: 20000 ms is not allowed; expected at most ";
+    const auto restart = [](const std::string& length) {
+        return length + " ms, the client's restart_quarantine: a server that has restarted without "
+                        "its data grants again after that";
+    };
+    const auto failover = [](const std::string& length) {
+        return length +
+               " ms, the client's failover_quarantine: a replica that was promoted without "
+               "the last locks grants again after that";
+    };
+    const std::string one = "redis://h";
+    const std::vector<std::string> three{"redis://h", "redis://i", "redis://j"};
+    const std::string cluster = "redis+cluster://h";
+    const std::string sentinel = "redis+sentinel://h/m";
+    struct sample {
+        std::vector<std::string> instances;
+        std::optional<milliseconds> restart_quarantine;
+        std::optional<milliseconds> failover_quarantine;
+        std::string text;  // empty: a ttl of 20 s is allowed
+    };
+    const std::vector<sample> samples{
+        {{one}, {}, {}, ""},
+        {{one}, 15s, 1s, at_most + restart("15000")},
+        {three, {}, {}, at_most + restart("10000")},
+        {three, 0ms, {}, ""},
+        {three, 20s, 5s, ""},
+        {{cluster}, {}, {}, at_most + failover("10000")},
+        {{sentinel}, {}, {}, at_most + failover("10000")},
+        {{sentinel}, 20s, 10s, at_most + failover("10000")},
+        {{sentinel}, 10s, 20s, at_most + restart("10000")},
+        {{sentinel}, 10s, {}, at_most + restart("10000") + "; and at most " + failover("10000")},
+        {{sentinel}, 10s, 15s, at_most + restart("10000") + "; and at most " + failover("15000")},
+        {{cluster}, 15s, 10s, at_most + failover("10000") + "; and at most " + restart("15000")},
+        {{sentinel}, {}, 0ms, ""},
+        {{sentinel, "memory://a"}, 30s, 30s, ""},
+        {{"memory://a"}, 1s, 1s, ""},
+    };
+    for (const sample& s : samples) {
+        colock::config configuration;
+        configuration.instances = s.instances;
+        configuration.restart_quarantine = s.restart_quarantine;
+        configuration.failover_quarantine = s.failover_quarantine;
+        colock::client client(context, configuration);
+        lock_options options;
+        options.ttl = 20s;
+        std::string text;
+        try {
+            const colock::mutex mutex(client, "r", options);
+        } catch (const config_error& e) {
+            BOOST_TEST(e.field() == "ttl");
+            text = e.what();
+        }
+        BOOST_TEST(text == s.text);
+    }
 }
 
 /// What the client takes off for drift must leave something of it.

@@ -47,11 +47,18 @@ http_response page_response() {
     return response;
 }
 
+/// There is none. A 404 would look like a fault in the browser's console.
+http_response icon_response() {
+    http_response response(http::status::no_content, 11);
+    response.set(http::field::cache_control, "max-age=86400");
+    return response;
+}
+
 /// Whether the request only watches the service, as scripts and the page do all the time.
 bool watches(const http_request& request) {
     const auto where = find_route(request.target());
-    return where && (where->what == resource::page || where->what == resource::health ||
-                     where->what == resource::status);
+    return where && (where->what == resource::page || where->what == resource::icon ||
+                     where->what == resource::health || where->what == resource::status);
 }
 
 }  // namespace
@@ -88,6 +95,8 @@ asio::awaitable<http_response> api::dispatch(const http_request& request) {
     switch (where->what) {
         case resource::page:
             co_return page_response();
+        case resource::icon:
+            co_return icon_response();
         case resource::health:
             co_return co_await health();
         case resource::status:

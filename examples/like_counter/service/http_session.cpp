@@ -135,6 +135,9 @@ asio::awaitable<bool> http_session::send(http_response response, bool keep_alive
     response.version(11);
     response.keep_alive(keep_alive);
     response.prepare_payload();
+    if (response.result() == http::status::no_content) {
+        response.erase(http::field::content_length);  // RFC 9110, section 8.6
+    }
     stream_.expires_after(limits_.transfer_timeout);
     const auto [failure, size] = co_await http::async_write(stream_, response, as_result);
     stream_.expires_never();

@@ -20,6 +20,9 @@ std::optional<route> by_segments(const std::vector<std::string>& path) {
     if (path.empty() || path == std::vector<std::string>{""}) {
         return route{resource::page, {}, {}, {}};
     }
+    if (path.size() == 1 && (path[0] == "favicon.ico" || path[0].starts_with("apple-touch-icon"))) {
+        return route{resource::icon, {}, {}, {}};
+    }
     if (path == std::vector<std::string>{"healthz"}) {
         return route{resource::health, {}, {}, {}};
     }

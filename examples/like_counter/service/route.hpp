@@ -10,7 +10,8 @@
 
 namespace like_counter {
 
-enum class resource { page, health, status, entity_likes, author };
+/// `icon` is what a browser asks for by itself.
+enum class resource { page, icon, health, status, entity_likes, author };
 
 /// Where a request goes: what its target names, decoded.
 struct route {

@@ -163,6 +163,28 @@ BOOST_AUTO_TEST_CASE(unknown_routes_are_not_found) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_a_browser_asks_for_by_itself_does_not_count) {
+    for (const char* target :
+         {"/favicon.ico", "/favicon.ico?v=1", "/apple-touch-icon.png",
+          "/apple-touch-icon-precomposed.png", "/apple-touch-icon-120x120.png"}) {
+        const response answer = ask(request_text("GET", target));
+        BOOST_TEST_CONTEXT(target) {
+            BOOST_TEST(answer.result_int() == 204U);
+            BOOST_TEST(answer.body().empty());
+            BOOST_TEST(answer[http::field::cache_control] == "max-age=86400");
+            BOOST_TEST(answer.count(http::field::content_length) == 0U);  // RFC 9110, section 8.6
+        }
+    }
+    auto service = json(request_text("GET", "/v1/status"))["service"];
+    BOOST_TEST(service["rejected"] == 0);
+    BOOST_TEST(service["requests"] == 0);
+    for (const char* target : {"/favicon", "/x/favicon.ico", "/v1/favicon.ico"}) {
+        BOOST_TEST(ask(request_text("GET", target)).result_int() == 404U);
+    }
+    service = json(request_text("GET", "/v1/status"))["service"];
+    BOOST_TEST(service["rejected"] == 3);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_methods_are_told_the_right_ones) {
     const response on_likes = ask(request_text("PUT", likes, bob));
     BOOST_TEST(on_likes.result_int() == 405U);

@@ -6,6 +6,7 @@
 #include "kinds/kind.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <set>
 #include <tuple>
@@ -19,8 +20,11 @@ using kind_type = redirection::kind_type;
 /// How often a command is sent on before it fails: nodes that send it to and fro do not agree.
 constexpr unsigned most_hops = 16;
 
-/// Between two tries of a command that was put off.
+/// Between two tries of a command that was put off, or of commands for slots that cannot be used.
 constexpr core::backoff between_tries{core::milliseconds(2), core::milliseconds(50)};
+
+/// Detours that are sent, or end, in one turn. So many waiters do not keep the event loop from others.
+constexpr std::size_t most_detours_in_a_turn = 256;
 
 /// How many nodes there are, at the most, that other nodes have named and the map does not list. A hostile node may name
 /// any number.
@@ -50,22 +54,23 @@ bool has_auxiliary_key(const core::command& command) noexcept {
 ///
 /// Some commands work on two keys. While their slot moves one may be here and one there, and both nodes refuse: then
 /// the two keys are dealt with one after the other.
-class cluster::detour final : public vote_receiver {
+class cluster::detour final : public vote_receiver, public detour_queue::entry {
 public:
     detour(cluster& whose, const submission& of, core::time_point until, std::string reason)
-        : owner(whose),
-          original(of),
-          command(of.command),
-          give_up_at(until),
-          why(std::move(reason)) {}
+        : owner(whose), original(of), command(of.command), why(std::move(reason)) {
+        key = command.key;
+        give_up_at = until;
+    }
 
     void on_vote(std::size_t /*index*/, command_tag /*tag*/, const core::vote& vote) override {
+        const bool executed = vote.kind != core::vote_kind::failed || core::answered(vote.reason);
+        owner.waiting_.ended(*this, executed, clock::now());
         if (!next.empty() && vote.kind == core::vote_kind::granted) {
             take_next();
             partly_done = true;
-            waiting = true;
-            asks = {};
-            owner.observer_.on_pending(owner.index_);
+            asks.clear();
+            not_before = core::time_point::min();
+            owner.wait_to_be_sent(*this);
         } else {
             owner.end_detour(*this, vote);
         }
@@ -77,6 +82,7 @@ public:
 
     void take_next() {
         command = next.front();
+        key = command.key;
         next.erase(next.begin());
     }
 
@@ -86,13 +92,11 @@ public:
     std::vector<core::command> next;  // and then, if it is granted
     bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
     bool partly_done = false;
-    bool waiting = true;  // to be sent
     unsigned hops = 0;
     unsigned tries = 0;
     std::string asks{};  // the node that is about to take the slot over, if that is to be asked
-    core::time_point not_before = core::time_point::min();
-    core::time_point give_up_at;
-    std::string why;  // it is on a detour: the node's words
+    std::string why;     // it is on a detour: the node's words
+    std::list<detour>::iterator place{};  // among the detours
 };
 
 cluster::cluster(std::size_t index, const cluster_address& to, const redis_settings& settings,
@@ -104,7 +108,8 @@ cluster::cluster(std::size_t index, const cluster_address& to, const redis_setti
       random_(seed),
       executor_(executor),
       observer_(observer),
-      detour_timer_(executor) {
+      detour_timer_(executor),
+      waiting_(between_tries, core::next_random(random_)) {
     settings_.connection.deployment = deployment::cluster;
     watch_ = std::make_shared<cluster_watch>(settings_.connection, settings_.reconnect,
                                              core::next_random(random_), executor_,
@@ -133,11 +138,8 @@ void cluster::stop() {
     for (const auto& [endpoint, one] : nodes_) {
         one.where->stop();
     }
-    for (auto it = detours_.begin(); it != detours_.end();) {
-        detour& one = *it++;
-        if (one.waiting) {
-            end_detour(one, core::vote::failed(core::failure::down));
-        }
+    while (detour_queue::entry* const one = waiting_.any()) {
+        end_detour(static_cast<detour&>(*one), core::vote::failed(core::failure::down));
     }
 }
 
@@ -223,6 +225,8 @@ void cluster::end_sweep() {
 void cluster::use(const map_decision& decided) {
     const core::time_point now = clock::now();
     const std::vector<node*> former(owners_.begin(), owners_.end());
+    const auto former_holes = holes_;
+    const bool was_ready = ready();
     if (decided.is_another) {
         owners_.fill(nullptr);
         for (auto& [endpoint, one] : nodes_) {
@@ -242,15 +246,22 @@ void cluster::use(const map_decision& decided) {
             set_owner(slot, owner, decided.changed[slot] && !decided.is_another, now);
         }
     }
+    const auto filled = former_holes & ~holes_;
+    for (std::size_t slot = 0; filled.any() && slot != slot_count; ++slot) {
+        if (filled[slot]) {
+            waiting_.open(slot);
+        }
+    }
     const bool is_first = !std::exchange(has_map_, true);
     retire_those_without_slots({former.begin(), former.end()});
-    observer_.on_state_change(index_);
-    if (!is_first && !std::ranges::equal(former, owners_)) {
+    const bool is_new = !std::ranges::equal(former, owners_);
+    if (is_first || is_new || ready() != was_ready) {  // all waiters of the client hear of it
+        observer_.on_state_change(index_);
+    }
+    if (!is_first && is_new) {
         observer_.on_accepting(index_);  // what one node refused may be for another one now
     }
-    if (!detours_.empty()) {
-        observer_.on_pending(index_);
-    }
+    look_after_detours(now);
 }
 
 /// The node there, which is made if it is not known yet.
@@ -356,6 +367,9 @@ void cluster::retire(const std::string& endpoint) {
 void cluster::set_owner(std::size_t slot, node& owner, bool is_another, core::time_point now) {
     const node* const former = std::exchange(owners_[slot], &owner);
     holes_.reset(slot);
+    if (former != &owner) {
+        waiting_.open(slot);
+    }
     if (is_another && (former == nullptr || former == &owner || !former->ready())) {
         bar(slot, now);
     }
@@ -474,7 +488,8 @@ void cluster::on_state_change(const node& from) {
     if (from.serving() && std::exchange(missed_, false)) {
         observer_.on_accepting(index_);
     }
-    if (from.serving() && !detours_.empty()) {
+    if (from.serving() && !waiting_.empty()) {
+        waiting_.hurry(clock::now());
         observer_.on_pending(index_);
     }
 }
@@ -483,7 +498,6 @@ void cluster::on_redirected(const node& from, const submission& command, const r
     const core::time_point now = clock::now();
     auto* of = dynamic_cast<detour*>(command.receiver);
     if (of != nullptr) {
-        of->waiting = true;
         of->why = error.text;
     } else {
         of = begin_detour(command, now, std::string(error.text));
@@ -495,7 +509,8 @@ void cluster::on_redirected(const node& from, const submission& command, const r
     }
 }
 
-/// Where and when a command is sent next, or not at all.
+/// Where and when a command is sent next, or not at all. A node that sends it elsewhere, or has one of its keys, serves the
+/// slot.
 void cluster::follow(detour& of, const node& from, core::time_point now) {
     redirection to = read_redirection(of.why);
     if (to.host.empty()) {
@@ -504,8 +519,12 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
     if (is_doubted(from)) {
         to.kind = kind_type::down;  // it may speak of another cluster
     }
+    const std::size_t slot = key_slot(of.command.key);
     bool put_off = true;
     of.asks.clear();
+    if (to.kind == kind_type::ask || to.kind == kind_type::again) {
+        waiting_.ended(of, true, now);
+    }
     switch (to.kind) {
         case kind_type::moved:
             watch_->refresh();
@@ -533,7 +552,9 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             }
             break;
         case kind_type::down:
-            watch_->refresh();
+            if (!holes_[slot]) {  // else it asks for a map again and again anyway
+                watch_->refresh();
+            }
             break;
     }
     if (of.hops >= most_hops) {
@@ -541,18 +562,21 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
                                           std::make_shared<const std::string>(of.why)));
         return;
     }
-    if (put_off) {
-        of.not_before = now + between_tries.delay(of.tries++, core::next_random(random_));
-        wake_at(of.not_before);
-    } else {
-        observer_.on_pending(index_);
+    const bool is_of_slot = to.kind == kind_type::moved || to.kind == kind_type::down;
+    of.not_before = put_off && !is_of_slot
+                        ? now + between_tries.delay(of.tries, core::next_random(random_))
+                        : core::time_point::min();
+    of.tries += put_off ? 1 : 0;
+    if (put_off && is_of_slot) {
+        shut(slot);
     }
+    wait_to_be_sent(of);
 }
 
 // --- Commands ------------------------------------------------------------------------------------
 
 void cluster::send(const std::shared_ptr<const batch>& commands, core::time_point now) {
-    if (!detours_.empty()) {
+    if (!waiting_.empty()) {
         send_detours(now);
     }
     if (node* const owner = owner_of_all(*commands, now)) {
@@ -572,15 +596,17 @@ void cluster::send(const std::shared_ptr<const batch>& commands, core::time_poin
 /// The node for all commands of a batch; null if there is no such node, or something to be thought of.
 node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
     node* result = nullptr;
-    if (!detours_.empty() || now < any_barred_until_ || now < all_barred_until_ || doubted_ != 0) {
+    if (now < any_barred_until_ || now < all_barred_until_ || doubted_ != 0) {
         return nullptr;
     }
     for (const submission& one : commands.submissions()) {
         if (!one.is_for(index_)) {
             continue;
         }
-        node* const owner = node_for(key_slot(one.command.key), 0);
+        const std::size_t slot = key_slot(one.command.key);
+        node* const owner = node_for(slot, 0);
         if (owner == nullptr || (result != nullptr && owner != result) ||
+            waiting_.holds_up(slot, one.command.key) ||
             (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key))) {
             return nullptr;
         }
@@ -610,7 +636,8 @@ void cluster::send_split(const batch& commands, core::time_point now) {
         if (!one.is_for(index_)) {
             continue;
         }
-        node* const owner = node_for(key_slot(one.command.key), 0);
+        const std::size_t slot = key_slot(one.command.key);
+        node* const owner = node_for(slot, 0);
         if (!has_map_ || stopped_) {
             missed_ = true;
             vote_on(one, core::failure::down);
@@ -626,10 +653,14 @@ void cluster::send_split(const batch& commands, core::time_point now) {
             one.receiver->on_vote(index_, one.tag, barred.vote());
             continue;
         }
-        if (owner == nullptr || is_on_detour(one.command.key)) {
-            begin_detour(one, now,
-                         "no node serves slot " + std::to_string(key_slot(one.command.key)));
-            wake_at(now + between_tries.initial);
+        if (owner == nullptr || waiting_.holds_up(slot, one.command.key)) {
+            if (owner == nullptr) {
+                shut(slot);
+            }
+            if (detour* const made =
+                    begin_detour(one, now, "no node serves slot " + std::to_string(slot))) {
+                wait_to_be_sent(*made);
+            }
             continue;
         }
         auto part = std::ranges::find(parts, owner, &decltype(parts)::value_type::first);
@@ -661,6 +692,7 @@ cluster::detour* cluster::begin_detour(const submission& command, core::time_poi
         const core::time_point until =
             std::min(command.command.deadline, now + settings_.stall_timeout);
         detour& result = detours_.emplace_back(*this, command, until, std::move(why));
+        result.place = std::prev(detours_.end());
         detour_count_.store(detours_.size(), std::memory_order_relaxed);
         return &result;
     } catch (const std::bad_alloc&) {
@@ -669,10 +701,25 @@ cluster::detour* cluster::begin_detour(const submission& command, core::time_poi
     }
 }
 
-/// Whether a command for this key waits to be sent: then others wait behind it.
-bool cluster::is_on_detour(std::string_view key) const {
-    return std::ranges::any_of(
-        detours_, [&](const detour& one) { return one.waiting && one.command.key == key; });
+/// As one of those that are not under way. Ends it without the memory for it.
+void cluster::wait_to_be_sent(detour& of) {
+    try {
+        waiting_.add(of);
+    } catch (const std::bad_alloc&) {
+        end_detour(of, core::vote::failed(core::failure::overloaded));
+        return;
+    }
+    look_after_detours(clock::now());
+}
+
+/// No command for the slot is executed: it has no owner, or its owner says so.
+void cluster::shut(std::size_t slot) {
+    try {
+        waiting_.shut(slot, holes_[slot] || owners_[slot] == nullptr
+                                ? detour_queue::reason::hole
+                                : detour_queue::reason::refused);
+    } catch (const std::bad_alloc&) {  // then more is sent
+    }
 }
 
 /// Those whose time has come, in their order.
@@ -683,46 +730,73 @@ void cluster::send_detours(core::time_point now) {
         std::shared_ptr<batch> commands;
     };
     std::vector<part> parts;
-    std::set<std::string_view> held_up;  // keys
-    core::time_point next = core::never;
-    for (auto it = detours_.begin(); it != detours_.end();) {
-        detour& one = *it++;
-        if (!one.waiting || held_up.contains(one.command.key)) {
+    std::size_t count = 0;
+    for (; count != most_detours_in_a_turn; ++count) {
+        if (auto* const over = static_cast<detour*>(waiting_.next_over(now))) {
+            end_detour(*over,
+                       over->wanted(index_, over->original.tag)
+                           ? core::vote::failed(core::failure::server_error,
+                                                std::make_shared<const std::string>(over->why))
+                           : core::vote::failed(core::failure::withdrawn));
             continue;
         }
-        if (!one.wanted(index_, one.original.tag)) {
-            end_detour(one, core::vote::failed(core::failure::withdrawn));
+        auto* const next = static_cast<detour*>(waiting_.next(now));
+        if (next == nullptr) {
+            break;
+        }
+        if (!is_to_be_sent(*next, now)) {
             continue;
         }
-        if (now >= one.give_up_at) {
-            end_detour(one, core::vote::failed(core::failure::server_error,
-                                               std::make_shared<const std::string>(one.why)));
-            continue;
-        }
-        node* const to = target_of(one);
-        if (const auto barred = why_barred(one.command, to, now); !barred.why.empty()) {
-            end_detour(one, barred.vote());
-            continue;
-        }
-        if (now < one.not_before || to == nullptr || !to->serving()) {
-            held_up.insert(one.command.key);
-            next = std::min(next, std::max(one.not_before, now + between_tries.initial));
-            continue;
-        }
-        one.waiting = false;
-        const bool asking = !one.asks.empty();
+        node* const to = target_of(*next);
+        const bool asking = !next->asks.empty();
         if (parts.empty() || parts.back().to != to || parts.back().asking != asking) {
             parts.push_back({to, asking, std::make_shared<batch>()});
         }
-        parts.back().commands->submit({&one, 0, core::instance_set::only(index_), one.command});
+        parts.back().commands->submit({next, 0, core::instance_set::only(index_), next->command});
         parts.back().commands->reconsider();
     }
     for (const part& one : parts) {
         one.to->send(one.commands, now,
                      one.asking ? std::optional(script_form::asking) : std::nullopt);
     }
-    if (next != core::never) {
-        wake_at(next);
+    look_after_detours(now);
+}
+
+/// Otherwise it has ended, or waits again.
+bool cluster::is_to_be_sent(detour& of, core::time_point now) {
+    if (!of.wanted(index_, of.original.tag)) {
+        waiting_.skip(of);
+        end_detour(of, core::vote::failed(core::failure::withdrawn));
+        return false;
+    }
+    node* const to = target_of(of);
+    if (const auto barred = why_barred(of.command, to, now); !barred.why.empty()) {
+        waiting_.skip(of);
+        end_detour(of, barred.vote());
+        return false;
+    }
+    if (to != nullptr && to->serving()) {
+        return true;
+    }
+    if (of.asks.empty()) {
+        shut(key_slot(of.command.key));
+    } else {
+        of.not_before = now + between_tries.delay(of.tries++, core::next_random(random_));
+    }
+    wait_to_be_sent(of);
+    return false;
+}
+
+/// Sees to it that they are sent, or end, in time.
+void cluster::look_after_detours(core::time_point now) {
+    const core::time_point next = waiting_.next_time(now);
+    if (next <= now) {
+        observer_.on_pending(index_);
+    }
+    // Many that come or end one by one do not cost a turn each.
+    const core::time_point soon = now + between_tries.initial;
+    if (const core::time_point time = std::min(next, waiting_.next_end()); time != core::never) {
+        wake_at(std::max(time, soon));
     }
 }
 
@@ -741,7 +815,8 @@ void cluster::end_detour(detour& of, core::vote vote) {
         vote = core::vote::failed(core::failure::unclear_error, vote.detail);  // the key is there
     }
     const submission original = of.original;
-    detours_.remove_if([&](const detour& one) { return &one == &of; });
+    waiting_.ended(of, false, clock::now());
+    detours_.erase(of.place);
     detour_count_.store(detours_.size(), std::memory_order_relaxed);
     original.receiver->on_vote(index_, original.tag, vote);
 }

@@ -4,6 +4,7 @@
 #include "instance/instance.hpp"
 #include "instance/redis/cluster_map.hpp"
 #include "instance/redis/cluster_watch.hpp"
+#include "instance/redis/detour_queue.hpp"
 #include "instance/redis/key_slot.hpp"
 #include "instance/redis/map_selection.hpp"
 #include "instance/redis/node.hpp"
@@ -33,7 +34,8 @@ namespace colock::instance::redis {
 /// The topology of a Redis Cluster: each command goes to the master of its key's slot.
 ///
 /// A command that is sent on by the node (MOVED, ASK), or put off (TRYAGAIN, CLUSTERDOWN), becomes a detour: it is sent
-/// again, there or later, until its deadline. Commands for one key stay in their order meanwhile.
+/// again, there or later, until its deadline. Commands for one key stay in their order meanwhile. While a slot cannot be
+/// used, all its commands are detours, and few are sent: see `detour_queue`.
 ///
 /// `map_selection` has the rules about which map is used. A command for a slot without an owner goes to some node, which
 /// redirects it.
@@ -120,10 +122,13 @@ private:
     // Detours.
     detour* begin_detour(const submission& command, core::time_point now, std::string why);
     void follow(detour& of, const node& from, core::time_point now);
+    void wait_to_be_sent(detour& of);
     void send_detours(core::time_point now);
-    [[nodiscard]] bool is_on_detour(std::string_view key) const;
+    [[nodiscard]] bool is_to_be_sent(detour& of, core::time_point now);
     [[nodiscard]] node* target_of(detour& of);
     void end_detour(detour& of, core::vote vote);
+    void shut(std::size_t slot);
+    void look_after_detours(core::time_point now);
     void wake_at(core::time_point time);
 
     std::size_t index_;
@@ -153,7 +158,8 @@ private:
     core::time_point any_barred_until_ = core::time_point::min();
     std::optional<address> informed_;  // the node that was last told of by another one
     seen_promotions promotions_;
-    std::list<detour> detours_;  // in the order of their first sending
+    std::list<detour> detours_;
+    detour_queue waiting_;  // those of them that are not under way
     std::atomic<std::size_t> detour_count_{0};
 
     mutable std::mutex nodes_mutex_;       // of what `snapshot` reads

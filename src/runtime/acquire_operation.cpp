@@ -336,10 +336,6 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
     } else if (!without_ttl_.contains(index)) {
         without_ttl_.add(index);
         ++parts_.counts.keys_without_ttl;
-        // Every lock has a ttl. So it is worth a command to learn what this key holds.
-        if (!vote.detail && lease_ && machine_->backing_off()) {
-            lease_->ask_remaining(lease_, index, /*explains=*/true);
-        }
     }
 }
 
@@ -484,11 +480,12 @@ void acquire_operation::wait_for_others() {
     }
 }
 
-/// Asks the instances that denied the last attempt, or may deny it yet.
+/// Asks the instances that denied the last attempt, or may deny it yet. Every lock has a ttl. So where the key had none, it is worth
+/// a slower answer to learn what it holds.
 void acquire_operation::ask_remaining() {
     for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
         if (machine_->asks_remaining(i)) {
-            lease_->ask_remaining(lease_, i);
+            lease_->ask_remaining(lease_, i, without_ttl_.contains(i));
         }
     }
 }

@@ -107,7 +107,7 @@ public:
     [[nodiscard]] const core::round& votes() const noexcept { return machine_.votes(); }
 
     /// Asks an instance that denied how long it will say no. `explains`: see `core::command`.
-    void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index, bool explains = false);
+    void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index, bool explains);
 
     /// The owner waits no more: takes back the marks that this attempt, or others before it, may have left, until when they live.
     void unmark(std::shared_ptr<lease_state> self, core::time_point marked_until);

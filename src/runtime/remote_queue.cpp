@@ -64,6 +64,9 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
     command.step = step;
     command.key = key;
     command.ticket = number_;
+    const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
+    command.explains =
+        what == question::lock && waiting != nullptr && waiting->met_key_without_ttl();
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
     ++pending_votes_;
     last_turn_ = parts_.out.turn_number();

@@ -642,12 +642,14 @@ void hand_off_after_a_rollback(stage& s, int) {
     s.instance(0).restart(1ms, server::data::rolled_back);
     s.run_to(95ms);
     s.expect(s.has_key(0, *a), "the key is still there");
-    fenced.policy.unavailable_timeout = 50ms;
-    const taking& b = s.hand_off(*a, fenced);
+    taking& b = s.hand_off(*a, fenced);
     s.run_to(99ms);
     s.expect(s.count(fault::quarantined) > 0, "the server is not asked for a fence");
     s.run_to(400ms);
-    s.expect(b.told && !b.granted(), "so it is not handed off");
+    s.expect(!b.granted(), "so it is not handed off");
+    s.run_to(1300ms);
+    s.expect(b.held() && !b.handed_off(), "it is taken anew after the quarantine");
+    s.release(b);
 }
 
 /// Strangers delete its keys on two instances. Its client has a waiter that wants the same.

@@ -52,8 +52,8 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     last_outcome_ = why;
     if (why == acquire_outcome::no_quorum) {
         const time_point end = votes.reachable_from();
-        if (now < end && end < settings_.deadline) {
-            return wait_for_end_of_quarantine(end);
+        if (end < settings_.deadline) {
+            return wait_for_end_of_quarantine(end, now);
         }
     }
     note_availability(why);
@@ -128,11 +128,12 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
 
 /// A quarantine is no outage: it is known when the instances will grant again. So neither `unavailable_timeout` nor the
 /// number of attempts counts it. Attempts by which instances that are not quarantined learn that it waits go on.
-acquire::step acquire::wait_for_end_of_quarantine(time_point end) {
+/// An instance may notice the end of its own a moment later.
+acquire::step acquire::wait_for_end_of_quarantine(time_point end, time_point now) {
     status_ = status::quarantined;
     unavailable_since_ = never;
     --attempts_;
-    quarantine_end_ = std::min(end, end_of_parking());
+    quarantine_end_ = std::min(std::max(end, now + short_pause(milliseconds(2))), end_of_parking());
     return wait_until(quarantine_end_);
 }
 

@@ -147,7 +147,7 @@ private:
     step back_off(duration pause, time_point now);
     step fail(acquire_outcome why);
     [[nodiscard]] step wait_until(time_point when) const;
-    step wait_for_end_of_quarantine(time_point end);
+    step wait_for_end_of_quarantine(time_point end, time_point now);
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;

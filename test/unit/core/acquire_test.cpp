@@ -867,6 +867,14 @@ BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quaran
                "give_back; wait " + in_ms(1ms + pause(1)));
     BOOST_TEST(said(impatient, quarantined(10s), at(1ms)) == "give_back; failed no_quorum");
 
+    // The instance notices the end of its quarantine a moment later.
+    attempts early(settings, acquire_seed);
+    play(early, {{0ms, start(), "attempt; wait 50"},
+                 {1ms, quarantined(5s), "give_back; wait 5000"},
+                 {5s, timer(), "attempt; wait 5050"}});
+    BOOST_TEST(has(said(early, quarantined(5s), at(5s)), "give_back; wait 500"));
+    BOOST_TEST(said(early, timer(), at(5s + 2ms)) == "attempt; wait 5052");
+
     settings.attempt_interval = 200ms;  // a writer's mark has to be renewed elsewhere
     attempts writer(settings, acquire_seed);
     play(writer, {

@@ -94,7 +94,9 @@ BOOST_AUTO_TEST_CASE(waiters_behind_a_hole_do_not_slow_down_the_others) {
             const auto executor = co_await asio::this_coro::executor;
             half_a_cluster nodes;
             for (const bool at_one_slot : {false, true}) {
-                client locks(executor, nodes.configuration());
+                config configuration = nodes.configuration();
+                configuration.instance_timeout = 5s;  // for so long a command of a waiter waits
+                client locks(executor, configuration);
                 co_await all_ready(locks);
                 bool stopped = false;
                 bool waiters_stopped = false;
@@ -104,7 +106,7 @@ BOOST_AUTO_TEST_CASE(waiters_behind_a_hole_do_not_slow_down_the_others) {
                     co_await start(cycle(mutex(locks, name), stopped, cycles));
                 }
                 co_await async_wait_until([&] { return cycles != 0; });
-                const meter costs(executor, {.stall = 1s});
+                const meter costs(executor);
                 const double before = co_await rate(cycles);
 
                 constexpr std::size_t waiters = 5'000;
@@ -119,12 +121,12 @@ BOOST_AUTO_TEST_CASE(waiters_behind_a_hole_do_not_slow_down_the_others) {
                 BOOST_TEST(in_hole == 0U);
 
                 waiters_stopped = true;
-                co_await async_wait_until([&] { return locks.counters().acquiring <= 100; });
+                co_await async_wait_until([&] { return locks.counters().acquiring <= 100; }, 30s);
                 const double after = co_await rate(cycles);
                 BOOST_TEST_MESSAGE("cycles a second: " << before << " before, " << beside_waiters
                                                        << " beside waiters, " << after << " after");
-                // It is at least a half on a quiet machine. It was a two-hundredth when the cost grew with the waiters.
-                BOOST_TEST(beside_waiters >= std::min(before, after) / 5);
+                // It was a hundredth when the cost grew with the waiters.
+                BOOST_TEST(beside_waiters >= std::min(before, after) / 3);
                 stopped = true;
                 co_await locks.close();
             }

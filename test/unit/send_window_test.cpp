@@ -21,6 +21,14 @@ namespace {
 
 constexpr std::size_t most = 1U << 20U;
 
+/// What a server takes for a command. Sanitized builds leave out the fastest server, whose million commands a second take
+/// them minutes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+const std::vector<duration> service_times{5us, 50us};
+#else
+const std::vector<duration> service_times{1us, 5us, 50us};
+#endif
+
 /// A server that takes a fixed time for each command, far away, and a client that has always more to send.
 class busy_link {
 public:
@@ -107,7 +115,7 @@ BOOST_AUTO_TEST_SUITE(send_windows)
 /// However far away the server is, and however slow: it is always busy, and its queue stays short.
 BOOST_AUTO_TEST_CASE(a_server_is_kept_busy_and_its_queue_short, *label("fault-113")) {
     for (const duration distance : std::vector<duration>{100us, 1ms, 20ms, 100ms}) {
-        for (const duration service : std::vector<duration>{1us, 5us, 50us}) {
+        for (const duration service : service_times) {
             busy_link link(distance, service);
             link.run_for(20s);
             link.answered = 0;

@@ -204,9 +204,11 @@ BOOST_AUTO_TEST_CASE(attempts_when_its_turn_and_the_end_of_its_time_come_togethe
         const mutex lock(locks, "x", options);
         std::optional<lease> held = co_await lock.acquire();
         pending_acquire waiting;
+        // Both times pass while nothing runs. That of the holder is before any other, so the client is told of one after the
+        // other, before a turn.
+        asio::steady_timer letting_go(executor);
+        letting_go.expires_at(steady_clock::now() - 1s);
         waiting.start(lock);
-        // Both times pass while nothing runs; so they are told of one after the other, before a turn.
-        asio::steady_timer letting_go(executor, 1ms);
         letting_go.async_wait([&](const error_code& /*e*/) { held.reset(); });
         const stopwatch blocked;
         while (blocked.elapsed() < 50ms) {

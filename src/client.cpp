@@ -37,7 +37,7 @@ std::chrono::milliseconds failover_quarantine_of(const config& c) noexcept {
         c.restart_quarantine.value_or(std::chrono::milliseconds::zero()), lock_options().ttl));
 }
 
-/// Those that bound the ttl of a lock on these instances.
+/// The quarantines that bound the ttl of a lock on these instances.
 runtime::quarantine_lengths quarantines_of(const config& c) {
     runtime::quarantine_lengths result;
     for (const std::string& uri : c.instances) {

@@ -14,6 +14,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/system_executor.hpp>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -36,9 +37,11 @@ error untold_loss_of(const runtime::lease_state& state, std::uint32_t holder) {
     if (until == core::time_point::min() || now < until) {
         return {};
     }
-    const bool is_renewed = state.policy().lease.renew_interval > core::duration::zero();
-    return {is_renewed ? errc::lease_lost : errc::lease_expired,
-            runtime::describe(state.resource()) + runtime::describe_standstill(now - until)};
+    const std::string lease = runtime::describe(state.resource());
+    if (state.policy().lease.renew_interval == core::duration::zero()) {
+        return {errc::lease_expired, lease};
+    }
+    return {errc::lease_lost, lease + runtime::describe_standstill(now - until)};
 }
 
 error loss_of(const runtime::lease_state& state, std::uint32_t holder) {

@@ -12,7 +12,7 @@ struct counters {
     std::uint64_t attempts = 0;
     std::uint64_t acquired = 0;   ///< leases handed out; each share is one
     std::uint64_t contended = 0;  ///< attempts refused because somebody else held the lock
-    /// Attempts that failed for lack of answering instances; not those that are followed by the wait for a quarantine.
+    /// Attempts that failed for lack of answering instances. One after which a quarantine is waited for does not count.
     std::uint64_t unavailable = 0;
     /// Attempts that were given back, as some instance had granted them or might have.
     std::uint64_t undone = 0;

@@ -74,7 +74,7 @@ public:
     /// `lock_options::unavailable_timeout`.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
-    /// - Errors: as `acquire`, at once, for a quarantine too; that somebody else has the lock is no error.
+    /// - Errors: as `acquire`, but at once, also in a quarantine. It is no error if somebody else has the lock.
     /// - Cancellation, completion, object lifetimes: as `acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {

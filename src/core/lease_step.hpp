@@ -61,7 +61,7 @@ struct lease_step {
     std::optional<bool> extended;            ///< what the holder asked for is done, or has failed
     std::optional<bool> shared;              ///< the fence for another holder is counted, or is not
     std::optional<loss> lost;                ///< it has ended by itself
-    duration lost_late{};                    ///< so long after it was to be woken
+    duration lost_late{};                    ///< how late the lease was woken for that
     instance_set heals;             ///< send them an acquire, as `lease_tag::purpose_type::heal`
     std::optional<lease_tag> send;  ///< send this to `targets`
     instance_set targets = instance_set::all();

@@ -59,7 +59,7 @@ public:
     [[nodiscard]] bool unreachable() const noexcept { return failed_ > spare_of(instances()); }
 
     /// If it is unreachable: when so many quarantines have ended that a quorum could grant; `never` if that is not known, or
-    /// if more instances than these have failed. One that has not voted counts as if it could grant.
+    /// if too many have failed for other reasons. An instance that has not voted counts as if it could grant.
     [[nodiscard]] time_point reachable_from() const;
 
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }

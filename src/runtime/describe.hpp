@@ -38,7 +38,7 @@ std::string describe(std::string_view resource, std::string_view why,
 /// The resource alone, in quotes.
 std::string describe(std::string_view resource);
 
-/// To be added to the story of a lease that was not renewed, since the client could not act for at least so long.
+/// The end of a text about a lost lease: the client could not renew it, since it could not act for `late` or longer.
 std::string describe_standstill(core::duration late);
 
 }  // namespace colock::runtime

@@ -311,6 +311,7 @@ BOOST_AUTO_TEST_CASE(a_blocked_event_loop_is_the_reason_of_a_loss, *label("fault
         BOOST_TEST((at_once == errc::lease_lost));
         BOOST_TEST(at_once.details().find(why) != std::string::npos, at_once.details());
         BOOST_TEST((unrenewed.loss() == errc::lease_expired));
+        BOOST_TEST(unrenewed.loss().details() == "'y'");  // nobody was to renew it
         co_await held.wait_lost();
         BOOST_TEST((held.loss() == errc::lease_lost));
         BOOST_TEST(held.loss().details().find(why) != std::string::npos, held.loss().details());

@@ -701,7 +701,7 @@ cluster::detour* cluster::begin_detour(const submission& command, core::time_poi
     }
 }
 
-/// As one of those that are not under way. Ends it without the memory for it.
+/// The detour, which is not under way, waits until it can be sent. Ends it if there is no memory for that.
 void cluster::wait_to_be_sent(detour& of) {
     try {
         waiting_.add(of);

@@ -3,6 +3,7 @@
 #include "core/validity.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace colock::core {
 
@@ -35,6 +36,9 @@ acquire::step acquire::resume(const event& e, time_point now) {
 acquire::step acquire::begin_attempt(time_point now) {
     status_ = status::attempting;
     sent_ = now;
+    if (attempts_ == 0) {
+        began_ = now;
+    }
     ++attempts_;
     return {.attempt = true, .at_once = false, .failed = {}, .until = never};
 }
@@ -53,7 +57,7 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
     if (why == acquire_outcome::no_quorum) {
         const time_point end = votes.reachable_from();
         if (end < settings_.deadline) {
-            return wait_for_end_of_quarantine(end, now);
+            return wait_for_end_of_quarantine(end, votes, now);
         }
     }
     note_availability(why);
@@ -91,8 +95,13 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
                            e.vote->kind == vote_kind::denied && e.vote->key == key_state::absent
                                ? now + step_aside()
                                : run_out(e.vote->remaining, now));
+            if (e.will_tell && e.vote->kind == vote_kind::denied) {
+                telling_.add(e.index);
+                rely_on_being_told(now);
+            }
             break;
         case kind::changed:
+            stop_relying(now);
             // It may be free. So it may be for others that wait: after a split vote, one of us has
             // to be the first.
             expect_free_at(e.index, granted_ == 0 ? now : now + step_aside());
@@ -127,13 +136,18 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
 }
 
 /// A quarantine is no outage: it is known when the instances will grant again. So neither `unavailable_timeout` nor the
-/// number of attempts counts it. Attempts by which instances that are not quarantined learn that it waits go on.
-/// An instance may notice the end of its own a moment later.
-acquire::step acquire::wait_for_end_of_quarantine(time_point end, time_point now) {
+/// number of attempts counts it. Attempts by which instances that are not quarantined learn that it waits go on. So do
+/// the regular ones, if an instance may recover without a word. An instance may notice the end of its own a moment later.
+acquire::step acquire::wait_for_end_of_quarantine(time_point end, const round& votes,
+                                                  time_point now) {
     status_ = status::quarantined;
     unavailable_since_ = never;
     --attempts_;
+    ++excused_;
     quarantine_end_ = std::min(std::max(end, now + short_pause(milliseconds(2))), end_of_parking());
+    if (votes.may_recover_at_any_time()) {
+        quarantine_end_ = std::min(quarantine_end_, now + regular_pause());
+    }
     return wait_until(quarantine_end_);
 }
 
@@ -215,6 +229,8 @@ time_point acquire::end_of_parking() const {
 acquire::step acquire::back_off(duration pause, time_point now) {
     status_ = status::backing_off;
     free_at_.assign(settings_.instances, never);
+    telling_ = {};
+    relying_ = false;
     backoff_end_ = std::min(now + pause, next_regular_attempt());
     return wait_until(backoff_end_);
 }
@@ -228,7 +244,7 @@ acquire::step acquire::wait_until(time_point when) const {
 
 duration acquire::regular_pause() {
     polling_ = false;
-    return settings_.retry.delay(attempts_ - 1, next_random(random_));
+    return settings_.retry.delay(attempts_ + excused_ - 1, next_random(random_));
 }
 
 /// A first backoff, but a short one even for the patient: nothing is in the way any more.
@@ -248,6 +264,27 @@ void acquire::expect_free_at(std::size_t index, time_point when) {
     // the place of one that may succeed.
     if (!polling_) {
         backoff_end_ = std::min(backoff_end_, quorum_free_at());
+    }
+}
+
+/// All that can end the wait is told, or known by its time. So it need not ask. That is not so if too few have answered.
+void acquire::rely_on_being_told(time_point now) {
+    telling_.keep(in_the_way_);
+    const bool all_tell = last_outcome_ == acquire_outcome::contended && telling_ == in_the_way_;
+    if (polling_ || !all_tell || settings_.longest_reliance == duration::zero()) {
+        return;
+    }
+    relying_ = true;
+    const duration pause = std::min(now - began_, settings_.longest_reliance);
+    backoff_end_ =
+        std::min({std::max(backoff_end_, now + pause), quorum_free_at(), next_regular_attempt()});
+}
+
+/// One tells no more, and the lock may be free at the others already.
+void acquire::stop_relying(time_point now) {
+    telling_ = {};
+    if (std::exchange(relying_, false)) {
+        backoff_end_ = std::min(backoff_end_, now + regular_pause());
     }
 }
 

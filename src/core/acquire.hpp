@@ -35,6 +35,9 @@ struct acquire_settings {
     duration attempt_interval{};
     /// A parked one attempts this long after its last attempt, if nothing has woken it before; 0 = not.
     duration longest_parking{};
+    /// If every instance in the way will tell of a change, the next attempt waits for that for as long as the first was ago,
+    /// and no longer than this; 0 = it does not rely on that.
+    duration longest_reliance{};
 };
 
 /// Decides when an acquire attempts, and when it gives up. Each attempt is a `lease` with a token of its own, which
@@ -57,6 +60,8 @@ public:
             cancel,
         };
         kind_type kind = kind_type::start;
+        /// Of `remaining`: whether the instance will tell of the next change.
+        bool will_tell = false;
         std::size_t index = 0;
         acquire_outcome outcome = acquire_outcome::granted;
         const core::vote* vote = nullptr;
@@ -65,14 +70,16 @@ public:
         static event start() { return {}; }
         /// The event refers to the votes.
         static event attempted(acquire_outcome outcome, const round& votes) {
-            return {kind_type::attempted, 0, outcome, nullptr, &votes};
+            return {kind_type::attempted, false, 0, outcome, nullptr, &votes};
         }
         /// The event refers to the vote.
-        static event remaining(std::size_t index, const core::vote& v) {
-            return {kind_type::remaining, index, {}, &v, nullptr};
+        static event remaining(std::size_t index, const core::vote& v, bool will_tell) {
+            return {kind_type::remaining, will_tell, index, {}, &v, nullptr};
         }
-        static event changed(std::size_t index) { return {kind_type::changed, index, {}, {}, {}}; }
-        static event just(kind_type kind) { return {kind, 0, {}, {}, {}}; }
+        static event changed(std::size_t index) {
+            return {kind_type::changed, false, index, {}, nullptr, nullptr};
+        }
+        static event just(kind_type kind) { return {kind, false, 0, {}, nullptr, nullptr}; }
     };
 
     struct step {
@@ -147,7 +154,7 @@ private:
     step back_off(duration pause, time_point now);
     step fail(acquire_outcome why);
     [[nodiscard]] step wait_until(time_point when) const;
-    step wait_for_end_of_quarantine(time_point end, time_point now);
+    step wait_for_end_of_quarantine(time_point end, const round& votes, time_point now);
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;
@@ -160,22 +167,28 @@ private:
     [[nodiscard]] duration regular_pause();
     [[nodiscard]] time_point quorum_free_at() const;
     void expect_free_at(std::size_t index, time_point when);
+    void rely_on_being_told(time_point now);
+    void stop_relying(time_point now);
 
     status status_ = status::idle;
     std::optional<acquire_outcome>
         last_outcome_;  // of the attempts that the deadline has not cut short
     bool contended_ = false;
     bool polling_ = false;  // while backing off: for a short time, which nothing shortens
+    bool relying_ = false;  // while backing off: on being told
+    time_point began_{};
     time_point sent_{};
     duration attempt_took_{};  // the last one that has ended
     acquire_settings settings_;
     std::uint64_t random_;
     std::size_t attempts_ = 0;
+    std::size_t excused_ = 0;  // attempts that met a quarantine, and are not among these
     time_point backoff_end_{};
     time_point quarantine_end_{};  // or when to attempt before that
     time_point unavailable_since_ = never;
     std::size_t granted_ = 0;          // the last attempt, by so many instances
     instance_set in_the_way_;          // that have denied it, or may yet
+    instance_set telling_;             // of these, they will tell of a change
     std::vector<time_point> free_at_;  // per instance: when the key that denied us has run out
 };
 

@@ -25,6 +25,7 @@ queue_ticket::step queue_ticket::resume(const event& e, time_point now) {
         case kind::all_changed:
             watches_before_ = watches_lock_ = false;
             lock_end_ = never;
+            place_since_ = now;
             return look_again(now);
         case kind::denied:
             return on_denied(e.by_keeper, now);
@@ -47,6 +48,7 @@ time_point queue_ticket::rejoin_from(time_point now) const noexcept {
 /// Joins, anew or to keep the ticket alive.
 queue_ticket::step queue_ticket::ask_position(bool and_the_lock, time_point now) {
     joined_ = now;
+    interval_ = settings_.interval(now - place_since_);
     changed_ = false;
     step what;
     what.join = true;
@@ -77,8 +79,7 @@ queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
         default:
             before_is_gone_ = is_gone;
             watches_before_ = !is_gone;
-            // See `queue_ticket_settings`.
-            before_renews_ = run_out(v.remaining, joined_) - settings_.ttl() / 2;
+            before_renews_ = run_out(v.remaining, joined_) - settings_.ttl_of(v.remaining) / 2;
             break;
     }
     --unanswered_;
@@ -90,8 +91,11 @@ queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
 
 void queue_ticket::note_position(const vote& v, time_point now) {
     if (v.kind == vote_kind::granted) {
-        watches_before_ = watches_before_ && v.ticket == before_;
-        before_ = v.ticket;
+        if (v.ticket != before_) {
+            watches_before_ = false;
+            before_ = v.ticket;
+            place_since_ = now;
+        }
         first_since_ = before_ == 0 ? std::min(first_since_, now) : never;
     }
 }
@@ -200,7 +204,7 @@ queue_ticket::step queue_ticket::wait(advice what) const {
     } else if (unanswered_ != 0) {
         result.until = asked_ + settings_.refresh;
     } else {
-        result.until = std::min(joined_ + settings_.refresh, next_look());
+        result.until = std::min(joined_ + interval_, next_look());
     }
     return result;
 }
@@ -221,6 +225,7 @@ queue_ticket::step queue_ticket::on_time(time_point now) {
     }
     if (status_ == status::outside) {
         status_ = status::asking;
+        place_since_ = now;
         return ask_position(false, now);
     }
     if (unanswered_ != 0) {

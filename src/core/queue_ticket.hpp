@@ -4,14 +4,18 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace colock::core {
 
 struct queue_ticket_settings {
-    /// From one `join` to the next, which keeps the ticket alive. An answer may take as long; and the first waits for
-    /// as long to be told that the lock is free, before it tries without that.
+    /// From one `join` to the next, which keeps the ticket alive, while the client is new at its place. An answer may
+    /// take as long. The first waits for as long to be told that the lock is free, before it tries without that.
     duration refresh = milliseconds(250);
+
+    /// The same of one that has waited at its place for long. So idle waiters cost the keeper little.
+    duration longest_refresh = milliseconds(4000);
 
     /// After so many changes of the lock, each this soon after the one before, the first polls if it still
     /// does not have it, until the lock has not changed for as long. (Renewals are further apart, unless
@@ -23,9 +27,34 @@ struct queue_ticket_settings {
     /// joins others if only they hold the lock.
     bool attempts_while_held = false;
 
-    /// How long a ticket lives: it outlives a few joins that are late. Those write the ticket anew only
-    /// when half of that is over, since the client behind it is told of that.
-    [[nodiscard]] duration ttl() const noexcept { return 4 * refresh; }
+    /// From one `join` to the next of a client that has waited at its place so long: never longer than that, unless it is
+    /// `refresh`. So a fault of which nobody tells, such as the death of the client before it, at most doubles a wait.
+    [[nodiscard]] duration interval(duration waited) const noexcept {
+        duration result = refresh;
+        while (step * result <= std::min(waited, longest_refresh)) {
+            result *= step;
+        }
+        return result;
+    }
+
+    /// How long the ticket lives that such a join keeps alive: it outlives a few that are late. Those write the ticket
+    /// anew only when half of that is over, since the client behind it is told of that.
+    [[nodiscard]] static duration ttl(duration interval) noexcept { return step * interval; }
+
+    /// As far as another client can tell: how long a ticket lived when it was written, of which so much is left. The
+    /// ticket is not written anew before half of that is over. (No ttl is less than `step` times the one before. So one
+    /// of which more than half is left cannot be taken for a longer one, except when that is very late. When its client
+    /// begins to join less often it is written anew, too: then the client behind it attempts in vain.)
+    [[nodiscard]] duration ttl_of(duration remaining) const noexcept {
+        duration result = ttl(refresh);
+        while (result < remaining && result < ttl(longest_refresh)) {
+            result *= step;
+        }
+        return result;
+    }
+
+private:
+    static constexpr int step = 4;
 };
 
 /// A client's ticket in the remote queue: the clients that wait for a lock, in a list that one instance keeps (the
@@ -106,7 +135,11 @@ public:
     /// is not in the way of the next one's attempt.
     [[nodiscard]] time_point rejoin_from(time_point now) const noexcept;
 
-    [[nodiscard]] const queue_ticket_settings& settings() const noexcept { return settings_; }
+    /// How long the ticket is to live that the last `join` writes.
+    [[nodiscard]] duration ttl() const noexcept { return queue_ticket_settings::ttl(interval_); }
+
+    /// When the ticket ends if it joins no more.
+    [[nodiscard]] time_point ticket_end() const noexcept { return joined_ + ttl(); }
 
     /// Whether nobody was before it when it joined last.
     [[nodiscard]] bool is_first() const noexcept { return first_since_ != never; }
@@ -162,6 +195,8 @@ private:
     time_point before_renews_{};  // not its ticket before then: what changes that is the end of it
     time_point join_at_ = never;
     time_point joined_{};
+    duration interval_{};       // until it joins again
+    time_point place_since_{};  // at which it waits
     time_point asked_{};
     time_point held_since_ = never;
     time_point changed_at_{};  // the last of `changes_`

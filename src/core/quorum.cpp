@@ -54,6 +54,17 @@ time_point round::reachable_from() const {
     return *last;
 }
 
+bool round::may_recover_at_any_time() const {
+    for (std::size_t i = 0; i != instances(); ++i) {
+        const ballot& one = ballots_[i];
+        const bool has_failed = one.cast && one.kind == vote_kind::failed;
+        if (has_failed && one.reason != failure::down && one.reason != failure::quarantined) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::optional<vote> round::vote_of(std::size_t index) const {
     const ballot& b = ballots_[index];
     if (!b.cast) {

@@ -62,6 +62,9 @@ public:
     /// if too many have failed for other reasons. An instance that has not voted counts as if it could grant.
     [[nodiscard]] time_point reachable_from() const;
 
+    /// Whether an instance has failed that may grant at any time. One that is down or in quarantine cannot: its end is known.
+    [[nodiscard]] bool may_recover_at_any_time() const;
+
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
 
     [[nodiscard]] bool has_denied(std::size_t index) const {

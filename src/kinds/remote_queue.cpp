@@ -24,6 +24,12 @@ vote told(std::uint64_t ticket) noexcept {
     return result;
 }
 
+vote foreign(const std::string& key) {
+    return vote::failed(
+        core::failure::server_error,
+        std::make_shared<const std::string>("QUEUE the key " + key + " was not written by colock"));
+}
+
 class remote_queue_kind final : public lock_kind {
 public:
     constexpr remote_queue_kind() : lock_kind({.name = "remote queue"}) {}
@@ -60,18 +66,17 @@ private:
     static vote join(const core::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
         const table::entry* const ours = keys.find(ticket, at.now);
-        if (ours != nullptr && !ours->is_held_by({})) {
-            return vote::failed(core::failure::server_error,
-                                std::make_shared<const std::string>("QUEUE the key " + ticket +
-                                                                    " was not written by colock"));
-        }
-        if (ours == nullptr || ours->expires - at.now < command.ttl / 2) {
-            keys.put(ticket, {}, at.now + command.ttl);
-        }
         auto& waiting = keys.queue_of(command.key, at.now);
-        waiting.expires = at.now + command.ttl;
         auto place = std::ranges::find(waiting.tickets, command.ticket);
-        if (place == waiting.tickets.end()) {
+        const bool is_new = place == waiting.tickets.end();
+        if (is_new || ours == nullptr || ours->expires - at.now < command.ttl / 2) {
+            if (ours != nullptr && !ours->is_held_by({})) {
+                return foreign(ticket);
+            }
+            keys.put(ticket, {}, at.now + command.ttl);
+            waiting.expires = std::max(waiting.expires, at.now + command.ttl);
+        }
+        if (is_new) {
             place = waiting.tickets.insert(place, command.ticket);
         }
         while (place != waiting.tickets.begin()) {

@@ -29,6 +29,10 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.tries_twice = policy.kind().traits().tries_twice;
     settings.attempt_interval = policy.attempt_interval;
     settings.longest_parking = policy.is_shared() ? longest_wait_for_turn : core::duration::zero();
+    // The attempt comes before the ticket has to be kept alive, and does that, too.
+    settings.longest_reliance = policy.attempts == 0
+                                    ? core::queue_ticket_settings().longest_refresh * 7 / 8
+                                    : core::duration::zero();
     return settings;
 }
 
@@ -319,7 +323,7 @@ void acquire_operation::on_close() {
 
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
     note_remaining(index, vote);
-    resume(event::remaining(index, vote));
+    resume(event::remaining(index, vote, parts_.instances.tells_changes(index)));
 }
 
 void acquire_operation::note_remaining(std::size_t index, const core::vote& vote) {
@@ -375,7 +379,11 @@ void acquire_operation::on_time(core::time_point now) {
     }
 }
 
+/// One that waits to be sent waits for nothing else.
 void acquire_operation::resume(const event& e) {
+    if (at_gate::is_linked() && e.kind != event::kind_type::cancel) {
+        return;
+    }
     const core::time_point now = parts_.turn.now();
     carry_out(machine_->resume(e, now), now);
 }

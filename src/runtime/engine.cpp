@@ -109,10 +109,10 @@ void engine::wake() {
 
 // --- What the instances tell ------------------------------------------------------------------------
 
-void engine::on_state_change(std::size_t /*index*/) {
+void engine::on_state_change(std::size_t index) {
     const bool is_back = parts_.instances.update();
     for_each(parts_.members.waiters, [=](waiter& one) { one.on_instances_changed(is_back); });
-    for_each(parts_.members.tickets, [](remote_ticket& one) { one.on_instances_changed(); });
+    for_each(parts_.members.tickets, [=](remote_ticket& one) { one.on_instance_changed(index); });
 }
 
 void engine::on_accepting(std::size_t index) {

@@ -85,7 +85,11 @@ std::optional<std::size_t> instance_group::keeper_of(std::string_view key) const
 }
 
 bool instance_group::can_keep_queue(std::size_t index) const noexcept {
-    return has_quorum_ && instances_[index]->keeper_id() != 0;
+    return has_quorum_ && tells_changes(index);
+}
+
+bool instance_group::tells_changes(std::size_t index) const noexcept {
+    return instances_[index]->keeper_id() != 0;
 }
 
 void instance_group::send(const std::shared_ptr<const instance::batch>& commands, std::size_t first,

@@ -43,6 +43,9 @@ public:
     [[nodiscard]] std::optional<std::size_t> keeper_of(std::string_view key) const noexcept;
     [[nodiscard]] bool can_keep_queue(std::size_t index) const noexcept;
 
+    /// Whether it tells when a key changes of which it was asked `remaining`.
+    [[nodiscard]] bool tells_changes(std::size_t index) const noexcept;
+
     /// Gives all of them the batch, beginning with the one of that number.
     void send(const std::shared_ptr<const instance::batch>& commands, std::size_t first,
               core::time_point now);

@@ -126,7 +126,7 @@ public:
     /// Of the ticket that `members::watched` has it under.
     virtual void on_ticket_changed(std::size_t index) = 0;
     virtual void on_all_keys_changed(std::size_t index) = 0;
-    virtual void on_instances_changed() = 0;
+    virtual void on_instance_changed(std::size_t index) = 0;
     virtual void on_abandon() noexcept = 0;
 
 protected:

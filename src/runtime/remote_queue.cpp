@@ -67,7 +67,7 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
     const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
     command.explains =
         what == question::lock && waiting != nullptr && waiting->met_key_without_ttl();
-    command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.settings().ttl());
+    command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.ttl());
     ++pending_votes_;
     last_turn_ = parts_.out.turn_number();
     first_turn_ = first_turn_.value_or(last_turn_);
@@ -115,9 +115,7 @@ void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
     --pending_votes_;
     const auto what = static_cast<question>(tag);
     if (what == question::leave) {
-        if (vote.kind == core::vote_kind::granted) {
-            parts_.contention.note(spec_->key_hash, vote.ticket != 0, parts_.turn.now());
-        }
+        on_left(vote);
     } else if (queue_ != nullptr) {
         if (what == question::lock && queue_->attempting() != nullptr) {
             queue_->attempting()->note_remaining(keeper_, vote);
@@ -135,7 +133,12 @@ bool remote_queue::wanted(std::size_t /*index*/, instance::command_tag tag) cons
 }
 
 void remote_queue::on_time(core::time_point /*now*/) {
-    resume(event::just(kind::timer));
+    if (left_behind_) {
+        left_behind_ = false;
+        forget_if_over();
+    } else {
+        resume(event::just(kind::timer));
+    }
 }
 
 void remote_queue::on_denied(const core::round& votes, bool may_have_written) {
@@ -168,11 +171,18 @@ void remote_queue::on_all_keys_changed(std::size_t index) {
     }
 }
 
-void remote_queue::on_instances_changed() {
-    if (queue_ != nullptr && !parts_.instances.can_keep_queue(keeper_)) {
+/// What the keeper was to tell may be lost.
+void remote_queue::on_instance_changed(std::size_t index) {
+    if (left_behind_ && index == keeper_ && parts_.instances.tells_changes(keeper_)) {
+        left_behind_ = false;
+        parts_.alarms.stop_waiting(*this);
+        ask_to_leave(parts_.turn.now());
+    } else if (queue_ != nullptr && !parts_.instances.can_keep_queue(keeper_)) {
         core::queue_ticket::step end;
         end.advice = core::queue_ticket::advice::broken;
         carry_out(end, parts_.turn.now());
+    } else {
+        on_all_keys_changed(index);
     }
 }
 
@@ -187,9 +197,24 @@ void remote_queue::leave() {
     }
     const core::time_point now = parts_.turn.now();
     parts_.contention.step_aside(spec_->key_hash, machine_.rejoin_from(now));
+    ask_to_leave(now);
+}
+
+void remote_queue::ask_to_leave(core::time_point now) {
     ask(question::leave, kinds::remote_queue, core::step::leave, spec_->key, now);
     // The next client in the queue hears of it and asks all instances, which are to know of the release by then.
     parts_.out.send_last(keeper_);
+}
+
+/// A ticket that is left behind holds up the client behind it, which takes this one for alive.
+void remote_queue::on_left(const core::vote& vote) {
+    const core::time_point now = parts_.turn.now();
+    if (vote.kind == core::vote_kind::granted) {
+        parts_.contention.note(spec_->key_hash, vote.ticket != 0, now);
+    } else if (now < machine_.ticket_end() && !parts_.closing) {
+        left_behind_ = true;
+        parts_.alarms.wait(*this, machine_.ticket_end());
+    }
 }
 
 /// Not called before an answer to the last time, so that nobody refers to the old name.
@@ -207,7 +232,7 @@ void remote_queue::stop_watching() noexcept {
 }
 
 void remote_queue::forget_if_over() noexcept {
-    if (queue_ == nullptr && pending_votes_ == 0) {
+    if (queue_ == nullptr && pending_votes_ == 0 && !left_behind_) {
         in_client::unlink();
         const auto dying = std::move(self_);
     }

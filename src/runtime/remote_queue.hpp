@@ -45,7 +45,7 @@ public:
     void on_lock_changed(std::size_t index) override;
     void on_ticket_changed(std::size_t index) override;
     void on_all_keys_changed(std::size_t index) override;
-    void on_instances_changed() override;
+    void on_instance_changed(std::size_t index) override;
     void on_abandon() noexcept override;
 
 private:
@@ -64,6 +64,8 @@ private:
              core::time_point now);
     void watch_before();
     void stop_watching() noexcept;
+    void ask_to_leave(core::time_point now);
+    void on_left(const core::vote& vote);
     void forget_if_over() noexcept;
 
     std::shared_ptr<const lock_spec> spec_;
@@ -75,6 +77,7 @@ private:
     core::queue_ticket::advice advice_ = core::queue_ticket::advice::none;
     std::string ticket_;  // of the one before it, or the last that was
     bool watching_ = false;
+    bool left_behind_ = false;  // its ticket is, until the keeper can be asked, or the ticket ends
     std::uint32_t pending_votes_ = 0;
     std::optional<std::uint32_t> first_turn_{};  // the first turn in which something was asked
     std::uint32_t last_turn_ = 0;                // in which something was asked

@@ -26,7 +26,8 @@ the ttl. Acquires and sections are cancelled at random moments. Then it judges, 
 What is wrong:
   violations          two were in critical sections of one name at once. Each writes down when it enters and leaves, on
                       the monotonic clock; who has no valid lease, by the lease's own account, is not inside
-  leftover_keys       keys on any server when all clients were closed, and one second more than the ttl was over
+  leftover_keys       keys on any server when all clients were closed, and one second more than the ttl was over; those of the
+                      remote queues, when that of the oldest ticket was (16 s)
   unavailable_share   more than 0.01 of the time. Each process has a coroutine that takes, one after the other, locks
                       that nobody else wants. A stretch of more than 100 ms in which none of them, in any process, got its
                       lock is an outage, and counts from the success before it to the one after it

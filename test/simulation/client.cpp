@@ -207,11 +207,14 @@ void client::close() {
     });
 }
 
-bool client::waits_for(const std::string& key, duration how_long) const {
-    return !dead_ && std::ranges::any_of(operations_, [&](const auto& one) {
-        return one->running() && one->spec().key == key &&
-               std::max(one->started, paused_until_) + how_long < world_.now();
-    });
+duration client::longest_wait(const std::string& key) const {
+    duration result{};
+    for (const auto& one : operations_) {
+        if (!dead_ && one->running() && one->spec().key == key) {
+            result = std::max(result, world_.now() - std::max(one->started, paused_until_));
+        }
+    }
+    return result;
 }
 
 void client::expect_nothing_pending() const {
@@ -287,7 +290,7 @@ spec client::some_spec(const std::string& key) {
     } else {
         p.set_kind(fences ? kinds::fenced_shared : kinds::shared);
     }
-    p.retry = {4ms, 60ms};
+    p.retry = {4ms, longest_backoff};
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
     p.handoff = {random.below(5), random.up_to(100ms)};
@@ -337,7 +340,7 @@ void client::start_crowd(std::size_t size) {
         p.lease.spread_renewals = true;
         p.lease.drift = world_.profile().drift;
         p.lease.instance_timeout = instance_timeout;
-        p.retry = {4ms, 60ms};
+        p.retry = {4ms, longest_backoff};
         p.unavailable_timeout = 300ms;
         const bool holds = i < 3;  // for as long as there is load: that must not cost its lease
         post(world_.now() + world_.random.up_to(5ms), [this, s, holds] { be_served(s, holds); });

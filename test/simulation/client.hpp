@@ -141,6 +141,9 @@ public:
 /// Between two things that happen in the process anything may happen elsewhere.
 class client final : private runtime::environment {
 public:
+    /// Of those that wait, as their policies say.
+    static constexpr duration longest_backoff{60'000'000};
+
     client(world& w, checker& c, std::vector<std::unique_ptr<voter>>& voters, std::size_t index);
     client(const client&) = delete;
     client& operator=(const client&) = delete;
@@ -201,8 +204,8 @@ public:
     /// Until when it last stood still.
     [[nodiscard]] true_time paused_until() const { return paused_until_; }
     [[nodiscard]] const runtime::engine& engine() const { return *engine_; }
-    /// Whether somebody wants that lock, and has waited for so long.
-    [[nodiscard]] bool waits_for(const std::string& key, duration how_long) const;
+    /// For how long the oldest of those has waited that want the key; not while the client stood still.
+    [[nodiscard]] duration longest_wait(const std::string& key) const;
     void expect_nothing_pending() const;
 
     // For its operations.

@@ -644,6 +644,28 @@ colock_mutant(
     return ask_position(true, now);]]
 )
 
+colock_mutant(
+    NAME waiter_asks_often
+    WHAT "a waiter asks as often as at first, however long it has waited"
+    FILE src/core/queue_ticket.hpp
+    FIND [[while (step * result <= std::min(waited, longest_refresh)) {]]
+    WITH [[while (step * result <= std::min(waited, longest_refresh) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME told_by_one
+    WHAT "a waiter goes on to rely on being told when one instance has told"
+    FILE src/core/acquire.cpp
+    FIND [[if (std::exchange(relying_, false)) {]]
+    WITH [[if (std::exchange(relying_, false) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME ticket_is_left_behind
+    WHAT "a client that cannot reach the keeper leaves its ticket there"
+    FILE src/runtime/remote_queue.cpp
+    FIND [[} else if (now < machine_.ticket_end() && !parts_.closing) {]]
+    WITH [[} else if (now < machine_.ticket_end() && !parts_.closing && !@MUTANT@) {]]
+)
+
 # --- Readers and writers ----------------------------------------------------------------------------------------------
 
 colock_mutant(
@@ -1038,6 +1060,13 @@ colock_mutant(
     FILE src/core/acquire.cpp
     FIND [[if (end < settings_.deadline) {]]
     WITH [[if (end < settings_.deadline && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME quarantine_hides_a_late_vote
+    WHAT "an acquire waits for the end of a quarantine though others may grant before"
+    FILE src/core/acquire.cpp
+    FIND [[if (votes.may_recover_at_any_time()) {]]
+    WITH [[if (votes.may_recover_at_any_time() && !@MUTANT@) {]]
 )
 
 # --- Flow control -----------------------------------------------------------------------------------------------------

@@ -505,6 +505,23 @@ void first_contact(stage& s, int) {
     s.release(a);
 }
 
+/// One server was just started, and another does not answer for a while: it has a connection, and so tells nothing when it
+/// answers again.
+void late_vote_beside_a_quarantine(stage& s, int) {
+    s.run_to(100ms);
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(150ms);
+    s.cut_off(0, 2, 200ms);
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& a = s.acquire(0, patient);
+    s.run_to(190ms);
+    s.expect(!a.told, "it waits for either");
+    s.run_to(280ms);
+    s.expect(a.held(), "and not for the quarantine when the other answers");
+    s.release(a);
+}
+
 /// The holder has no key on instance 2, and 1 forgets its own just before a second ends on its clock:
 /// who asks it then hears that it has been up for a second.
 void restart_at_the_end_of_a_second(stage& s, int) {
@@ -930,6 +947,61 @@ void overlapping_readers(stage& s, int) {
     }
 }
 
+/// A mutex that waits for as long as it takes.
+spec& patient_lock(stage& s) {
+    spec& result = s.lock();
+    result.policy.attempts = 0;
+    result.policy.retry = {4ms, 250ms};
+    return result;
+}
+
+taking& take_for_a_minute(stage& s, std::size_t user) {
+    spec& lock = s.lock();
+    lock.policy.lease.ttl = 1min;
+    lock.policy.lease.renew_interval = 0ms;
+    return s.acquire(user, lock);
+}
+
+/// The first asks all instances now and then, and its keeper for its place. The other asks the keeper alone. The first
+/// loses one of its connections, and does not hear another one, when the lock is released. So only one instance tells it.
+void idle_waiters(stage& s, int take) {
+    taking& a = take_for_a_minute(s, 0);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, patient_lock(s));
+    s.run_to(20ms);
+    taking& c = s.acquire(2, patient_lock(s));
+    s.run_to(12s);
+    const std::uint64_t before = s.commands();
+    s.run_to(24s);
+    s.expect(a.held() && !b.told && !c.told, "two wait");
+    s.expect(s.commands() - before <= 40, "and ask little");
+    s.disconnect(1, static_cast<std::size_t>(take));
+    s.deafen(1, static_cast<std::size_t>(take + 1) % 3, s.now() + 1s);
+    s.release(a);
+    s.run_to(24s + 500ms);
+    s.expect(b.held() != c.held(), "one polls, or is told");
+    taking& next = b.held() ? c : b;
+    s.release(b.held() ? b : c);
+    s.run_to(s.now() + 20ms);
+    s.expect(next.held(), "and then the other is told");
+    s.release(next);
+}
+
+/// The first dies, so nobody is told of the release. The other has waited for long, and looks again before that has doubled.
+void idle_waiter_behind_a_dead_one(stage& s, int) {
+    taking& a = take_for_a_minute(s, 0);
+    s.run_to(10ms);
+    s.acquire(1, patient_lock(s));
+    s.run_to(20ms);
+    taking& c = s.acquire(2, patient_lock(s));
+    s.run_to(2s);
+    s.user(1).crash();
+    s.release(a);
+    s.run_to(3s + 50ms);
+    s.expect(c.held(), "it does not wait for a dead client");
+    s.release(c);
+}
+
 /// Two readers wait in the remote queue, behind the mark of a writer that has died; and behind them another writer does. It
 /// tries once more when the reader before it gives up.
 void writer_behind_a_reader(stage& s, int) {
@@ -976,17 +1048,17 @@ void reader_behind_a_mutex(stage& s, int take) {
         reading = &s.acquire(0, readers);
         s.run_to(10ms);
         waiting = &s.acquire(1, mutex);
-        s.run_to(30ms);
+        s.run_to(5s);  // from now on it keeps its ticket without a word
         s.acquire(4, writers, s.user(4).now() + 10ms);
-        s.run_to(50ms);
+        s.run_to(s.now() + 20ms);
         behind = &s.acquire(4, readers);
     } else {
         taking& holder = s.acquire(0, mutex);
         s.run_to(10ms);
         waiting = &s.acquire(1, mutex);
-        s.run_to(30ms);
+        s.run_to(5s);  // from now on it keeps its ticket without a word
         behind = &s.acquire(4, readers);
-        s.run_to(50ms);
+        s.run_to(s.now() + 20ms);
         s.release(holder);
         reading = &s.acquire(2, readers);  // is there before the others are told
     }
@@ -1504,6 +1576,12 @@ const std::vector<scenario>& scenarios() {
          1,
          first_contact,
          {"quarantine_is_an_outage"}},
+        {"fault_24_sim_late_vote_beside_a_quarantine",
+         "one server was just started, and another answers late",
+         {3, 1, ordinary, 1s},
+         1,
+         late_vote_beside_a_quarantine,
+         {"quarantine_hides_a_late_vote"}},
         {"fault_24_sim_restart_at_the_end_of_a_second",
          "one of the two that granted forgets it, and says that it has been up for a second",
          {3, 2, ordinary, 1s},
@@ -1631,6 +1709,18 @@ const std::vector<scenario>& scenarios() {
          1,
          mark_at_a_minority,
          {"mark_is_left_by_a_holder"}},
+        {"fault_59_sim_idle_waiters",
+         "waiters that wait for long ask the servers little, and are told in time",
+         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
+         3,
+         idle_waiters,
+         {"waiter_asks_often", "told_by_one", "ticket_is_left_behind"}},
+        {"fault_56_sim_idle_waiter_behind_a_dead_one",
+         "one that has waited for long is behind a client that dies",
+         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         idle_waiter_behind_a_dead_one,
+         {"queue_never_looks_again"}},
         {"fault_43_sim_writer_behind_a_reader",
          "readers and a writer wait in the remote queue",
          {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},

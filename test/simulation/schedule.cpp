@@ -1,5 +1,6 @@
 #include "simulation/schedule.hpp"
 
+#include "core/queue_ticket.hpp"
 #include "simulation/checker.hpp"
 #include "simulation/client.hpp"
 #include "simulation/voter.hpp"
@@ -16,7 +17,7 @@
 namespace colock::simulation {
 namespace {
 
-constexpr duration calm_time = 1500ms;  // in which some go on without faults
+constexpr duration calm_time = 2500ms;  // in which some go on without faults
 constexpr duration finish_time = 6s;    // for the clients that still wait
 constexpr duration longest_ttl = 1s;    // of 500 ms, extended to twice that
 constexpr duration bound = 400ms;       // drift, and how late a command may be executed
@@ -147,6 +148,13 @@ void schedule::calm_down() {
     world_.run(calm_since + finish_time + (goes_on_ ? calm_time : 0ms), most_steps);
 }
 
+/// When one that has waited so long looks at the lock, though the client before it has died.
+duration longest_sleep(duration waited) {
+    core::queue_ticket_settings queue;
+    queue.refresh = client::longest_backoff;
+    return queue.interval(waited);
+}
+
 /// Nobody waits for long for a lock that a quorum could grant.
 void schedule::expect_progress() {
     constexpr duration longest = 500ms;
@@ -154,12 +162,17 @@ void schedule::expect_progress() {
     for (const std::string& key : keys_) {
         const auto could_grant = static_cast<std::size_t>(
             std::ranges::count_if(voters_, [&](const auto& one) { return one->could_grant(key); }));
-        const bool is_wanted = std::ranges::any_of(
-            clients_, [&](const auto& one) { return one->waits_for(key, longest); });
+        duration patience = duration::max();  // of the one that looks first
+        for (const auto& one : clients_) {
+            if (const duration waited = one->longest_wait(key); waited > longest) {
+                patience = std::min(patience, longest + longest_sleep(waited));
+            }
+        }
         free_since_.try_emplace(key, world_.now());
+        const bool is_wanted = patience != duration::max();
         if (progress || !is_wanted || could_grant < voters_.size() / 2 + 1) {
             free_since_[key] = world_.now();
-        } else if (world_.now() >= free_since_[key] + longest) {
+        } else if (world_.now() - free_since_[key] >= patience) {
             world_.violation("lost wake-up", key + " is free since " +
                                                  in_ms(world_.now() - free_since_[key]) +
                                                  ", and somebody waits for it");

@@ -86,6 +86,7 @@ kinds::wall_time server::wall() const {
 }
 
 core::vote server::execute(const core::command& command, const void* by) {
+    ++world_.tally.commands;
     const bool is_of_queue = command.step == core::step::join || command.step == core::step::leave;
     if (command.step != core::step::remaining && world_.faults().rollbacks > 0) {
         checkpoint();

@@ -96,6 +96,13 @@ public:
     /// What happens until then.
     void run_to(duration when);
 
+    /// How many commands the instances have executed so far.
+    [[nodiscard]] std::uint64_t commands() const { return world_.tally.commands; }
+    /// Ends the connection of the client to the instance.
+    void disconnect(std::size_t user, std::size_t instance) {
+        clients_[user]->to(instance).reset();
+    }
+
     [[nodiscard]] bool has_key(std::size_t instance) {
         return voters_[instance]->holds_anything(key);
     }

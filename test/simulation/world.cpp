@@ -8,6 +8,7 @@ namespace colock::simulation {
 
 void tally::add(const tally& other) {
     steps += other.steps;
+    commands += other.commands;
     attempts += other.attempts;
     acquisitions += other.acquisitions;
     served += other.served;

@@ -18,6 +18,7 @@ namespace colock::simulation {
 /// What one schedule came to.
 struct tally {
     std::uint64_t steps = 0;
+    std::uint64_t commands = 0;  ///< that servers have executed
     std::uint64_t attempts = 0;
     std::uint64_t acquisitions = 0;
     std::uint64_t served = 0;  ///< of them: for the crowd

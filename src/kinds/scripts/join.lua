@@ -3,7 +3,7 @@
 -- KEYS[1]  the queue: a list of `ticket:<number>`, the longest waiting first
 -- KEYS[2]  our ticket: an empty string that lives as long as our client waits and runs
 -- ARGV[1]  our number
--- ARGV[2]  how long to keep the ticket and the queue, in milliseconds
+-- ARGV[2]  how long to keep the ticket, in milliseconds. The queue is kept for at least as long.
 -- ARGV[3]  the beginning of a ticket's name; its number follows. (The tickets of others cannot be among the keys: only the
 --          queue has their numbers. They are in the slot of the queue.)
 -- Returns  the number of the waiter before us; 0 there is none
@@ -19,27 +19,35 @@ local function foreign(name)
     return redis.error_reply('QUEUE the key ' .. name .. ' was not written by colock')
 end
 
-local value = redis.pcall('get', ticket)
-if type(value) == 'table' then
-    return value  -- an error: a key of another type
+-- A queue that has our number is a queue. Otherwise its ends tell.
+local at = redis.pcall('lpos', queue, own)
+if type(at) == 'table' then
+    return at  -- an error: a key of another type
 end
-if value and value ~= '' then
-    return foreign(ticket)
-end
-for _, place in ipairs({0, -1}) do
-    local entry = redis.pcall('lindex', queue, place)
-    if type(entry) == 'table' then
-        return entry
-    end
+for _, place in ipairs(at and {} or {0, -1}) do
+    local entry = redis.call('lindex', queue, place)
     if entry and not number_in(entry) then
         return foreign(queue)
     end
 end
 
+-- The ticket is written only now and then: a write tells the waiter behind us that it has changed.
+local is_written = not at or redis.call('pttl', ticket) < life / 2
+if is_written then
+    local value = redis.pcall('get', ticket)
+    if type(value) == 'table' then
+        return value
+    end
+    if value and value ~= '' then
+        return foreign(ticket)
+    end
+end
+-- The queue lives as long as any of its tickets.
+local is_prolonged = is_written and redis.call('pttl', queue) < life
+
 -- The waiter before us, and those between it and us that have died.
 local before = 0
 local dead = {}
-local at = redis.call('lpos', queue, own)
 for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
     local entry = redis.call('lindex', queue, place)
     local number = number_in(entry)
@@ -59,19 +67,20 @@ for place = (at or redis.call('llen', queue)) - 1, 0, -1 do
     end
 end
 
--- Written only now and then: a write tells the waiter behind us that the ticket has changed.
-if redis.call('pttl', ticket) < life / 2 then
+if is_written then
     redis.call('set', ticket, '', 'px', life)
 end
 if not at then
     redis.call('rpush', queue, own)
 end
-local kept = redis.pcall('pexpire', queue, life)
-if type(kept) == 'table' then
-    if not at then
-        redis.call('lrem', queue, -1, own)  -- no new queue stays without ttl
+if is_prolonged then
+    local kept = redis.pcall('pexpire', queue, life)
+    if type(kept) == 'table' then
+        if not at then
+            redis.call('lrem', queue, -1, own)  -- no new queue stays without ttl
+        end
+        return kept
     end
-    return kept
 end
 for _, entry in ipairs(dead) do
     redis.call('lrem', queue, 1, entry)

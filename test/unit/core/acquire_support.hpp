@@ -216,9 +216,14 @@ inline attempts::event changed(std::size_t i) {
 }
 
 /// Instance `i` says that the key will live for another `rest`.
-inline attempts::event rest(std::size_t i, milliseconds rest) {
+inline attempts::event rest(std::size_t i, milliseconds rest, bool will_tell = false) {
     return attempts::event::of(
-        acquire::event::remaining(i, kept(vote::denied(key_state::foreign, rest))));
+        acquire::event::remaining(i, kept(vote::denied(key_state::foreign, rest)), will_tell));
+}
+
+/// The same, and will tell of the next change.
+inline attempts::event told(std::size_t i, milliseconds remaining = 1h) {
+    return rest(i, remaining, true);
 }
 
 }  // namespace colock::core::test

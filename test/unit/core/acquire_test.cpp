@@ -619,6 +619,120 @@ BOOST_AUTO_TEST_CASE(a_parked_one_attempts_now_and_then, *boost::unit_test::labe
                   });
 }
 
+// Being told.
+
+/// One that waits for long costs the instances little, and has at most twice the wait if one of them errs.
+BOOST_AUTO_TEST_CASE(one_that_will_be_told_waits_for_as_long_as_it_has_waited) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.longest_reliance = 1s;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
+                      {2ms, told(0), "wait " + in_ms(1ms + pause(1))},
+                      {30ms, timer(), "attempt; wait 80"},
+                      {31ms, denied(0), "give_back; wait " + in_ms(31ms + pause(2))},
+                      {40ms, told(0), "wait 80"},
+                      {79ms, timer(), "wait 80"},
+                      {80ms, timer(), "attempt; wait 130"},
+                      {90ms, denied(0), "give_back; wait " + in_ms(90ms + pause(3))},
+                      {91ms, told(0), "wait 182"},
+                      {100ms, changed(0), "attempt; wait 150"},
+                      {3s, denied(0), "give_back; wait " + in_ms(3s + pause(5))},
+                      {3s, told(0), "wait 4000"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(it_waits_for_no_longer_than_the_key_lives) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    settings.longest_reliance = 1s;
+    settings.attempt_interval = 500ms;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1s, denied(0), "give_back; wait 500"},
+                      {1s, timer(), "attempt; wait 1050"},
+                      {1s, denied(0), "give_back; wait " + in_ms(1s + pause(2))},
+                      {1s, told(0, 99ms), "wait 1100"},
+                      {1s, changed(0), "attempt; wait 1050"},
+                      {1s, denied(0), "give_back; wait " + in_ms(1s + pause(4))},
+                      {1s, told(0), "wait 1500"},  // by the interval
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(every_instance_in_the_way_has_to_tell) {
+    attempts_settings settings = five();
+    settings.instances = 3;
+    settings.longest_reliance = 1s;
+    attempts machine(settings, acquire_seed);
+    const std::string regular = "wait " + in_ms(1s + pause(1));
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1s, granted(0), "wait 50"},
+                      {1s, denied(1), "wait 50"},
+                      {1s, denied(2), "give_back; " + regular},
+                      {1s, told(0), regular},  // is not in the way
+                      {1s, told(1), regular},
+                      {1s, rest(2, 1h), regular},
+                      {1s, told(2), "wait 2000"},
+                  });
+    BOOST_TEST(has(said(machine, changed(1), at(1100ms)), "wait 11"));
+
+    attempts not_so(settings, acquire_seed);
+    play(not_so, {
+                     {0ms, start(), "attempt; wait 50"},
+                     {1s, denied(1), "wait 50"},
+                     {1s, denied(2), "give_back; " + regular},
+                     {1s, told(1), regular},
+                     {1s, told(2), regular},  // one is silent, and may deny yet
+                 });
+}
+
+/// It tells of the next change no more, and others may be free already.
+BOOST_AUTO_TEST_CASE(it_polls_again_when_one_has_told) {
+    attempts_settings settings = five();
+    settings.instances = 3;
+    settings.longest_reliance = 1s;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1s, denied(0), "wait 50"},
+                      {1s, denied(2), "give_back; wait " + in_ms(1s + pause(1))},
+                      {1s, told(0), "wait " + in_ms(1s + pause(1))},
+                      {1s, told(1), "wait " + in_ms(1s + pause(1))},
+                      {1s, told(2), "wait 2000"},
+                      {1100ms, changed(2), "wait " + in_ms(1100ms + pause(2))},
+                      {1100ms, told(0), "wait " + in_ms(1100ms + pause(2))},
+                  });
+}
+
+/// Then the time for which it goes on counts, at each attempt.
+BOOST_AUTO_TEST_CASE(it_polls_when_too_few_have_answered) {
+    attempts_settings settings = five();
+    settings.instances = 3;
+    settings.longest_reliance = 1s;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1s, failed(0), "wait 50"},
+                      {1s, failed(1), "give_back; wait " + in_ms(1s + pause(1))},
+                      {1s, told(2), "wait " + in_ms(1s + pause(1))},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts_relies_on_nobody) {
+    attempts_settings settings = five();
+    settings.instances = 1;
+    attempts machine(settings, acquire_seed);
+    play(machine, {
+                      {0ms, start(), "attempt; wait 50"},
+                      {1s, denied(0), "give_back; wait " + in_ms(1s + pause(1))},
+                      {1s, told(0), "wait " + in_ms(1s + pause(1))},
+                  });
+}
+
 // The end of all waiting.
 
 /// Fault 88: another client holds the lock only if an instance has denied.
@@ -885,6 +999,47 @@ BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quaran
                  });
 }
 
+/// Two are in quarantine, or one and the other is down: their ends are known. One that was only late may grant at once.
+BOOST_AUTO_TEST_CASE(attempts_go_on_in_a_quarantine_if_others_may_recover) {
+    attempts_settings settings = five();
+    settings.instances = 3;
+    settings.retry = {20ms, 80ms};
+    const auto quarantined = [](std::size_t i) {
+        return attempts::event::voted(i, vote::quarantined(at(5s)));
+    };
+    const auto pause = [&settings](std::size_t draws, std::size_t tries) {
+        std::uint64_t state = acquire_seed;
+        std::uint64_t random = 0;
+        for (std::size_t i = 0; i != draws; ++i) {
+            random = next_random(state);
+        }
+        return settings.retry.delay(tries, random);
+    };
+    for (const failure reason : {failure::down, failure::timeout, failure::connection_lost,
+                                 failure::server_error, failure::stalled}) {
+        BOOST_TEST_CONTEXT(static_cast<int>(reason)) {
+            const bool is_known = reason == failure::down;
+            attempts machine(settings, acquire_seed);
+            const auto other = attempts::event::voted(0, vote::failed(reason));
+            play(machine,
+                 {
+                     {0ms, start(), "attempt; wait 50"},
+                     {1ms, granted(2), "wait 50"},
+                     {1ms, quarantined(1), "wait 50"},
+                     {1ms, other,
+                      "give_back; wait " + (is_known ? "5000" : in_ms(1ms + pause(2, 0)))},
+                     {100ms, wake(), "attempt; wait 150"},
+                     {101ms, quarantined(1), "wait 150"},
+                     {101ms, other,
+                      "give_back; wait " + (is_known ? "5000" : in_ms(101ms + pause(4, 1)))},
+                     {200ms, is_known ? wake() : timer(), "attempt; wait 250"},
+                     {201ms, granted(0), "wait 250"},
+                     {201ms, granted(2), "granted 1188"},
+                 });
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(knows_from_others_since_when_there_is_no_quorum) {
     attempts_settings settings = five();
     settings.unavailable_timeout = 100ms;
@@ -1023,7 +1178,7 @@ BOOST_AUTO_TEST_CASE(
         }
         said(machine, denied(0), now);  // the eighth: backs off for at least half a second
         const vote gone = vote::denied(key_state::absent, 0ms);
-        const auto step = machine.policy().resume(acquire::event::remaining(0, gone), now);
+        const auto step = machine.policy().resume(acquire::event::remaining(0, gone, false), now);
         BOOST_TEST((!step.attempt && !step.failed));
         BOOST_TEST((step.until >= now + 4ms));
         BOOST_TEST((step.until <= now + 8ms));

@@ -75,6 +75,7 @@ private:
         s.tries_twice = random_.one_in(4);
         s.claims = random_.one_in(4);
         s.attempt_interval = random_.one_in(4) ? 1ms + random_.up_to(100ms) : 0ms;
+        s.longest_reliance = random_.one_in(2) ? 1ms + random_.up_to(100ms) : 0ms;
         return s;
     }
 
@@ -118,7 +119,7 @@ private:
                                        random_.one_in(5)
                                            ? unknown_remaining
                                            : milliseconds(static_cast<int>(random_.below(60))));
-                tell(acquire::event::remaining(i, v));
+                tell(acquire::event::remaining(i, v, random_.one_in(2)));
                 break;
             }
             case 3:

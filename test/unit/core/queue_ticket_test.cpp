@@ -494,8 +494,89 @@ BOOST_AUTO_TEST_CASE(a_keeper_that_fails_or_is_silent) {
     BOOST_TEST(t.timer() == "BROKEN@500");
 }
 
+/// Idle waiters cost the keeper little. A fault of which nobody tells at most doubles a wait.
+BOOST_AUTO_TEST_CASE(one_that_has_waited_for_long_joins_less_often) {
+    scene s;
+    s.stand_behind();
+    std::string joins;
+    for (int i = 1; i != 70; ++i) {
+        s.at(i * 250ms);
+        const std::string asked = s.timer();
+        if (asked.starts_with("join")) {
+            joins += std::to_string(i * 250) + " " + std::to_string(s.p.ttl() / 1ms) + ", ";
+            s.joined(7);
+        }
+        if (asked.starts_with("join lock")) {
+            s.lock_held(1h);
+        }
+    }
+    BOOST_TEST(joins ==
+               "250 1000, 500 1000, 750 1000, 1000 4000, 2000 4000, 3000 4000, 4000 16000, "
+               "8000 16000, 12000 16000, 16000 16000, ");
+}
+
+BOOST_AUTO_TEST_CASE(at_a_new_place_it_joins_as_often_as_at_first) {
+    for (const bool by_keeper : {true, false}) {
+        scene s;
+        s.stand_behind();
+        s.at(250ms);
+        s.timer();
+        s.joined(7);
+        s.lock_held();
+        s.at(5s);
+        BOOST_TEST(s.timer() == "join@5250");
+        BOOST_TEST(s.joined(7) == "WAIT@9000");
+        s.at(6s);
+        if (by_keeper) {
+            BOOST_TEST(s.all_changed() == "join lock@6250");
+            s.lock_held();
+            s.joined(7);
+            BOOST_TEST(s.before_there() == "WAIT@6250");
+        } else {
+            s.before_changed();
+            s.lock_held();
+            s.joined(5);
+            BOOST_TEST(s.before_there() == "WAIT@10000");
+            s.at(6100ms);
+            s.before_changed();
+            s.denied();
+            BOOST_TEST(s.joined(0) == "WAIT@6350");
+        }
+    }
+}
+
+/// Its client has waited for long, so it is written anew less often.
+BOOST_AUTO_TEST_CASE(an_older_ticket_before_it_is_written_anew_later) {
+    struct row {
+        milliseconds remaining;
+        milliseconds written_from;  // on
+    };
+    for (const row& r : {row{501ms, 1ms}, row{1000ms, 500ms}, row{1001ms, -999ms},
+                         row{4000ms, 2000ms}, row{4001ms, -3999ms}, row{16000ms, 8000ms}}) {
+        BOOST_TEST_CONTEXT(r.remaining.count() << " ms") {
+            scene early;
+            early.join();
+            early.joined(7);
+            early.before_there(r.remaining);
+            early.at(r.written_from - 1ms);
+            scene late = early;
+            if (r.written_from > 0ms) {
+                BOOST_TEST(early.before_changed().starts_with("TURN"));
+            }
+            late.at(r.written_from + 1ms);
+            BOOST_TEST(late.before_changed().starts_with("join lock"));
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_ticket_outlives_some_joins) {
-    BOOST_TEST((queue_ticket_settings{}.ttl() >= 3 * queue_ticket_settings{}.refresh));
+    const queue_ticket_settings settings;
+    for (const duration waited : {0ms, 999ms, 1000ms, 4000ms, 100000ms}) {
+        const duration interval = settings.interval(waited);
+        BOOST_TEST((queue_ticket_settings::ttl(interval) >= 3 * interval));
+        BOOST_TEST((interval == settings.refresh || interval <= waited));
+        BOOST_TEST((interval <= settings.longest_refresh));
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

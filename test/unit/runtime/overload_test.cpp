@@ -193,6 +193,18 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
     BOOST_TEST(one.waiting() == 0U);
 }
 
+/// What the instances tell is for those that have been denied.
+BOOST_AUTO_TEST_CASE(what_happens_meanwhile_does_not_prolong_its_time) {
+    slow_server one(2000);
+    const core::time_point now = one.world().now();
+    const auto late = one.client->acquire("late", one.client->usual_policy(), now + 400ms);
+    one.world().run_for(100ms);
+    one.client->engine().observer().on_state_change(0);
+    one.client->engine().observer().on_all_keys_changed(0);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
+    BOOST_TEST((late->finished_at == now + 400ms));
+}
+
 /// Its turn in the client comes when its time is over.
 BOOST_AUTO_TEST_CASE(an_acquire_whose_time_is_over_does_not_wait_to_be_sent) {
     slow_server one(2000);

@@ -43,12 +43,13 @@ struct lock_options {
     /// year.
     std::chrono::milliseconds max_hold{0};
 
-    /// How a waiting `acquire` polls, when nobody of this client is before it, and no server tells it that the
-    /// name may be free. Where servers tell, clients that wait for a name queue at one of them. Then `maximum` (but 1 s at
-    /// most) is how often they say that they are alive, and after about as long a client that dies is skipped. Those that
-    /// have waited for longer do so less often, but at least every 4 s: never later than when their wait has doubled. The
-    /// first in the queue polls every 1 to 2 ms (or every `initial`, if that is less) while others take the lock time and
-    /// again right after its release.
+    /// How a waiting `acquire` polls, if it is the first of its client and no server notifies it that the name may be free.
+    ///
+    /// Where servers notify, the clients that wait for a name queue at one of them. Each renews its place there every
+    /// `maximum`, but at least every second. A client that has waited for longer does so less often, up to every 4 s. It
+    /// never lets more time pass than it has waited. So a client that dies is skipped after about as long. The first
+    /// in the queue polls every 1 to 2 ms (or every `initial`, if that is less) while others take the lock again and again
+    /// right after its release.
     retry_options retry{};
 
     /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has

@@ -136,8 +136,8 @@ acquire::step acquire::on_parked(const event& e, time_point now) {
 }
 
 /// A quarantine is no outage: it is known when the instances will grant again. So neither `unavailable_timeout` nor the
-/// number of attempts counts it. Attempts by which instances that are not quarantined learn that it waits go on. So do
-/// the regular ones, if an instance may recover without a word. An instance may notice the end of its own a moment later.
+/// number of attempts counts it. Attempts go on at their interval, so that the other instances learn that it waits. The
+/// regular ones go on if an instance may grant at any time. An instance may notice the end of its quarantine a moment later.
 acquire::step acquire::wait_for_end_of_quarantine(time_point end, const round& votes,
                                                   time_point now) {
     status_ = status::quarantined;
@@ -267,7 +267,8 @@ void acquire::expect_free_at(std::size_t index, time_point when) {
     }
 }
 
-/// All that can end the wait is told, or known by its time. So it need not ask. That is not so if too few have answered.
+/// If every instance in the way tells of changes, the next attempt waits for one, or for a key to run out. After an attempt
+/// without a quorum it is made after the regular pause, since `unavailable_timeout` is looked at when an attempt ends.
 void acquire::rely_on_being_told(time_point now) {
     telling_.keep(in_the_way_);
     const bool all_tell = last_outcome_ == acquire_outcome::contended && telling_ == in_the_way_;
@@ -280,7 +281,7 @@ void acquire::rely_on_being_told(time_point now) {
         std::min({std::max(backoff_end_, now + pause), quorum_free_at(), next_regular_attempt()});
 }
 
-/// One tells no more, and the lock may be free at the others already.
+/// An instance that has told of a change tells of no other until it is asked again. And the lock may be free elsewhere.
 void acquire::stop_relying(time_point now) {
     telling_ = {};
     if (std::exchange(relying_, false)) {

@@ -14,8 +14,13 @@ struct queue_ticket_settings {
     /// take as long. The first waits for as long to be told that the lock is free, before it tries without that.
     duration refresh = milliseconds(250);
 
-    /// The same of one that has waited at its place for long. So idle waiters cost the keeper little.
+    /// The longest time between two `join`s. A client that stays at its place for long joins so rarely: idle waiters cost
+    /// the keeper little.
     duration longest_refresh = milliseconds(4000);
+
+    /// For how long the first waits to be told at the instances before it attempts: see `acquire_settings`. An attempt that
+    /// is denied keeps the ticket alive. So it comes a little before the next `join`, and spares it.
+    [[nodiscard]] duration longest_reliance() const noexcept { return longest_refresh * 7 / 8; }
 
     /// After so many changes of the lock, each this soon after the one before, the first polls if it still
     /// does not have it, until the lock has not changed for as long. (Renewals are further apart, unless
@@ -27,8 +32,9 @@ struct queue_ticket_settings {
     /// joins others if only they hold the lock.
     bool attempts_while_held = false;
 
-    /// From one `join` to the next of a client that has waited at its place so long: never longer than that, unless it is
-    /// `refresh`. So a fault of which nobody tells, such as the death of the client before it, at most doubles a wait.
+    /// The time from one `join` to the next of a client that has been at its place for `waited`. It is not longer than
+    /// `waited`, unless it is `refresh`. So a fault of which nobody tells, such as the death of the client before it, at
+    /// most doubles a wait.
     [[nodiscard]] duration interval(duration waited) const noexcept {
         duration result = refresh;
         while (step * result <= std::min(waited, longest_refresh)) {
@@ -37,14 +43,14 @@ struct queue_ticket_settings {
         return result;
     }
 
-    /// How long the ticket lives that such a join keeps alive: it outlives a few that are late. Those write the ticket
-    /// anew only when half of that is over, since the client behind it is told of that.
+    /// How long a ticket lives whose client joins at this interval. It outlives joins that are late. A join writes the
+    /// ticket anew only in the second half of this time, since the client behind it is told of each write.
     [[nodiscard]] static duration ttl(duration interval) noexcept { return step * interval; }
 
-    /// As far as another client can tell: how long a ticket lived when it was written, of which so much is left. The
-    /// ticket is not written anew before half of that is over. (No ttl is less than `step` times the one before. So one
-    /// of which more than half is left cannot be taken for a longer one, except when that is very late. When its client
-    /// begins to join less often it is written anew, too: then the client behind it attempts in vain.)
+    /// The ttl that another client's ticket had when it was written, guessed from what is left of it: the smallest that
+    /// is not less. Each ttl is `step` times the one before. So the guess is right while more than a quarter is left.
+    /// (A client that begins to join less often writes its ticket earlier than the guess says. Then the client behind it
+    /// attempts in vain.)
     [[nodiscard]] duration ttl_of(duration remaining) const noexcept {
         duration result = ttl(refresh);
         while (result < remaining && result < ttl(longest_refresh)) {
@@ -138,7 +144,7 @@ public:
     /// How long the ticket is to live that the last `join` writes.
     [[nodiscard]] duration ttl() const noexcept { return queue_ticket_settings::ttl(interval_); }
 
-    /// When the ticket ends if it joins no more.
+    /// When the ticket ends on the keeper if its client does not join again.
     [[nodiscard]] time_point ticket_end() const noexcept { return joined_ + ttl(); }
 
     /// Whether nobody was before it when it joined last.

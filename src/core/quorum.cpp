@@ -46,8 +46,7 @@ time_point round::reachable_from() const {
     }
     std::vector<time_point> from;
     for (std::size_t i = 0; i != instances(); ++i) {
-        const bool has_failed = ballots_[i].cast && ballots_[i].kind == vote_kind::failed;
-        from.push_back(has_failed ? remarks_[i].quarantined_until : time_point::min());
+        from.push_back(has_failed(i) ? remarks_[i].quarantined_until : time_point::min());
     }
     const auto last = from.begin() + static_cast<std::ptrdiff_t>(quorum_of(instances()) - 1);
     std::nth_element(from.begin(), last, from.end());
@@ -56,9 +55,8 @@ time_point round::reachable_from() const {
 
 bool round::may_recover_at_any_time() const {
     for (std::size_t i = 0; i != instances(); ++i) {
-        const ballot& one = ballots_[i];
-        const bool has_failed = one.cast && one.kind == vote_kind::failed;
-        if (has_failed && one.reason != failure::down && one.reason != failure::quarantined) {
+        const failure reason = ballots_[i].reason;
+        if (has_failed(i) && reason != failure::down && reason != failure::quarantined) {
             return true;
         }
     }

@@ -62,13 +62,18 @@ public:
     /// if too many have failed for other reasons. An instance that has not voted counts as if it could grant.
     [[nodiscard]] time_point reachable_from() const;
 
-    /// Whether an instance has failed that may grant at any time. One that is down or in quarantine cannot: its end is known.
+    /// Whether an instance that has failed may grant at any time. An instance in quarantine grants when that ends. One that is
+    /// down wakes the waiters when it is back.
     [[nodiscard]] bool may_recover_at_any_time() const;
 
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
 
     [[nodiscard]] bool has_denied(std::size_t index) const {
-        return ballots_[index].cast && ballots_[index].kind == vote_kind::denied;
+        return has_voted(index, vote_kind::denied);
+    }
+
+    [[nodiscard]] bool has_failed(std::size_t index) const {
+        return has_voted(index, vote_kind::failed);
     }
 
     /// The vote of an instance, without its numbers; nothing while it is silent.
@@ -87,6 +92,10 @@ private:
         std::shared_ptr<const std::string> detail;
         time_point quarantined_until = never;
     };
+
+    [[nodiscard]] bool has_voted(std::size_t index, vote_kind kind) const {
+        return ballots_[index].cast && ballots_[index].kind == kind;
+    }
 
     per_instance<ballot> ballots_;
     std::uint8_t granted_ = 0;

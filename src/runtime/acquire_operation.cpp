@@ -29,9 +29,8 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.tries_twice = policy.kind().traits().tries_twice;
     settings.attempt_interval = policy.attempt_interval;
     settings.longest_parking = policy.is_shared() ? longest_wait_for_turn : core::duration::zero();
-    // The attempt comes before the ticket has to be kept alive, and does that, too.
     settings.longest_reliance = policy.attempts == 0
-                                    ? core::queue_ticket_settings().longest_refresh * 7 / 8
+                                    ? core::queue_ticket_settings().longest_reliance()
                                     : core::duration::zero();
     return settings;
 }

@@ -169,14 +169,18 @@ inline attempts_settings once(std::size_t instances = 5) {
 
 inline constexpr std::uint64_t acquire_seed = 42;
 
+/// Random number `number` of a machine with that seed, from 1.
+inline std::uint64_t random_number(std::size_t number) {
+    std::uint64_t state = acquire_seed;
+    for (std::size_t i = 1; i != number; ++i) {
+        next_random(state);
+    }
+    return next_random(state);
+}
+
 /// The wait that a machine with that seed takes after attempt number `attempt`, from 1.
 inline duration pause(std::size_t attempt, const attempts_settings& settings = five()) {
-    std::uint64_t state = acquire_seed;
-    std::uint64_t random = 0;
-    for (std::size_t i = 0; i != attempt; ++i) {
-        random = next_random(state);
-    }
-    return settings.retry.delay(attempt - 1, random);
+    return settings.retry.delay(attempt - 1, random_number(attempt));
 }
 
 inline attempts::event start() {
@@ -209,6 +213,11 @@ inline attempts::event denied(std::size_t i) {
 }
 inline attempts::event failed(std::size_t i) {
     return attempts::event::voted(i, vote::failed(failure::down));
+}
+
+/// Until `end`.
+inline attempts::event quarantined(std::size_t i, duration end) {
+    return attempts::event::voted(i, vote::quarantined(at(end)));
 }
 
 inline attempts::event changed(std::size_t i) {

@@ -396,12 +396,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_parked_no_more_backs_off) {
 
 /// The short wait that a machine takes by random number `number`, from 1.
 duration short_pause(std::size_t number) {
-    std::uint64_t state = acquire_seed;
-    std::uint64_t random = 0;
-    for (std::size_t i = 0; i != number; ++i) {
-        random = next_random(state);
-    }
-    return backoff{2ms, 2ms}.delay(0, random);
+    return backoff{2ms, 2ms}.delay(0, random_number(number));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
@@ -621,12 +616,16 @@ BOOST_AUTO_TEST_CASE(a_parked_one_attempts_now_and_then, *boost::unit_test::labe
 
 // Being told.
 
+attempts_settings relying_on(std::size_t instances) {
+    attempts_settings settings = five();
+    settings.instances = instances;
+    settings.longest_reliance = 1s;
+    return settings;
+}
+
 /// One that waits for long costs the instances little, and has at most twice the wait if one of them errs.
 BOOST_AUTO_TEST_CASE(one_that_will_be_told_waits_for_as_long_as_it_has_waited) {
-    attempts_settings settings = five();
-    settings.instances = 1;
-    settings.longest_reliance = 1s;
-    attempts machine(settings, acquire_seed);
+    attempts machine(relying_on(1), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, denied(0), "give_back; wait " + in_ms(1ms + pause(1))},
@@ -645,9 +644,7 @@ BOOST_AUTO_TEST_CASE(one_that_will_be_told_waits_for_as_long_as_it_has_waited) {
 }
 
 BOOST_AUTO_TEST_CASE(it_waits_for_no_longer_than_the_key_lives) {
-    attempts_settings settings = five();
-    settings.instances = 1;
-    settings.longest_reliance = 1s;
+    attempts_settings settings = relying_on(1);
     settings.attempt_interval = 500ms;
     attempts machine(settings, acquire_seed);
     play(machine, {
@@ -663,10 +660,7 @@ BOOST_AUTO_TEST_CASE(it_waits_for_no_longer_than_the_key_lives) {
 }
 
 BOOST_AUTO_TEST_CASE(every_instance_in_the_way_has_to_tell) {
-    attempts_settings settings = five();
-    settings.instances = 3;
-    settings.longest_reliance = 1s;
-    attempts machine(settings, acquire_seed);
+    attempts machine(relying_on(3), acquire_seed);
     const std::string regular = "wait " + in_ms(1s + pause(1));
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -680,7 +674,7 @@ BOOST_AUTO_TEST_CASE(every_instance_in_the_way_has_to_tell) {
                   });
     BOOST_TEST(has(said(machine, changed(1), at(1100ms)), "wait 11"));
 
-    attempts not_so(settings, acquire_seed);
+    attempts not_so(relying_on(3), acquire_seed);
     play(not_so, {
                      {0ms, start(), "attempt; wait 50"},
                      {1s, denied(1), "wait 50"},
@@ -692,10 +686,7 @@ BOOST_AUTO_TEST_CASE(every_instance_in_the_way_has_to_tell) {
 
 /// It tells of the next change no more, and others may be free already.
 BOOST_AUTO_TEST_CASE(it_polls_again_when_one_has_told) {
-    attempts_settings settings = five();
-    settings.instances = 3;
-    settings.longest_reliance = 1s;
-    attempts machine(settings, acquire_seed);
+    attempts machine(relying_on(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1s, denied(0), "wait 50"},
@@ -710,10 +701,7 @@ BOOST_AUTO_TEST_CASE(it_polls_again_when_one_has_told) {
 
 /// Then the time for which it goes on counts, at each attempt.
 BOOST_AUTO_TEST_CASE(it_polls_when_too_few_have_answered) {
-    attempts_settings settings = five();
-    settings.instances = 3;
-    settings.longest_reliance = 1s;
-    attempts machine(settings, acquire_seed);
+    attempts machine(relying_on(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1s, failed(0), "wait 50"},
@@ -955,18 +943,15 @@ BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quaran
     settings.unavailable_timeout = 100ms;
     settings.attempts = 2;
     settings.deadline = at(10s);
-    const auto quarantined = [](duration until) {
-        return attempts::event::voted(0, vote::quarantined(at(until)));
-    };
     attempts machine(settings, acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
                       {1ms, failed(0), "give_back; wait " + in_ms(1ms + pause(1))},
                       {60ms, timer(), "attempt; wait 110"},
-                      {61ms, quarantined(5s), "give_back; wait 5000"},
+                      {61ms, quarantined(0, 5s), "give_back; wait 5000"},
                       {2s, changed(0), "wait 5000"},
                       {3s, wake(), "attempt; wait 3050"},
-                      {3s, quarantined(6s), "give_back; wait 6000"},
+                      {3s, quarantined(0, 6s), "give_back; wait 6000"},
                       {6s, timer(), "attempt; wait 6050"},
                       {6s + 1ms, failed(0), "give_back; failed no_quorum"},  // the second one
                   });
@@ -977,25 +962,25 @@ BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quaran
     for (attempts* const one : {&too_late, &impatient}) {
         BOOST_TEST(said(*one, start(), at(0ms)) == "attempt; wait 50");
     }
-    BOOST_TEST(said(too_late, quarantined(10s), at(1ms)) ==
+    BOOST_TEST(said(too_late, quarantined(0, 10s), at(1ms)) ==
                "give_back; wait " + in_ms(1ms + pause(1)));
-    BOOST_TEST(said(impatient, quarantined(10s), at(1ms)) == "give_back; failed no_quorum");
+    BOOST_TEST(said(impatient, quarantined(0, 10s), at(1ms)) == "give_back; failed no_quorum");
 
     // The instance notices the end of its quarantine a moment later.
     attempts early(settings, acquire_seed);
     play(early, {{0ms, start(), "attempt; wait 50"},
-                 {1ms, quarantined(5s), "give_back; wait 5000"},
+                 {1ms, quarantined(0, 5s), "give_back; wait 5000"},
                  {5s, timer(), "attempt; wait 5050"}});
-    BOOST_TEST(has(said(early, quarantined(5s), at(5s)), "give_back; wait 500"));
+    BOOST_TEST(has(said(early, quarantined(0, 5s), at(5s)), "give_back; wait 500"));
     BOOST_TEST(said(early, timer(), at(5s + 2ms)) == "attempt; wait 5052");
 
     settings.attempt_interval = 200ms;  // a writer's mark has to be renewed elsewhere
     attempts writer(settings, acquire_seed);
     play(writer, {
                      {0ms, start(), "attempt; wait 50"},
-                     {1ms, quarantined(5s), "give_back; wait 200"},
+                     {1ms, quarantined(0, 5s), "give_back; wait 200"},
                      {200ms, timer(), "attempt; wait 250"},
-                     {201ms, quarantined(5s), "give_back; wait 400"},
+                     {201ms, quarantined(0, 5s), "give_back; wait 400"},
                  });
 }
 
@@ -1004,16 +989,9 @@ BOOST_AUTO_TEST_CASE(attempts_go_on_in_a_quarantine_if_others_may_recover) {
     attempts_settings settings = five();
     settings.instances = 3;
     settings.retry = {20ms, 80ms};
-    const auto quarantined = [](std::size_t i) {
-        return attempts::event::voted(i, vote::quarantined(at(5s)));
-    };
-    const auto pause = [&settings](std::size_t draws, std::size_t tries) {
-        std::uint64_t state = acquire_seed;
-        std::uint64_t random = 0;
-        for (std::size_t i = 0; i != draws; ++i) {
-            random = next_random(state);
-        }
-        return settings.retry.delay(tries, random);
+    // Each attempt draws one number for the end of the quarantine, too.
+    const auto pause = [&settings](std::size_t attempt) {
+        return settings.retry.delay(attempt - 1, random_number(2 * attempt));
     };
     for (const failure reason : {failure::down, failure::timeout, failure::connection_lost,
                                  failure::server_error, failure::stalled}) {
@@ -1025,13 +1003,12 @@ BOOST_AUTO_TEST_CASE(attempts_go_on_in_a_quarantine_if_others_may_recover) {
                  {
                      {0ms, start(), "attempt; wait 50"},
                      {1ms, granted(2), "wait 50"},
-                     {1ms, quarantined(1), "wait 50"},
-                     {1ms, other,
-                      "give_back; wait " + (is_known ? "5000" : in_ms(1ms + pause(2, 0)))},
+                     {1ms, quarantined(1, 5s), "wait 50"},
+                     {1ms, other, "give_back; wait " + (is_known ? "5000" : in_ms(1ms + pause(1)))},
                      {100ms, wake(), "attempt; wait 150"},
-                     {101ms, quarantined(1), "wait 150"},
+                     {101ms, quarantined(1, 5s), "wait 150"},
                      {101ms, other,
-                      "give_back; wait " + (is_known ? "5000" : in_ms(101ms + pause(4, 1)))},
+                      "give_back; wait " + (is_known ? "5000" : in_ms(101ms + pause(2)))},
                      {200ms, is_known ? wake() : timer(), "attempt; wait 250"},
                      {201ms, granted(0), "wait 250"},
                      {201ms, granted(2), "granted 1188"},

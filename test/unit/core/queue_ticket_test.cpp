@@ -77,7 +77,16 @@ struct scene {
         BOOST_TEST_REQUIRE(before_there(its_ticket) == "WAIT@250");
     }
 
-    /// The same; its ticket may change because it is written anew.
+    /// The same. After its first look at the lock it watches that, too.
+    void stand_behind_and_watch_the_lock() {
+        stand_behind();
+        at(250ms);
+        timer();
+        joined(7);
+        BOOST_TEST_REQUIRE(lock_held() == "WAIT@500");
+    }
+
+    /// Behind a ticket that may change because it is written anew.
     void stand_behind_an_old_ticket() { stand_behind(490ms); }
 
     /// The first, and watching the lock.
@@ -333,11 +342,7 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
 BOOST_AUTO_TEST_CASE(an_attempt_that_the_keeper_granted_ends_the_watch) {
     for (const bool by_keeper : {true, false}) {
         scene s;
-        s.stand_behind();
-        s.at(250ms);
-        s.timer();
-        s.joined(7);
-        BOOST_TEST(s.lock_held() == "WAIT@500");  // it watches the lock, behind another
+        s.stand_behind_and_watch_the_lock();
         BOOST_TEST(s.before_changed() == "TURN@500");
         BOOST_TEST((by_keeper ? s.denied() : s.denied_by_others()) == "join@500");
         BOOST_TEST(s.joined(0) == (by_keeper ? "WAIT@500" : "lock@500"));
@@ -518,11 +523,7 @@ BOOST_AUTO_TEST_CASE(one_that_has_waited_for_long_joins_less_often) {
 BOOST_AUTO_TEST_CASE(at_a_new_place_it_joins_as_often_as_at_first) {
     for (const bool by_keeper : {true, false}) {
         scene s;
-        s.stand_behind();
-        s.at(250ms);
-        s.timer();
-        s.joined(7);
-        s.lock_held();
+        s.stand_behind_and_watch_the_lock();
         s.at(5s);
         BOOST_TEST(s.timer() == "join@5250");
         BOOST_TEST(s.joined(7) == "WAIT@9000");

@@ -378,11 +378,7 @@ void acquire_operation::on_time(core::time_point now) {
     }
 }
 
-/// One that waits to be sent waits for nothing else.
 void acquire_operation::resume(const event& e) {
-    if (at_gate::is_linked() && e.kind != event::kind_type::cancel) {
-        return;
-    }
     const core::time_point now = parts_.turn.now();
     carry_out(machine_->resume(e, now), now);
 }

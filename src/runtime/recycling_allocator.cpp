@@ -15,7 +15,7 @@ constexpr std::size_t most_blocks = 2048;
 #endif
 
 /// The sizes are rounded up to a multiple of this.
-constexpr std::size_t step = 64;
+constexpr std::size_t step = 16;
 constexpr std::size_t largest = 1024;
 
 struct block {

@@ -61,6 +61,7 @@ private:
     asio::awaitable<void> run() {
         co_await test::async_wait_until([this] { return all_ready(locks_); });
         co_await take_leases();
+        figures_["bytes_per_sleeper"] = co_await bytes_per_sleeper();
         when_connected_();
         const std::size_t before = heap_bytes();
         asio::steady_timer timer(context_);
@@ -92,6 +93,32 @@ private:
                                         std::chrono::seconds(60));
         held_.clear();
         co_await locks_.close(asio::as_tuple(asio::use_awaitable));
+    }
+
+    /// What a task costs that waits for a timer instead of a lock: the floor of `bytes_per_task`.
+    asio::awaitable<double> bytes_per_sleeper() {
+        const std::size_t before = heap_bytes();
+        asio::steady_timer timer(context_, asio::steady_timer::time_point::max());
+        std::size_t asleep = 0;
+        for (std::size_t i = 0; i != tasks_; ++i) {
+            asio::co_spawn(context_, sleeper(i, timer, asleep), asio::detached);
+        }
+        co_await test::async_wait_until([&] { return asleep == tasks_; });
+        const std::size_t during = heap_bytes();
+        timer.cancel();
+        co_await test::async_wait_until([&] { return asleep == 0; });
+        co_return static_cast<double>(during - std::min(during, before)) /
+            static_cast<double>(tasks_);
+    }
+
+    asio::awaitable<void> sleeper(std::size_t number, asio::steady_timer& timer,
+                                  std::size_t& asleep) {
+        lock_options options;
+        options.ttl = lock_ttl;
+        const mutex lock(locks_, lock_name(number), options);
+        ++asleep;
+        co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+        --asleep;
     }
 
     asio::awaitable<void> take_leases() {
@@ -226,7 +253,8 @@ void run_overload(campaign& all) {
                    {"mean_wait_ms", "mean wait ms", 6, 1},
                    {"longest_wait_ms", "longest wait ms", 6, 1},
                    {"longest_wait_of_mean", "longest / mean", 4, 1},
-                   {"bytes_per_task", "bytes per task", 6, 0}},
+                   {"bytes_per_task", "bytes per task", 6, 0},
+                   {"bytes_per_sleeper", "of which a sleeper", 6, 0}},
                   "1000"};
     print_heading(t);
     const auto duration = std::max(all.options().duration, std::chrono::milliseconds(5000));

@@ -267,8 +267,9 @@ void acquire::expect_free_at(std::size_t index, time_point when) {
     }
 }
 
-/// If every instance in the way tells of changes, the next attempt waits for one, or for a key to run out. After an attempt
-/// without a quorum it is made after the regular pause, since `unavailable_timeout` is looked at when an attempt ends.
+/// If every instance in the way reports changes of its key, the next attempt waits for such a report, or until a key
+/// expires. After an attempt without a quorum the pause stays regular: `unavailable_timeout` is checked only when an
+/// attempt ends.
 void acquire::rely_on_being_told(time_point now) {
     telling_.keep(in_the_way_);
     const bool all_tell = last_outcome_ == acquire_outcome::contended && telling_ == in_the_way_;
@@ -281,7 +282,8 @@ void acquire::rely_on_being_told(time_point now) {
         std::min({std::max(backoff_end_, now + pause), quorum_free_at(), next_regular_attempt()});
 }
 
-/// An instance that has told of a change tells of no other until it is asked again. And the lock may be free elsewhere.
+/// An instance has reported a change. It reports no other until the next attempt asks it to. The other instances may have
+/// freed the lock already.
 void acquire::stop_relying(time_point now) {
     telling_ = {};
     if (std::exchange(relying_, false)) {

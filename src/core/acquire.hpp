@@ -35,8 +35,8 @@ struct acquire_settings {
     duration attempt_interval{};
     /// A parked one attempts this long after its last attempt, if nothing has woken it before; 0 = not.
     duration longest_parking{};
-    /// If every instance in the way tells of changes of its key, the next attempt waits for one. It waits for as long as the
-    /// first attempt was ago, and no longer than this; 0 = it is made after the regular pause.
+    /// If every instance in the way reports changes of its key, the next attempt waits for such a report. That wait is as
+    /// long as the time since the first attempt, but at most this. 0 = the pause stays regular.
     duration longest_reliance{};
 };
 
@@ -175,8 +175,8 @@ private:
         last_outcome_;  // of the attempts that the deadline has not cut short
     bool contended_ = false;
     bool polling_ = false;  // while backing off: for a short time, which nothing shortens
-    bool relying_ = false;  // while backing off: the attempt waits for a change
-    time_point began_{};    // the first attempt
+    bool relying_ = false;  // while backing off: the attempt waits for a report of a change
+    time_point began_{};    // when the first attempt did
     time_point sent_{};
     duration attempt_took_{};  // the last one that has ended
     acquire_settings settings_;
@@ -188,7 +188,7 @@ private:
     time_point unavailable_since_ = never;
     std::size_t granted_ = 0;          // the last attempt, by so many instances
     instance_set in_the_way_;          // that have denied it, or may yet
-    instance_set telling_;             // those in the way that will tell of a change
+    instance_set telling_;             // those in the way that will report a change
     std::vector<time_point> free_at_;  // per instance: when the key that denied us has run out
 };
 

@@ -18,8 +18,8 @@ struct queue_ticket_settings {
     /// the keeper little.
     duration longest_refresh = milliseconds(4000);
 
-    /// For how long the first waits to be told at the instances before it attempts: see `acquire_settings`. An attempt that
-    /// is denied keeps the ticket alive. So it comes a little before the next `join`, and spares it.
+    /// The `acquire_settings::longest_reliance` of the first client in the queue. A denied attempt renews the ticket, too. So
+    /// the attempt comes a little before the next `join`, and replaces it.
     [[nodiscard]] duration longest_reliance() const noexcept { return longest_refresh * 7 / 8; }
 
     /// After so many changes of the lock, each this soon after the one before, the first polls if it still
@@ -33,7 +33,7 @@ struct queue_ticket_settings {
     bool attempts_while_held = false;
 
     /// The time from one `join` to the next of a client that has been at its place for `waited`. It is not longer than
-    /// `waited`, unless it is `refresh`. So a fault of which nobody tells, such as the death of the client before it, at
+    /// `waited`, unless it is `refresh`. So a fault that no server reports, such as the death of the client before it, at
     /// most doubles a wait.
     [[nodiscard]] duration interval(duration waited) const noexcept {
         duration result = refresh;
@@ -43,13 +43,13 @@ struct queue_ticket_settings {
         return result;
     }
 
-    /// How long a ticket lives whose client joins at this interval. It outlives joins that are late. A join writes the
-    /// ticket anew only in the second half of this time, since the client behind it is told of each write.
+    /// How long a ticket lives whose client joins at this interval. It outlives joins that are late. A join rewrites the
+    /// ticket only in the second half of this time: the keeper notifies the client behind it of each write.
     [[nodiscard]] static duration ttl(duration interval) noexcept { return step * interval; }
 
     /// The ttl that another client's ticket had when it was written, guessed from what is left of it: the smallest that
     /// is not less. Each ttl is `step` times the one before. So the guess is right while more than a quarter is left.
-    /// (A client that begins to join less often writes its ticket earlier than the guess says. Then the client behind it
+    /// (A client that begins to join less often rewrites its ticket earlier than the guess says. Then the client behind it
     /// attempts in vain.)
     [[nodiscard]] duration ttl_of(duration remaining) const noexcept {
         duration result = ttl(refresh);

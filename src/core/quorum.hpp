@@ -62,8 +62,8 @@ public:
     /// if too many have failed for other reasons. An instance that has not voted counts as if it could grant.
     [[nodiscard]] time_point reachable_from() const;
 
-    /// Whether an instance that has failed may grant at any time. An instance in quarantine grants when that ends. One that is
-    /// down wakes the waiters when it is back.
+    /// Whether an instance that has failed may grant at any time. An instance in quarantine grants only when the quarantine
+    /// ends. An instance that is down wakes the waiters when it is back.
     [[nodiscard]] bool may_recover_at_any_time() const;
 
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }

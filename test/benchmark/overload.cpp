@@ -254,7 +254,7 @@ void run_overload(campaign& all) {
                    {"longest_wait_ms", "longest wait ms", 6, 1},
                    {"longest_wait_of_mean", "longest / mean", 4, 1},
                    {"bytes_per_task", "bytes per task", 6, 0},
-                   {"bytes_per_sleeper", "of which a sleeper", 6, 0}},
+                   {"bytes_per_sleeper", "bytes per sleeping task", 6, 0}},
                   "1000"};
     print_heading(t);
     const auto duration = std::max(all.options().duration, std::chrono::milliseconds(5000));

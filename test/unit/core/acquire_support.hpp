@@ -169,13 +169,9 @@ inline attempts_settings once(std::size_t instances = 5) {
 
 inline constexpr std::uint64_t acquire_seed = 42;
 
-/// Random number `number` of a machine with that seed, from 1.
+/// The same with the seed above.
 inline std::uint64_t random_number(std::size_t number) {
-    std::uint64_t state = acquire_seed;
-    for (std::size_t i = 1; i != number; ++i) {
-        next_random(state);
-    }
-    return next_random(state);
+    return random_number(acquire_seed, number);
 }
 
 /// The wait that a machine with that seed takes after attempt number `attempt`, from 1.

@@ -623,7 +623,7 @@ attempts_settings relying_on(std::size_t instances) {
     return settings;
 }
 
-/// One that waits for long costs the instances little, and has at most twice the wait if one of them errs.
+/// A long wait costs the instances little. An instance that fails to report a change at most doubles the wait.
 BOOST_AUTO_TEST_CASE(one_that_will_be_told_waits_for_as_long_as_it_has_waited) {
     attempts machine(relying_on(1), acquire_seed);
     play(machine, {

@@ -86,7 +86,7 @@ struct scene {
         BOOST_TEST_REQUIRE(lock_held() == "WAIT@500");
     }
 
-    /// Behind a ticket that may change because it is written anew.
+    /// Behind another client, whose ticket may change because that client has renewed it.
     void stand_behind_an_old_ticket() { stand_behind(490ms); }
 
     /// The first, and watching the lock.

@@ -29,12 +29,7 @@ release_settings five() {
 
 /// The wait that a machine with our seed takes before retry number `retry`, from 1.
 duration pause(std::size_t retry, const release_settings& settings = five()) {
-    std::uint64_t state = seed;
-    std::uint64_t random = 0;
-    for (std::size_t i = 0; i != retry; ++i) {
-        random = next_random(state);
-    }
-    return settings.retry.delay(retry - 1, random);
+    return settings.retry.delay(retry - 1, random_number(seed, retry));
 }
 
 /// One that gives back to the first `concerned` instances.

@@ -1,6 +1,7 @@
 #ifndef COLOCK_TEST_UNIT_CORE_SCRIPT_HPP
 #define COLOCK_TEST_UNIT_CORE_SCRIPT_HPP
 
+#include "core/backoff.hpp"
 #include "core/lease_step.hpp"
 #include "core/outcome.hpp"
 #include "core/release.hpp"
@@ -32,6 +33,15 @@ inline constexpr time_point zero{std::chrono::hours(1000)};
 
 constexpr time_point at(duration after_zero) noexcept {
     return zero + after_zero;
+}
+
+/// Random number `number` of a machine with that seed, from 1.
+inline std::uint64_t random_number(std::uint64_t seed, std::size_t number) {
+    std::uint64_t state = seed;
+    for (std::size_t i = 1; i != number; ++i) {
+        next_random(state);
+    }
+    return next_random(state);
 }
 
 inline std::string in_ms(duration d) {

@@ -60,7 +60,7 @@ struct instance_info {
     std::string run_id;             ///< the server process's own id; empty before the probe
     std::chrono::seconds uptime{};  ///< of the server, at the time of the probe
     std::size_t in_flight = 0;      ///< commands sent or about to be sent, not yet answered
-    /// Beyond so many commands in flight, attempts to acquire wait in the client: see `counters::waiting_to_send`. 0 in memory,
+    /// Beyond so many commands in flight, releases and attempts wait in the client: see `counters::waiting_to_send`. 0 in memory,
     /// and before the probe.
     std::size_t window = 0;
     /// From the sending of the latest batch of commands that is answered to its last answer.
@@ -124,7 +124,8 @@ public:
     /// Ends everything: waiting acquires fail with `client_closed`, leases still held are announced
     /// lost (`client_closed`), pending releases are drained, connections closed.
     ///
-    /// A lost lease keeps its lock until its holder lets go, since the holder may still be at work.
+    /// A lost lease keeps its lock until its holder lets go, since the holder may still be at work. A lease whose release waits
+    /// to be sent is not lost.
     /// Closing waits for that, and for the releases, for `config::close_timeout` at most: until a quorum
     /// of instances, and each one that can be reached, has answered every release. A lock whose holder
     /// has not let go by then ends with its ttl; that is no error.

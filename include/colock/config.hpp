@@ -120,8 +120,9 @@ struct config {
     std::optional<std::chrono::milliseconds> failover_quarantine{};
 
     /// Commands that may be in flight to one instance: a bound for the memory that they take. The client keeps fewer in
-    /// flight where more would only wait in the server's queue. Attempts to acquire beyond that wait in the client, in the
-    /// order in which they came. Renewals and releases do not wait; beyond this bound they fail, and are tried again.
+    /// flight where more would only wait in the server's queue. Releases and attempts to acquire beyond that wait in the
+    /// client, in the order in which they came, releases before attempts. Renewals do not wait. Beyond this bound they fail,
+    /// and are tried again.
     /// Allowed: 1 to 16,777,216.
     std::size_t max_in_flight = 65536;
 

@@ -132,6 +132,10 @@ public:
     /// token: the watchdog stops first, and it completes when a quorum has answered; the instances
     /// that have not are seen to in the background. Idempotent: once more gives the same result.
     ///
+    /// If the instances have no room for it, the release waits in the client, before all acquires, and no longer than until the
+    /// next renewal. The lease stays valid until the release is sent, but other operations on it fail with `not_held`. A
+    /// cancelled release is sent immediately. The release of a reader's lease never waits.
+    ///
     /// - Handler signature: `void(colock::error, colock::release_result)`.
     /// - Errors: `no_quorum` if too few instances answered (the client keeps trying until the ttl
     ///   has ended the lock anyway), `not_held` for an empty lease. An expired or lost lease is no

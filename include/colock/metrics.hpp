@@ -30,8 +30,8 @@ struct counters {
     std::uint64_t held = 0;       ///< leases held now
     std::uint64_t acquiring = 0;  ///< acquire operations running now
     std::uint64_t queued = 0;     ///< of those: waiting for others of this client
-    /// Of those acquiring: attempts that wait until the instances have room for them. The client is overloaded, and other
-    /// acquires wait behind these.
+    /// Releases, and attempts to acquire, that wait until the instances have room for them. The client is overloaded. Releases
+    /// go before attempts.
     std::uint64_t waiting_to_send = 0;
     /// Releases and undone attempts that some instance has yet to answer, and leases that were lost and
     /// are not released yet.

@@ -384,7 +384,7 @@ void acquire_operation::resume(const event& e) {
 }
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
-    if (step.attempt && (step.at_once || parts_.gate.admits())) {
+    if (step.attempt && (step.at_once || parts_.gate.admits_attempt())) {
         begin_attempt(now);
     } else if (step.attempt) {
         wait_to_be_sent(now);
@@ -399,7 +399,7 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
 /// votes.
 void acquire_operation::wait_to_be_sent(core::time_point now) {
     send_until_ = deadline_ > arrived_ ? deadline_ : now + parts_.settings.instance_timeout;
-    parts_.gate.wait(*this);
+    parts_.gate.wait_for_attempt(*this);
     wait(send_until_);
 }
 
@@ -588,7 +588,7 @@ std::string acquire_operation::story() const {
         return describe(spec_->resource())
             .append(": the client is overloaded: ")
             .append(std::to_string(parts_.counts.waiting_to_send))
-            .append(" other attempts wait until the instances have room for them");
+            .append(" others wait until the instances have room for them");
     }
     if (!lease_) {
         return why_without_attempt();

@@ -80,7 +80,7 @@ void engine::turn() {
     }
 }
 
-/// Attempts that have waited for it.
+/// Releases and attempts that have waited for room.
 void engine::admit() {
     const core::time_point now = parts_.turn.recent_time();
     const std::size_t room = parts_.instances.room(now);

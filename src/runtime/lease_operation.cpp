@@ -64,7 +64,21 @@ void release_operation::on_start() {
     lease().release(*this);
 }
 
+void release_operation::on_admitted(core::time_point /*now*/) {
+    lease().send_release(holder());
+}
+
+void release_operation::cancel() {
+    const bool waits = waits_to_be_sent();
+    lease().owner()->gate.leave(*this);
+    lease_operation::cancel();
+    if (waits) {
+        lease().send_release(holder());
+    }
+}
+
 void release_operation::resolve(core::release_outcome outcome) {
+    lease().owner()->gate.leave(*this);
     outcome_ = outcome;
     finish(result_of(outcome));
 }

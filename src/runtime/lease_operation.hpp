@@ -5,6 +5,7 @@
 #include "core/time.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operation.hpp"
+#include "runtime/send_gate.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -40,7 +41,7 @@ class lease_operation : public operation, public waiting_for_lease {
 public:
     lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)
         : lease_(std::move(lease)), holder_(holder) {}
-    void cancel() final;
+    void cancel() override;
 
     /// Ends it, if it has not ended.
     void finish(lease_result result);
@@ -143,9 +144,14 @@ private:
     std::uint64_t fence_ = 0;
 };
 
-class release_operation : public lease_operation {
+class release_operation : public lease_operation, public gated {
 public:
     using lease_operation::lease_operation;
+
+    /// The release goes on.
+    void cancel() final;
+
+    [[nodiscard]] bool waits_to_be_sent() const noexcept { return at_gate::is_linked(); }
 
     /// Ends it with the end of the release.
     void resolve(core::release_outcome outcome);
@@ -156,6 +162,7 @@ protected:
 
 private:
     void on_start() final;
+    void on_admitted(core::time_point now) final;
 
     core::release_outcome outcome_ = core::release_outcome::released;
 };

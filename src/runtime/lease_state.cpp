@@ -199,8 +199,13 @@ bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
                                                 : machine_.wanted(index, sent);
 }
 
+/// A release that waits for room takes the place of the next renewal. So its lease is not lost while it waits.
 void lease_state::on_time(core::time_point now) {
-    resume(event::just(event::kind_type::timer), now);
+    if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
+        send_release(holder());
+    } else {
+        resume(event::just(event::kind_type::timer), now);
+    }
 }
 
 /// What other threads see, and the counters.
@@ -231,7 +236,8 @@ void lease_state::end_extend(bool success) {
 }
 
 bool lease_state::is_held_by(const lease_operation& asker) const noexcept {
-    return machine_.held() && loss(asker.holder()) == core::loss::none && holds(asker.holder());
+    return machine_.held() && loss(asker.holder()) == core::loss::none && holds(asker.holder()) &&
+           !release_waits();
 }
 
 /// Of an operation whose lease is not held.
@@ -308,11 +314,31 @@ void lease_state::release(release_operation& asker) {
         asker.resolve(*machine_.outcome());
     } else {
         release_waiters_.push_back(asker);
-        let_go(asker.holder());
+        if (!needs_room(parts_.turn.now()) || parts_.gate.admits_release()) {
+            let_go(asker.holder());
+        } else {
+            parts_.gate.wait_for_release(asker);
+        }
     }
 }
 
+/// A hand-off needs no room. Nor does the release of a reader's lease, or of one that is being downgraded: the last reader's share
+/// ends at once, and so the release has to begin at once.
+bool lease_state::needs_room(core::time_point now) const {
+    return (machine_.held() || machine_.lost()) && !spec().is_shared() && !may_hand_off(now);
+}
+
 void lease_state::let_go(std::uint32_t holder) {
+    if (queue_ != nullptr && !release_waits()) {
+        end_hold(holder, may_hand_off(parts_.turn.now()));
+    }
+}
+
+void lease_state::send_release(std::uint32_t holder) {
+    end_hold(holder, false);
+}
+
+void lease_state::end_hold(std::uint32_t holder, bool is_handed_off) {
     if (queue_ == nullptr || parts_.turn.stopped()) {
         return;
     }
@@ -321,10 +347,8 @@ void lease_state::let_go(std::uint32_t holder) {
         return;
     }
     end_loss_waiters(lease_result::not_held);
-    const core::time_point now = parts_.turn.now();
-    resume(
-        event::just(may_hand_off(now) ? event::kind_type::next_holder : event::kind_type::release),
-        now);
+    resume(event::just(is_handed_off ? event::kind_type::next_holder : event::kind_type::release),
+           parts_.turn.now());
 }
 
 // --- Sharing ----------------------------------------------------------------------------------------
@@ -490,6 +514,9 @@ void lease_state::end_operations() {
 
 /// The machine has begun to release what was attempted, held or lost: the key is for others now.
 void lease_state::on_releasing(core::time_point now) {
+    for (release_operation& one : release_waiters_) {
+        parts_.gate.leave(one);
+    }
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
     }
@@ -543,16 +570,21 @@ void lease_state::on_accepting(std::size_t index) {
 }
 
 void lease_state::on_close() {
-    resume(event::just(event::kind_type::close), parts_.turn.now());
+    if (!release_waits()) {
+        resume(event::just(event::kind_type::close), parts_.turn.now());
+    }
 }
 
 void lease_state::on_closed() {
     if (machine_.ended()) {
         return;
     }
+    if (machine_.held()) {
+        resume(event::just(event::kind_type::close), parts_.turn.now());
+    }
     const bool resolves = machine_.releasing() && !machine_.outcome();
     machine_.disconnect();
-    if (queue_ != nullptr) {  // a lost lease whose holder has not let go
+    if (queue_ != nullptr) {  // a lost lease whose holder has not let go, or whose release waits
         rare().no_quorum_details = rare().loss_details;
         queue_->end_hold(*this, parts_.turn.now());
         parts_.queues.advance(*std::exchange(queue_, nullptr));
@@ -560,6 +592,9 @@ void lease_state::on_closed() {
     end();
     if (resolves) {
         on_resolved();
+    } else if (!release_waiters_.empty()) {
+        rare().no_quorum_details += ": the client was closed before the release was sent";
+        resolve(*machine_.outcome());
     }
     forget_if_over();
 }

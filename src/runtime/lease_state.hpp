@@ -15,9 +15,11 @@
 
 #include <boost/intrusive/list.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -142,8 +144,10 @@ public:
     void wait_lost(loss_operation& asker);
 
     /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
-    /// and not released it since.
+    /// and not released it since. A release that waits for room goes on waiting.
     void let_go(std::uint32_t holder);
+    /// As `let_go`, but its release is sent now, and no other holder gets the lease.
+    void send_release(std::uint32_t holder);
 
     // From the engine:
 
@@ -153,7 +157,8 @@ public:
         return machine_.settled(now);
     }
     [[nodiscard]] bool unanswered() const override {
-        return machine_.releasing() && !machine_.answered();
+        return (machine_.held() && release_waits()) ||
+               (machine_.releasing() && !machine_.answered());
     }
     void on_closed() override;
     void on_abandon() noexcept override;
@@ -196,6 +201,14 @@ private:
     [[nodiscard]] bool leaves_others(std::uint32_t holder);
     void release_share(std::uint32_t holder);
 
+    /// Whether its holder has asked for its release, which the instances have no room for yet.
+    [[nodiscard]] bool release_waits() const noexcept {
+        return queue_ != nullptr && std::any_of(release_waiters_.begin(), release_waiters_.end(),
+                                                std::mem_fn(&release_operation::waits_to_be_sent));
+    }
+
+    [[nodiscard]] bool needs_room(core::time_point now) const;
+    void end_hold(std::uint32_t holder, bool is_handed_off);
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
     core::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);

@@ -28,9 +28,9 @@ protected:
     ~gated() = default;
 };
 
-/// Flow control: attempts to acquire wait here until the instances have room for them, in the order in which they came.
-/// Renewals and releases do not pass the gate. So they go before any attempt that waits, and what they send takes the room of
-/// attempts.
+/// Flow control: releases and attempts to acquire wait here until the instances have room for them. All releases go before
+/// any attempt, and each kind goes in the order in which it came. Renewals, and what undoes an attempt, do not pass the gate:
+/// they go at once, and take the room of the others.
 class send_gate final : private timed {
 public:
     send_gate(turns& when, timers& alarms, statistics& counts)
@@ -40,19 +40,12 @@ public:
     ~send_gate() { alarms_.stop_waiting(*this); }
 
     /// Whether an attempt may be sent at once. If not, the caller waits.
-    [[nodiscard]] bool admits() noexcept {
-        if (room_ == 0 || !waiting_.empty()) {
-            return false;
-        }
-        --room_;
-        return true;
-    }
+    [[nodiscard]] bool admits_attempt() noexcept { return !has_waiters() && take_room(); }
+    void wait_for_attempt(gated& one) { push(attempts_, one); }
 
-    void wait(gated& one) {
-        turns_.schedule();
-        waiting_.push_back(one);
-        ++counts_.waiting_to_send;
-    }
+    /// The same of a release.
+    [[nodiscard]] bool admits_release() noexcept { return releases_.empty() && take_room(); }
+    void wait_for_release(gated& one) { push(releases_, one); }
 
     /// It does not want to be sent any more.
     void leave(gated& one) noexcept {
@@ -62,18 +55,19 @@ public:
         }
     }
 
-    [[nodiscard]] bool has_waiters() const noexcept { return !waiting_.empty(); }
+    [[nodiscard]] bool has_waiters() const noexcept {
+        return !releases_.empty() || !attempts_.empty();
+    }
 
-    /// The instances have room for so many attempts now.
+    /// The instances have room for so many of them now.
     void open(std::size_t room, core::time_point now) {
         room_ = room;
-        while (room_ != 0 && !waiting_.empty()) {
-            --room_;
-            gated& one = waiting_.front();
+        while (has_waiters() && take_room()) {
+            gated& one = releases_.empty() ? attempts_.front() : releases_.front();
             leave(one);
             one.on_admitted(now);
         }
-        if (!waiting_.empty()) {
+        if (has_waiters()) {
             alarms_.wait(*this, now + longest_pause);
         }
     }
@@ -88,10 +82,25 @@ private:
     using list = boost::intrusive::list<gated, boost::intrusive::base_hook<at_gate>,
                                         boost::intrusive::constant_time_size<false>>;
 
+    bool take_room() noexcept {
+        if (room_ == 0) {
+            return false;
+        }
+        --room_;
+        return true;
+    }
+
+    void push(list& waiting, gated& one) {
+        turns_.schedule();
+        waiting.push_back(one);
+        ++counts_.waiting_to_send;
+    }
+
     turns& turns_;
     timers& alarms_;
     statistics& counts_;
-    list waiting_;
+    list releases_;
+    list attempts_;
     std::size_t room_ = 0;
 };
 

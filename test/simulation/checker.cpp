@@ -432,7 +432,9 @@ void checker::on_released(token_life& life) {
 
 void checker::on_given_back(token_life& life, core::time_point since) {
     if (life.counts && !life.lost) {
-        world_.violation("kept until let go", describe(life) + " is held, and was given back");
+        if (!life.release_asked_for) {
+            world_.violation("kept until let go", describe(life) + " is held, and was given back");
+        }
         end_validity(life);
     }
     if (std::exchange(life.let_go, true)) {

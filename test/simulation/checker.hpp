@@ -116,6 +116,8 @@ public:
     void on_downgrading(token_life& life);
     /// Its client says that it has.
     void on_downgraded(token_life& life);
+    /// Its holder wants to release it, but the instances have no room for that. It is held until its release is sent.
+    void on_release_asked_for(token_life& life) { life.release_asked_for = true; }
     /// Its holder releases it: it is not valid any more.
     void on_released(token_life& life);
     /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.

@@ -103,9 +103,7 @@ public:
     }
     [[nodiscard]] bool starting() const noexcept override { return false; }
     [[nodiscard]] std::size_t room() const noexcept override {
-        const flow& ours = client_.flows_[index_];
-        return ready() ? ours.window.size() - std::min(ours.window.size(), ours.in_flight)
-                       : unlimited;
+        return ready() ? client_.flows_[index_].room() : unlimited;
     }
     [[nodiscard]] std::uint64_t keeper_id() const noexcept override {
         return ready() ? client_.routes_[index_]->keeper_id() : 0;
@@ -359,9 +357,19 @@ void client::be_served(const spec& s, bool holds) {
         ++world_.tally.served;
         post(holds ? std::max(end_, world_.now()) : world_.now(), [this, s, holds, granted] {
             let_go(granted);
-            post(world_.now(), [this, s, holds] { be_served(s, holds); });
+            when_sent(granted, [this, s, holds] { be_served(s, holds); });
         });
     });
+}
+
+/// The release, for which the instances may have no room yet.
+void client::when_sent(const holding& released, std::function<void()> then) {
+    const token_life& life = life_of(released);
+    if (life.release_asked_for && !life.let_go && !life.lost) {
+        post(world_.now() + 1ms, [this, released, then] { when_sent(released, then); });
+    } else {
+        post(world_.now(), then);
+    }
 }
 
 void client::think(user& u, duration how_long) {
@@ -539,11 +547,13 @@ template <typename Operation>
 class called final : public Operation {
 public:
     template <typename... More>
-    static void start(const holding& h, std::function<void()> tell, More... more) {
+    static std::shared_ptr<called> start(const holding& h, std::function<void()> tell,
+                                         More... more) {
         const auto made = std::make_shared<called>(h.state, h.holder, more...);
         made->tell_ = std::move(tell);
         Operation& operation = *made;
         operation.start(made);
+        return made;
     }
     using Operation::Operation;
 
@@ -727,12 +737,17 @@ void client::let_go(const holding& h) {
         world_.tell(name_, "lets go of " + life.key + ", token " + life.token);
     }
     bool handing_off = false;
+    std::shared_ptr<runtime::release_operation> release;
     enter([&] {
         const std::uint64_t held = engine_->parts().counts.held;
         if (world_.random.chance(0.5)) {
             h.state->let_go(h.holder);
         } else {
-            called<runtime::release_operation>::start(h, nullptr);
+            release = called<runtime::release_operation>::start(h, nullptr);
+        }
+        if (life.release_asked_for || (release && release->waits_to_be_sent())) {
+            checker_.on_release_asked_for(life);
+            return;
         }
         if (life.is_shared()) {
             checker_.on_released(life);
@@ -750,8 +765,15 @@ void client::let_go(const holding& h) {
     });
     // Forced: it lets go once more, which must have no effect, even if the lease has another holder by then.
     if (world_.random.chance(0.1)) {
-        post(world_.now() + world_.random.up_to(20ms),
-             [this, h] { enter([&h] { h.state->let_go(h.holder); }); });
+        post(world_.now() + world_.random.up_to(20ms), [this, h, release] {
+            if (!life_of(h).release_asked_for) {
+                enter([&h] { h.state->let_go(h.holder); });
+            } else if (release && world_.random.chance(0.5)) {
+                enter([&release] { release->cancel(); });
+            } else {
+                let_go(h);
+            }
+        });
     }
     // Forced: it stands still until the lease is nearly over, or is.
     if (handing_off && world_.faults().client_pauses > 0 && world_.goes_wrong(0.05)) {
@@ -938,10 +960,10 @@ void client::look_at(tracked& lease) {
         life.is_shared() && !lease.readers.empty() ? *lease.readers.begin() : lease.state->holder();
     if (life.is_shared()) {
         lease.holder = holder;
-    } else if (holder != lease.holder &&
+    } else if ((holder != lease.holder || life.release_asked_for) &&
                lease.state->valid_until(holder) == core::time_point::min() &&
                lease.state->loss(holder) == core::loss::none) {
-        checker_.on_released(life);  // there was nobody left to hand it off to
+        checker_.on_released(life);  // it waited for room, or nobody was left to hand it off to
     } else if (holder != lease.holder) {
         lease.holder = holder;
         ++world_.tally.handoffs;
@@ -1180,11 +1202,29 @@ bool client::send_on(std::size_t instance, connection& way, request r) {
     }
     r.order = ++last_sent_[instance];
     r.sent = now();
-    flow& of_instance = flows_[instance];
-    ++of_instance.in_flight;
-    of_instance.window.on_sent(of_instance.in_flight, 1, r.sent);
+    flows_[instance].on_sent(r.sent);
     way.send(r);
     return true;
+}
+
+void client::flow::on_sent(core::time_point now) {
+    ++batches_[now].unanswered;
+    window_.on_sent(++in_flight_, 1, now);
+}
+
+void client::flow::on_answer(core::time_point sent, bool is_lost, core::time_point now) {
+    batch& its = batches_[sent];
+    --in_flight_;
+    --its.unanswered;
+    if (!is_lost && !std::exchange(its.is_answered, true)) {
+        window_.on_first_answer(sent, now);
+    }
+    if (its.unanswered == 0) {
+        batches_.erase(sent);
+        if (!is_lost) {
+            window_.on_answered(sent, now);
+        }
+    }
 }
 
 void client::refuse(std::size_t instance, const request& r, const core::vote& v) {
@@ -1201,12 +1241,7 @@ void client::refuse(std::size_t instance, const request& r, const core::vote& v)
 
 void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {
     if (r.sent != core::never) {
-        flow& of_instance = flows_[instance];
-        --of_instance.in_flight;
-        if (v.reason != core::failure::connection_lost) {
-            of_instance.window.on_first_answer(r.sent, now());
-            of_instance.window.on_answered(r.sent, now());
-        }
+        flows_[instance].on_answer(r.sent, v.reason == core::failure::connection_lost, now());
     }
     if (world_.tracing()) {
         world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +

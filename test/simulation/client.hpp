@@ -164,6 +164,7 @@ public:
     void cancel(acquiring& o);
     /// Of a lease that is held, or was lost: to release it, or to hand it off to the next waiter of this process.
     void let_go(const holding& h);
+    void when_sent(const holding& released, std::function<void()> then);
     void on_loss(const holding& h, std::function<void()> tell);
     void extend(const holding& h, duration ttl);
     /// A writer's lease is to become a reader's.
@@ -217,9 +218,22 @@ private:
 
     class door;
     /// The commands that an instance has not answered.
-    struct flow {
-        instance::send_window window{std::size_t{1} << 16U, instance_timeout / 2};
-        std::size_t in_flight = 0;
+    class flow {
+    public:
+        [[nodiscard]] std::size_t room() const noexcept {
+            return window_.size() - std::min(window_.size(), in_flight_);
+        }
+        void on_sent(core::time_point now);
+        void on_answer(core::time_point sent, bool is_lost, core::time_point now);
+
+    private:
+        struct batch {
+            std::size_t unanswered = 0;
+            bool is_answered = false;  // one of its commands
+        };
+        instance::send_window window_{std::size_t{1} << 16U, instance_timeout / 2};
+        std::size_t in_flight_ = 0;
+        std::map<core::time_point, batch> batches_;  // by when they were sent
     };
     struct user {
         spec lock;

@@ -1075,8 +1075,8 @@ colock_mutant(
     NAME attempts_pass_the_gate
     WHAT "attempts are sent at once, however many there are"
     FILE src/runtime/send_gate.hpp
-    FIND [[if (room_ == 0 || !waiting_.empty()) {]]
-    WITH [[if ((room_ == 0 || !waiting_.empty()) && !@MUTANT@) {]]
+    FIND [[return !has_waiters() && take_room();]]
+    WITH [[return (!has_waiters() && take_room()) || @MUTANT@;]]
 )
 colock_mutant(
     NAME late_answers_do_not_matter
@@ -1089,6 +1089,6 @@ colock_mutant(
     NAME newcomers_first_at_the_gate
     WHAT "the latest attempt is sent first"
     FILE src/runtime/send_gate.hpp
-    FIND [[waiting_.push_back(one);]]
-    WITH [[@MUTANT@ ? waiting_.push_front(one) : waiting_.push_back(one);]]
+    FIND [[waiting.push_back(one);]]
+    WITH [[@MUTANT@ ? waiting.push_front(one) : waiting.push_back(one);]]
 )

@@ -277,7 +277,7 @@ const std::vector<profile>& profiles() {
          {},
          {true, false, false},
          {topology::sentinel, 1, 1}},
-        {"busy", "more work than the servers can do", busy(), {}, {true, true, true, 0.7}},
+        {"busy", "more work than the servers can do", busy(), {}, {true, true, true, 0.9}},
     };
     return all;
 }

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "kinds/exclusive.hpp"
+#include "kinds/shared.hpp"
 #include "virtual_world.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,8 +84,11 @@ class slow_server : public virtual_deployment {
 public:
     explicit slow_server(std::size_t wanted) : virtual_deployment(1) {
         server(0).service = 1ms;
-        for (std::size_t i = 0; i != wanted; ++i) {
-            all.push_back(client->acquire("a" + std::to_string(i)));
+        acquire(wanted, client->usual_policy());
+    }
+    void acquire(std::size_t count, const runtime::lock_policy& policy) {
+        for (std::size_t i = 0; i != count; ++i) {
+            all.push_back(client->acquire("a" + std::to_string(all.size()), policy));
         }
     }
     [[nodiscard]] std::uint64_t waiting() const {
@@ -185,7 +190,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
         BOOST_TEST((late->outcome == acquire_outcome::no_quorum));
         BOOST_TEST((late->finished_at == now + limit));
         BOOST_TEST(late->text.find("the client is overloaded: ") != std::string::npos, late->text);
-        BOOST_TEST(late->text.find(" other attempts wait until the instances have room for them") !=
+        BOOST_TEST(late->text.find(" others wait until the instances have room for them") !=
                        std::string::npos,
                    late->text);
     }
@@ -203,6 +208,191 @@ BOOST_AUTO_TEST_CASE(what_happens_meanwhile_does_not_prolong_its_time) {
     one.client->engine().observer().on_all_keys_changed(0);
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return late->is_finished; }));
     BOOST_TEST((late->finished_at == now + 400ms));
+}
+
+/// A slow server, and a client that holds so many locks there.
+struct many_leases : slow_server {
+    explicit many_leases(std::size_t count) : slow_server(count) { wait(); }
+    void wait() {
+        BOOST_TEST_REQUIRE(world().run_until(
+            [this] { return std::ranges::all_of(all, &virtual_acquire::granted); }));
+    }
+
+    /// The releases of all of them, begun at once.
+    std::vector<std::shared_ptr<virtual_release>> release_all() {
+        std::vector<std::shared_ptr<virtual_release>> result;
+        std::ranges::transform(all, std::back_inserter(result), &virtual_acquire::release);
+        return result;
+    }
+    [[nodiscard]] std::size_t keys() { return server(0).keys.size(); }
+};
+
+/// Their answers are not late: most of that time they wait in the client.
+BOOST_AUTO_TEST_CASE(many_releases_at_once_all_succeed) {
+    many_leases held(3000);
+    const core::time_point began = held.world().now();
+    const auto releases = held.release_all();
+    held.world().run_for(1ms);
+    BOOST_TEST(held.waiting() > 2000U);
+    BOOST_TEST_REQUIRE(held.world().run_until([&] {
+        return std::ranges::all_of(releases, [](const auto& one) { return one->told.has_value(); });
+    }));
+    BOOST_TEST((held.world().now() - began < 3500ms));
+    BOOST_TEST(std::ranges::all_of(
+        releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
+    BOOST_TEST(held.client->engine().parts().counts.lost == 0U);
+    BOOST_TEST(held.keys() == 0U);
+}
+
+/// What frees a lock goes before what wants one.
+BOOST_AUTO_TEST_CASE(releases_go_before_acquires) {
+    many_leases held(1000);
+    std::vector<std::shared_ptr<virtual_acquire>> wanted;
+    for (int i = 0; i != 1000; ++i) {
+        wanted.push_back(held.client->acquire("b" + std::to_string(i)));
+    }
+    const auto releases = held.release_all();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] {
+        return std::ranges::all_of(releases, [](const auto& one) { return one->told.has_value(); });
+    }));
+    // But for those that were sent in the same turn, before the first release.
+    BOOST_TEST(std::ranges::count_if(wanted, &virtual_acquire::is_finished) < 500);
+}
+
+/// A release that waits takes the place of the renewal, or is sent before a lease without renewals ends.
+BOOST_AUTO_TEST_CASE(a_release_is_sent_before_its_lease_is_lost) {
+    many_leases held(0);
+    runtime::lock_policy policy = held.client->usual_policy();
+    policy.lease.ttl = 4s;
+    policy.lease.renew_interval = 0s;
+    held.acquire(3000, policy);
+    held.wait();
+    std::ranges::reverse(held.all);  // the one that ends first is released last
+    const auto releases = held.release_all();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] {
+        return std::ranges::all_of(releases, [](const auto& one) { return one->told.has_value(); });
+    }));
+    BOOST_TEST(held.client->engine().parts().counts.lost == 0U);
+    BOOST_TEST(held.keys() == 0U);
+}
+
+/// The caller of a release need not keep the lease.
+BOOST_AUTO_TEST_CASE(a_release_waits_to_be_sent_also_when_the_lease_is_destroyed) {
+    many_leases held(3000);
+    const auto releases = held.release_all();
+    held.world().run_for(1ms);
+    const std::uint64_t waiting = held.waiting();
+    for (const auto& each : held.all) {
+        each->let_go();
+    }
+    BOOST_TEST(held.waiting() == waiting);
+    BOOST_TEST_REQUIRE(held.world().run_until([&] {
+        return std::ranges::all_of(releases, [](const auto& one) { return one->told.has_value(); });
+    }));
+    BOOST_TEST(std::ranges::all_of(
+        releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
+}
+
+/// The second waits no longer than the first, and takes no room.
+BOOST_AUTO_TEST_CASE(a_lease_is_released_twice_while_its_release_waits) {
+    many_leases held(1000);
+    const auto releases = held.release_all();
+    const auto again = held.release_all();
+    held.world().run_for(1ms);
+    BOOST_TEST(held.waiting() > 1000U);
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return again.back()->told.has_value(); }));
+    for (const auto& all : {releases, again}) {
+        BOOST_TEST(std::ranges::all_of(
+            all, [](const auto& one) { return one->told == core::release_outcome::released; }));
+    }
+    BOOST_TEST(held.waiting() == 0U);
+    BOOST_TEST(held.server(0).executed == 2000U);
+}
+
+/// No reader enters with a writer that has let go.
+BOOST_AUTO_TEST_CASE(nothing_else_begins_with_a_lease_whose_release_waits) {
+    many_leases held(1000);
+    runtime::lock_policy policy = held.client->usual_policy();
+    policy.set_kind(kinds::writer);
+    const auto writer = held.client->lock("b", policy);
+    policy.set_kind(kinds::shared);
+    held.release_all();
+    const auto release = writer->release();
+    const auto downgrade = std::make_shared<virtual_downgrade>(writer->lease, writer->holder_number,
+                                                               held.client->spec_of("b", policy));
+    downgrade->start(downgrade);
+    const auto reader = held.client->acquire("b", policy);
+    held.world().run_for(1ms);
+    BOOST_TEST(release->waits_to_be_sent());
+    BOOST_TEST((downgrade->told == runtime::lease_result::not_held));
+
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return release->told.has_value(); }));
+    BOOST_TEST((release->told == core::release_outcome::released));
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return reader->is_finished; }));
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->lease != writer->lease));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_waits_to_be_sent_goes_on_when_its_caller_does_not_wait) {
+    many_leases held(1000);
+    const auto releases = held.release_all();
+    held.world().run_for(1ms);
+    BOOST_TEST(held.waiting() > 500U);
+    for (const auto& each : releases) {
+        each->cancel();
+    }
+    BOOST_TEST(held.waiting() == 0U);
+    held.world().run_for(1ms);
+    BOOST_TEST(std::ranges::count_if(releases, [](const auto& one) { return one->was_cancelled; }) >
+               500);
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return held.keys() == 0U; }));
+}
+
+/// A lease that is handed off inside the client sends nothing.
+BOOST_AUTO_TEST_CASE(a_hand_off_waits_for_no_room) {
+    many_leases held(1000);
+    const auto next = held.client->acquire("a999");
+    const auto releases = held.release_all();
+    held.world().run_for(1ms);
+    BOOST_TEST(held.waiting() > 500U);
+    BOOST_TEST(next->granted());
+    BOOST_TEST((releases.back()->told == core::release_outcome::released));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_is_closed_sends_the_releases_that_wait) {
+    many_leases held(1000);
+    const auto releases = held.release_all();
+    held.world().run_for(1ms);
+    BOOST_TEST(held.waiting() > 500U);
+    const auto closed = held.client->close();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return closed->told.has_value(); }));
+    BOOST_TEST((closed->told == virtual_close::outcome_type::closed));
+    BOOST_TEST(std::ranges::all_of(
+        releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
+    BOOST_TEST(held.keys() == 0U);
+}
+
+/// The client waits for two seconds.
+BOOST_AUTO_TEST_CASE(a_release_that_is_not_sent_before_the_client_is_closed_fails) {
+    many_leases held(3000);
+    const auto releases = held.release_all();
+    held.world().run_for(1ms);
+    const auto closed = held.client->close();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return closed->told.has_value(); }));
+    BOOST_TEST((closed->told == virtual_close::outcome_type::unanswered));
+    const auto count = [&](core::release_outcome what) {
+        return std::ranges::count_if(releases, [=](const auto& one) { return one->told == what; });
+    };
+    BOOST_TEST(count(core::release_outcome::released) > 1500);
+    BOOST_TEST(count(core::release_outcome::no_quorum) > 500);
+    BOOST_TEST(count(core::release_outcome::released) + count(core::release_outcome::no_quorum) ==
+               3000);
+    BOOST_TEST(releases.back()->details() ==
+               "'a2999': the client was closed before the release was sent");
+    const auto& counts = held.client->engine().parts().counts;
+    BOOST_TEST(counts.held == 0U);
+    BOOST_TEST(counts.releasing == 0U);
+    BOOST_TEST(held.waiting() == 0U);
 }
 
 /// Its turn in the client comes when its time is over.

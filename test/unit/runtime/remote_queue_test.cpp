@@ -46,15 +46,6 @@ struct crowd {
     std::vector<std::unique_ptr<virtual_deployment::client>> clients;
 };
 
-/// The closing of a client, whose caller writes down what comes of it.
-class virtual_close final : public runtime::close_operation {
-public:
-    using close_operation::close_operation;
-    void deliver() override { told = outcome(); }
-
-    std::optional<outcome_type> told;
-};
-
 /// What a client counts of releases.
 std::pair<std::uint64_t, std::uint64_t> releases(virtual_deployment::client& of) {
     const auto& counts = of.engine().parts().counts;
@@ -238,9 +229,7 @@ BOOST_AUTO_TEST_CASE(a_leave_without_an_answer_is_no_release) {
         all.world().run_for(10ms);
         const std::pair<std::uint64_t, std::uint64_t> expected{released, 0};
         BOOST_TEST((releases(waiting) == expected));
-        const auto close = std::make_shared<virtual_close>(
-            std::shared_ptr<runtime::engine>(std::shared_ptr<void>(), &waiting.engine()));
-        close->start(close);
+        const auto close = waiting.close();
         BOOST_TEST(all.world().run_until([&] { return close->told.has_value(); }, 10ms));
         BOOST_TEST((close->told == virtual_close::outcome_type::closed));
         BOOST_TEST((releases(waiting) == expected));

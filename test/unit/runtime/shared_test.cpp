@@ -168,13 +168,6 @@ struct queue_of_readers {
     acquire writer;   // Bob's
 };
 
-class virtual_downgrade final : public runtime::downgrade_operation {
-public:
-    using downgrade_operation::downgrade_operation;
-    void deliver() override { is_done = result() == runtime::lease_result::done; }
-    bool is_done = false;
-};
-
 std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
                                              const runtime::lock_policy& readers) {
     const auto result = std::make_shared<virtual_downgrade>(writer.lease, writer.holder_number,
@@ -190,7 +183,8 @@ std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acq
 void expect_done(virtual_deployment& in,
                  const std::vector<std::shared_ptr<virtual_downgrade>>& all) {
     for (const auto& one : all) {
-        BOOST_TEST_REQUIRE(in.world().run_until([&] { return one->is_done; }));
+        BOOST_TEST_REQUIRE(
+            in.world().run_until([&] { return one->told == runtime::lease_result::done; }));
     }
 }
 

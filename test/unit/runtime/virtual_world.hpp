@@ -357,14 +357,38 @@ private:
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-/// An acquire whose caller writes down what comes of it.
+/// A release whose caller writes down what comes of it.
 class virtual_release final : public runtime::release_operation {
 public:
     using release_operation::release_operation;
-    void deliver() override { told = outcome(); }
+    void deliver() override {
+        told = outcome();
+        was_cancelled = result() == runtime::lease_result::cancelled;
+    }
+    /// After `no_quorum`.
+    [[nodiscard]] const std::string& details() { return lease().no_quorum_details(); }
+
     std::optional<core::release_outcome> told;
+    bool was_cancelled = false;
 };
 
+/// The same of a downgrade.
+class virtual_downgrade final : public runtime::downgrade_operation {
+public:
+    using downgrade_operation::downgrade_operation;
+    void deliver() override { told = result(); }
+    std::optional<runtime::lease_result> told;
+};
+
+/// The same of the closing of a client.
+class virtual_close final : public runtime::close_operation {
+public:
+    using close_operation::close_operation;
+    void deliver() override { told = outcome(); }
+    std::optional<outcome_type> told;
+};
+
+/// The same of an acquire.
 class virtual_acquire final : public runtime::acquire_operation {
 public:
     virtual_acquire(virtual_world& world, std::shared_ptr<const runtime::lock_spec> spec,
@@ -508,6 +532,13 @@ public:
         }
         std::shared_ptr<virtual_acquire> lock(const std::string& key) {
             return lock(key, usual_policy());
+        }
+
+        std::shared_ptr<virtual_close> close() {
+            const auto result = std::make_shared<virtual_close>(
+                std::shared_ptr<runtime::engine>(std::shared_ptr<void>(), engine_.get()));
+            result->start(result);
+            return result;
         }
 
     private:

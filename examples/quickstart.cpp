@@ -8,11 +8,14 @@
 
 namespace asio = boost::asio;
 
+asio::awaitable<void> pay(colock::lease& lease) {
+    std::cout << "only we touch " << lease.resource() << " now\n";
+    co_return;  // the lock is released on every path: return, exception, cancellation
+}
+
 asio::awaitable<void> work(colock::client& locks) {
     colock::mutex mutex{locks, "invoice:42"};
-    colock::lease lease = co_await mutex.acquire();  // a quorum said yes; a watchdog renews it
-    std::cout << "only we touch " << lease.resource() << " now\n";
-    co_await lease.release();
+    co_await colock::with_lock(mutex, pay);  // waits until a majority of the servers grants it
     co_await locks.close();
 }
 

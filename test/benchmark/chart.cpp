@@ -97,9 +97,9 @@ double tick_for(double greatest) {
 
 std::string machine_in_words(const json& machine) {
     return machine.at("cpu").get<std::string>() + ", " + integer(machine.at("cores")) +
-           " cores that client and servers share; " + machine.at("compiler").get<std::string>() +
+           " cores that client and servers share, " + machine.at("compiler").get<std::string>() +
            ", Boost " + machine.at("boost").get<std::string>() + ", " +
-           machine.at("redis").get<std::string>() + "; " +
+           machine.at("redis").get<std::string>() + ", " +
            machine.at("date").get<std::string>().substr(0, 10);
 }
 

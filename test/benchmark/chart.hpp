@@ -11,7 +11,7 @@ namespace colock::benchmark {
 /// report as `to_json` makes it.
 std::string chart_of(const nlohmann::json& report);
 
-/// README's section of figures, as Markdown.
+/// The figures of docs/benchmarks.md, as Markdown.
 std::string section_of(const nlohmann::json& report);
 
 }  // namespace colock::benchmark

@@ -92,7 +92,7 @@ void add_run(CLI::App& app, run_options& options) {
         ->check(colock::test::writable_file);
     run.add_option("--chart", options.chart, "draw the throughput, as SVG")
         ->check(colock::test::writable_file);
-    run.add_option("--section", options.section, "write README's section of figures")
+    run.add_option("--section", options.section, "write the figures for docs/benchmarks.md")
         ->check(colock::test::writable_file);
     run.add_flag("--check", options.check, "exit with 1 when a bound is not met");
     run.add_option("--instances", campaign.instances, "numbers of servers")
@@ -147,7 +147,7 @@ void add_report(CLI::App& app, report_options& options) {
     report.add_option("--from", options.from, "what --json has written")->required();
     report.add_option("--chart", options.chart, "draw the throughput, as SVG")
         ->check(colock::test::writable_file);
-    report.add_option("--section", options.section, "write README's section of figures")
+    report.add_option("--section", options.section, "write the figures for docs/benchmarks.md")
         ->check(colock::test::writable_file);
 }
 

@@ -2,6 +2,7 @@
 
 #include "instance_rig.hpp"
 #include "kinds/shared.hpp"
+#include "support/documented_rights.hpp"
 #include "support/fake_server.hpp"
 #include "support/meter.hpp"
 #include "support/redis_cluster.hpp"
@@ -14,11 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -498,19 +496,13 @@ BOOST_AUTO_TEST_CASE(all_addresses_change_at_once, *label("fault-70")) {
     rig.run_until([&] { return is_at(rig, new_node.port()); });
 }
 
-// With the rights in README and no others.
+/// With the rights that docs/permissions.md lists, and no others.
 BOOST_AUTO_TEST_CASE(the_least_rights_for_a_cluster) {
     const moved_slot slot("{rights}");
-    std::ifstream readme(COLOCK_SOURCE_DIR "/README.md");
-    const std::string begin = "ACL SETUSER colock on >PASSWORD ";
-    std::string line;
-    while (std::getline(readme, line) && !line.starts_with(begin)) {
-    }
-    strings rights{"ACL", "SETUSER",       "colock",          "on",
-                   ">x",  "+cluster|info", "+cluster|shards", "+asking"};
-    std::istringstream words(line.substr(std::min(line.size(), begin.size())));
-    const auto first_right = rights.begin() + 5;
-    rights.insert(first_right, std::istream_iterator<std::string>(words), {});
+    strings rights{"ACL", "SETUSER", "colock", ">x"};
+    const strings usual = documented_rights();
+    rights.insert(rights.end(), usual.begin(), usual.end());
+    rights.insert(rights.end(), {"+cluster|info", "+cluster|shards", "+asking"});
     for (std::size_t i = 0; i != 3; ++i) {
         three()[i].command(rights);
     }

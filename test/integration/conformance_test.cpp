@@ -7,6 +7,7 @@
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/shared.hpp"
 #include "locks.hpp"
+#include "support/documented_rights.hpp"
 #include "support/redis_server.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
@@ -16,11 +17,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <ostream>
 #include <random>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -48,29 +47,10 @@ redis_server& shared_server() {
     return server;
 }
 
-/// The rights in README's `ACL SETUSER colock ...`, but for the password.
-strings least_rights() {
-    const std::string begin = "ACL SETUSER colock ";
-    std::ifstream readme(COLOCK_SOURCE_DIR "/README.md");
-    for (std::string line; std::getline(readme, line);) {
-        if (line.starts_with(begin)) {
-            strings result;
-            std::istringstream words(line.substr(begin.size()));
-            for (std::string word; words >> word;) {
-                if (!word.starts_with('>')) {
-                    result.push_back(word);
-                }
-            }
-            return result;
-        }
-    }
-    throw std::runtime_error("README.md has no line " + begin);
-}
-
 /// Makes the user "ann". With `natively`, the user may also use the server's own command for releases.
 void make_user(redis_server& server, bool natively) {
     strings command{"ACL", "SETUSER", "ann", "reset", ">p@ss:word"};
-    const strings rights = least_rights();
+    const strings rights = documented_rights();
     command.insert(command.end(), rights.begin(), rights.end());
     if (natively) {
         const std::string version = server.command({"INFO", "server"}).value_or("");
@@ -1182,7 +1162,7 @@ BOOST_DATA_TEST_CASE(the_status_of_one_that_is_ready, all_kinds) {
 /// Without any one of these rights, the server refuses the command of that name.
 BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
     redis_server server;
-    for (const std::string& right : least_rights()) {
+    for (const std::string& right : documented_rights()) {
         // Where there is a command for releases that the user may not use, they go one by one.
         const bool unused = right == "+mget" && deletes_natively(server);
         if (!right.starts_with('+') || unused) {

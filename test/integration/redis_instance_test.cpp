@@ -822,7 +822,7 @@ BOOST_AUTO_TEST_CASE(commands_are_tried_on_a_key_of_the_clients_prefix, *label("
     BOOST_TEST(server.command({"ACL", "LOG"}).value_or("") == "");
 }
 
-/// The rights that README lists, and PING, which checks an idle connection.
+/// The rights that docs/permissions.md lists, and PING, which checks an idle connection.
 BOOST_AUTO_TEST_CASE(a_user_who_may_use_what_is_needed) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "-@all", "+hello", "+auth",

@@ -452,7 +452,7 @@ BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_not_believed, *label("fault-
     }
 }
 
-// With the rights in README and no others.
+/// With the rights that docs/permissions.md lists, and no others.
 BOOST_AUTO_TEST_CASE(a_real_sentinel_with_an_acl) {
     const redis_server master;
     const redis_server real({"--sentinel"});

@@ -595,7 +595,7 @@ BOOST_AUTO_TEST_CASE(one_in_another_and_many_at_once) {
     }());
 }
 
-/// README recommends a named lambda: g++ 12 destroys the captures of an unnamed one twice.
+/// docs/tutorial.md recommends a named lambda: g++ 12 destroys the captures of an unnamed one twice.
 BOOST_AUTO_TEST_CASE(a_named_body_with_captures_by_value) {
     const auto counted = std::make_shared<int>(7);
     run_test([&]() -> asio::awaitable<void> {

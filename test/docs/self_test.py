@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Checks the checkers: each must find the fault that is put into a copy of the documents, and nothing else."""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+# (checker, file, what is replaced there, by what, a part of the message). No text to replace: it is put at the end.
+CASES = [
+    ("check", "docs/tutorial.md", "colock::mutex mutex{locks, \"invoice:42\"};", "colock::mutex mutex{locks, \"x\"};", "no file of examples/"),
+    ("check", "docs/tutorial.md", "(installing.md)", "(instaling.md)", "the link leads to instaling.md"),
+    ("check", "docs/tutorial.md", "(cancellation.md#with_lock)", "(cancellation.md#with)", "the heading #with"),
+    ("check", "docs/tutorial.md", "`config::close_timeout`", "`config::closing_timeout`", "does not declare closing_timeout"),
+    ("check", "docs/tutorial.md", "", "\n" * 200, "lines. At most 200 are allowed"),
+    ("check", "README.md", "", "\n" * 120, "lines. At most 120 are allowed"),
+    ("check", "docs/tutorial.md", "", "\nOne is here; another one is there.\n", "a sentence has a semicolon"),
+    ("check", "docs/tutorial.md", "", "\n" + "A word " * 31 + "ends.\n", "a sentence has 63 words"),
+    ("check", "docs/locks.md", "", "\n" + "A sentence of twenty words. ".replace("words", "words " * 17) * 99 + "\n", "words on average"),
+    ("check", "docs/errors.md", "| `too_slow` |", "| `too_late` |", "no row of a table begins with `too_slow`"),
+    ("check", "docs/configuration.md", "| `retry.attempts` |", "| `retry.tries` |", "begins with `attempts`"),
+    ("check", "docs/operations.md", "| `undone` |", "| `rolled_back` |", "begins with `undone`"),
+    ("check", "docs/installing.md", "| `COLOCK_CCACHE` |", "| `CCACHE` |", "begins with `COLOCK_CCACHE`"),
+    ("check_faults", "test/faults.md", "`fault-25`", "`fault-26`", "faults.md:"),
+]
+
+
+def faults_of(checker, root):
+    result = subprocess.run([sys.executable, HERE / f"{checker}.py", root], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def put_fault(root, copy, name, old, new):
+    """Makes a copy that consists of links, except the file that gets the fault. Returns whether the file has the old text."""
+    for path in root.iterdir():
+        if not path.name.startswith(".") and path.name != "build":
+            (copy / path.name).symlink_to(path)
+    folder = copy / Path(name).parts[0]
+    folder.unlink()
+    if (root / folder.name).is_dir():
+        shutil.copytree(root / folder.name, folder)
+    text = (root / name).read_text(encoding="utf-8")
+    (copy / name).write_text(text.replace(old, new) if old else text + new, encoding="utf-8")
+    return old in text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("root", type=Path, help="the folder that has README.md and docs/")
+    root = parser.parse_args().root.resolve()
+    failed = False
+    for checker, name, old, new, message in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder)
+            if not put_fault(root, copy, name, old, new):
+                print(f"{name} does not have {old!r}. Mend the case of the self-test.")
+                failed = True
+                continue
+            code, output = faults_of(checker, copy)
+            if code != 1 or message not in output:
+                print(f"{checker}.py does not find {new.strip()[:60]!r} in {name}. It prints:\n{output}")
+                failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Uses a lock without coroutines: by callbacks, then by futures in a thread that waits.
 // callbacks memory://a
 // callbacks redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

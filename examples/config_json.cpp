@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Reads the configuration from a JSON file, and takes a lock. With --check it only checks the file.
 // config_json config.json --check
 

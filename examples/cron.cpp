@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Runs a job once for each period, though cron starts it on every host. FILE is on storage that all hosts share.
 // cron FILE PERIOD memory://a
 // cron FILE "$(date +%F)" redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

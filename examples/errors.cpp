@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Handles errors as values, by the three conditions that a program treats differently.
 // errors memory://a
 // errors redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Writes to an SQLite table that refuses stale writers. The table remembers the largest fence that it has seen.
 // fencing_sql memory://a
 // fencing_sql redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A server's loop, which takes a lock for each job. It retries a job while too few servers answer. It drops a job whose
 // lock is not free for too long. It ends when the client is closed.
 // server_loop memory://a

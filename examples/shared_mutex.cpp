@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include <colock/colock.hpp>
 
 #include <boost/asio/co_spawn.hpp>

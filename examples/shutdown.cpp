@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Stops a server on SIGINT or SIGTERM. Waiters give up, and holders finish their job.
 // shutdown memory://a
 // shutdown redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

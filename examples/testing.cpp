@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Tests code that takes locks, without a server. A memory:// instance lives in this process, and clients that use the
 // same name share it. So a second client can play the other program.
 // testing

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Four threads run one io_context. Eight coroutines share one client, each on a strand of its own.
 // threads memory://a
 // threads redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Waits for a lock for a limited time. If somebody else holds it, try_acquire returns an empty optional.
 // timeouts memory://a
 // timeouts redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Runs coroutines under a lock. One returns a value. One loses its lease, so it is cancelled.
 // with_lock memory://a
 // with_lock redis://127.0.0.1:7001 redis://127.0.0.1:7002 redis://127.0.0.1:7003

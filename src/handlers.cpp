@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include <colock/detail/handlers.hpp>
 
 #include "runtime/recycling_allocator.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_SRC_OPTIONS_CHECK_HPP
 #define COLOCK_SRC_OPTIONS_CHECK_HPP
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_CORE_CLIENT_HOLD_HPP
 #define COLOCK_CORE_CLIENT_HOLD_HPP
 

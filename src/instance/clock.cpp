@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "instance/clock.hpp"
 
 #include <time.h>  // NOLINT(modernize-deprecated-headers): clock_gettime is POSIX, not C

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "kinds/remote_queue.hpp"
 
 #include "kinds/auxiliary_key.hpp"

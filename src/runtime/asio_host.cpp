@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "runtime/asio_host.hpp"
 
 #include "instance/clock.hpp"

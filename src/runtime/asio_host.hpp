@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_RUNTIME_ASIO_HOST_HPP
 #define COLOCK_RUNTIME_ASIO_HOST_HPP
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_RUNTIME_SHARED_PARTS_HPP
 #define COLOCK_RUNTIME_SHARED_PARTS_HPP
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What a lock costs its client, piece by piece: the state machines, what goes over the wire, timers.
 
 #include "core/lease.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "benchmark/plain_client.hpp"
 
 #include <boost/asio/steady_timer.hpp>

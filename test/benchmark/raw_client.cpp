@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "benchmark/raw_client.hpp"
 
 #include "benchmark/plain_client.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Runs the files of some folders through the fuzz target, without libFuzzer.
 
 #include <cstddef>

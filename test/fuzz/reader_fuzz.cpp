@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Any bytes for the RESP reader. Built with libFuzzer by run.sh; test/fuzz/CMakeLists.txt runs the corpus through it.
 
 #include "resp/reader.hpp"

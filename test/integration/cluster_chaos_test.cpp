@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A Redis Cluster whose slots move back and forth, and which loses a master, while many lock.
 
 #include "locks.hpp"

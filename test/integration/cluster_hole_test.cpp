@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Some slots of a Redis Cluster are served by no node, and many wait for locks there. The other slots serve as before.
 
 #include "instance/redis/key_slot.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What an instance does with the maps that the nodes of a cluster report: incomplete ones, contradictory ones, and those of
 // another cluster. The nodes are fake servers, which can report anything.
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A Redis Cluster: slots that move, and nodes that come and go. What happens while many lock is in cluster_chaos_test.
 
 #include "instance_rig.hpp"

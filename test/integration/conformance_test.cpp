@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Every kind of instance gives the same votes: the same scripts of steps, run against an instance in
 // memory and against real servers, over TCP, a UNIX socket, and as a user of a database with no more rights than
 // README says that colock needs.

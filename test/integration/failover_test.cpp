@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Real Sentinels, and the death of a master while many lock. In sentinel_test Sentinels say what they are told to.
 
 #include "locks.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What a server can do to an instance that no healthy one does: say too much, too little, or the wrong thing.
 
 #include "instance/redis/dialog.hpp"

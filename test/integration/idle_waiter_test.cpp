@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What clients that wait for a lock cost the servers while nothing changes.
 
 #include "integration/locks.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The like counter's stores: what becomes of one who wakes in its critical section when the lock has passed to
 // another.
 

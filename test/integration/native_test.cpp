@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Servers that compare and delete in one command of their own.
 
 #include "instance_group.hpp"

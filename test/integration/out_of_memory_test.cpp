@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What becomes of an instance that finds no memory for what it is to send.
 
 #include "instance_rig.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What the library leaves to the rest of its process, and to the programs that this process starts.
 
 #include "integration/locks.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What becomes of mutual exclusion when servers forget their data.
 
 #include "integration/instance_rig.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What a real server can do to an instance: refuse, forget, stall, die, come back.
 
 #include "instance_group.hpp"

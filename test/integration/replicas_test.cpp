@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Grants that count only once replicas have acknowledged them, and what happens while these do not.
 
 #include "instance_rig.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What holds for each Lua script, whatever the key has and whatever the server refuses: a script does all or nothing, a holder's
 // renewal and release always work, and no script depends on the server's clock.
 

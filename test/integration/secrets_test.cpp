@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // That no password is in anything the library says, in a run in which everything fails.
 
 #include "support/secrets.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A master that Sentinels watch. The Sentinels here say what they are told to, so that they can disagree; in
 // failover_test they are real.
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The destructor of a static object makes a client and uses a lock, when `main` has returned: the thread's and the
 // library's own objects are gone by then, or never go. AddressSanitizer sees it if one was used that is gone.
 

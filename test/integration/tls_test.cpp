@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // TLS: what works, and what a user is told when it does not.
 
 #include "instance/redis/tls.hpp"

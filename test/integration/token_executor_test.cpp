@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Every operation with clients and handlers on every kind of executor.
 
 #include "integration/token_matrix.hpp"

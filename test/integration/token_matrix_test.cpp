@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Every operation with every completion token of Asio that wraps a callback.
 
 #include "integration/token_matrix.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Servers that are too old, and that each server of the other tests is the one that they mean.
 
 #include "instance_rig.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_INTEROP_WORKER_HPP
 #define COLOCK_INTEROP_WORKER_HPP
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What the consumers of this folder run: one lock taken and released, without any server.
 
 #include <colock/colock.hpp>

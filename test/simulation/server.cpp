@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "simulation/server.hpp"
 
 #include "instance/redis/key_slot.hpp"

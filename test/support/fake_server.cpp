@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "support/fake_server.hpp"
 
 #include "support/close_on_exec.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A library for LD_PRELOAD: the process lives COLOCK_CLOCK_AHEAD seconds in the future, or in the past if that is negative. Clocks
 // that only measure durations are left alone.
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The servers that other tests rely on do what they promise.
 
 #include "support/deadline.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "support/tcp_proxy.hpp"
 
 #include "support/close_on_exec.hpp"

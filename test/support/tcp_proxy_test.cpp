@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The bad network does what it is told, and nothing else.
 
 #include "support/tcp_proxy.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Which master Sentinels agree on.
 
 #include "instance/redis/agreed_master.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The names of our own keys: no two are the same, and each is in the slot of its lock's key.
 
 #include "kinds/auxiliary_key.hpp"

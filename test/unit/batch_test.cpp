@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What a client submits in a turn, and when it may be sent as it is.
 
 #include "instance/batch.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Clocks: the wall clock may jump, and the machine may be suspended.
 
 #include "support/deadline.hpp"

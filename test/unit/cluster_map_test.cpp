@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What nodes of a cluster say about its slots.
 
 #include "instance/redis/cluster_map.hpp"

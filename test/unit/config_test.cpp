@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Configurations: what is accepted, and what is said about the others.
 
 #include "instance_uri.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What replies mean, those too that no server of ours would give.
 
 #include "instance/redis/decode.hpp"

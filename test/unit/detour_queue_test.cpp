@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Commands of a cluster that wait to be sent again: when, in which order, and how many at once.
 
 #include "instance/redis/detour_queue.hpp"

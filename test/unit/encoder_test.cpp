@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What goes over the wire, and that what is written once for several instances is right for each.
 
 #include "instance/redis/encoder.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Errors: codes, conditions, texts, and what Asio makes of them.
 
 #include <colock/error.hpp>

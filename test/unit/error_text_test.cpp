@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What servers of each version say, outside and inside a script, and what each function that looks at errors makes of it.
 // The texts of Redis 7.0, Redis 8 and Valkey 9 are recorded. Those of Redis 6 are composed as its scripting.c does.
 

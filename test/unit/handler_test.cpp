@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A handler on its way into the library: kept in place or in memory of its own, called at most once.
 
 #include <colock/detail/handlers.hpp>

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // How many Sentinels there are behind the hosts of a URI, and where. No I/O.
 
 #include "instance/redis/known_sentinels.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Options of a lock, at their bounds.
 
 #include "support/field_refused.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Which of the maps that nodes report is used, and which slots get a quarantine for it.
 
 #include "instance/redis/map_selection.hpp"

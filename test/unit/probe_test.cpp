@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What is asked of a server before it may vote, and what follows from its answers. No I/O.
 
 #include "instance/redis/probe.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What must differ between a process and its clones, such as virtual machines that were started from one snapshot.
 
 #include "kinds/exclusive.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // When a connection asks whether replicas have its grants.
 
 #include "instance/redis/replica_wait.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // In what order commands are sent again, and which others they make wait.
 
 #include "instance/redis/resend_queue.hpp"

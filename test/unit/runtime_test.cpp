@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The parts of the runtime that need no execution context: tokens, others at a key, descriptions.
 
 #include "core/backoff.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Flow control of one connection, in virtual time.
 
 #include "instance/send_window.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Objects that are used again as soon as nobody refers to them, and not before.
 
 #include "instance/shared_pool.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The timers of the runtime: no clock, time comes in by arguments.
 
 #include "runtime/timer_queue.hpp"

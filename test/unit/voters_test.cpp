@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // One server has one vote. One table of pairs is tested against the configuration and against connected instances.
 
 #include "instance/redis/voters.hpp"

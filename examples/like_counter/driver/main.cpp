@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The driver of the like counter: `load` puts load on service processes and then checks every
 // entity; `report` tells what came of it.
 

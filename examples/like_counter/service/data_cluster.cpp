@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "data_cluster.hpp"
 
 #include "data_connection.hpp"

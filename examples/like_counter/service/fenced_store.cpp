@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "fenced_store.hpp"
 
 namespace like_counter::fenced_store {

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef LIKE_COUNTER_JSON_RESPONSE_HPP
 #define LIKE_COUNTER_JSON_RESPONSE_HPP
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The like counter. Try `like_counter_service --help`, or demo.sh.
 
 #include "options.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The service's API, against a service process with locks and likes in its memory.
 
 #include "http_connection.hpp"

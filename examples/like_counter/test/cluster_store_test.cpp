@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The store on a Redis Cluster whose slots move.
 
 #include "../service/data_server.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What the driver's verdict rests on: its book of likes, its latencies, its choice of entities.
 
 #include "../driver/histogram.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "instance/memory/memory_instance.hpp"
 
 #include "kinds/kind.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_INSTANCE_REDIS_STREAM_HPP
 #define COLOCK_INSTANCE_REDIS_STREAM_HPP
 

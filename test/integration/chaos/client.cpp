@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "integration/chaos/client_settings.hpp"
 #include "integration/chaos/worker.hpp"
 #include "support/deadline.hpp"

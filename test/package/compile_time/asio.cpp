@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The yardstick: Asio, and a coroutine that is spawned.
 #include <boost/asio.hpp>
 

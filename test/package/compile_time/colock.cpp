@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // What is measured: colock, and a coroutine that takes a lock and is spawned.
 #include <colock/colock.hpp>
 

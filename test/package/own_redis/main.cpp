@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Uses Boost.Redis directly beside colock: a connection that is cancelled, and a lock.
 
 #include <colock/colock.hpp>

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "core/backoff.hpp"
 
 #include "unit/core/script.hpp"

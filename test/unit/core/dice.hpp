@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_TEST_UNIT_CORE_DICE_HPP
 #define COLOCK_TEST_UNIT_CORE_DICE_HPP
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Some of a client's instances.
 
 #include "core/instance_set.hpp"

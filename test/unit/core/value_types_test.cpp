@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #include "core/acquire.hpp"
 #include "core/command.hpp"
 #include "core/lease.hpp"

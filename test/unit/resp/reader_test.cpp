@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // RESP3 in whatever pieces it comes, and what is none.
 
 #include "resp/reader.hpp"

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Acquires, from the first attempt to the last, as the engine drives them; in virtual time.
 
 #include <boost/test/unit_test.hpp>

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // A lease from its grant to its end, as the engine drives it; in virtual time.
 
 #include <boost/test/unit_test.hpp>

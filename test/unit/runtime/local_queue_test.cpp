@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The waiters of one client for one key, and how a lease is handed off among them; in virtual time.
 
 #include <boost/test/unit_test.hpp>

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // More work than the servers can do; in virtual time.
 
 #include <boost/test/unit_test.hpp>

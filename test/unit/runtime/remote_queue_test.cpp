@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // The clients that wait for one key, in the queue that an instance keeps; in virtual time.
 
 #include <boost/test/unit_test.hpp>

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 // Readers and writers of one key, in virtual time.
 
 #include <boost/test/unit_test.hpp>

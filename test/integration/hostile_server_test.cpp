@@ -411,7 +411,9 @@ BOOST_AUTO_TEST_CASE(answers_that_came_meanwhile_are_read_first) {
 
 BOOST_AUTO_TEST_CASE(an_idle_connection_outlives_it) {
     const redis_server server;
-    instance_rig rig(server.uri(), impatient_settings());
+    auto settings = impatient_settings();
+    settings.connection.silence_timeout = 1500ms;  // half of it for the ping: the server may pause
+    instance_rig rig(server.uri(), settings);
     rig.run_until_ready();
     const std::size_t changes = rig.state_changes();
     std::this_thread::sleep_for(2s);

@@ -211,7 +211,9 @@ BOOST_AUTO_TEST_CASE(locks_released_without_a_minority_are_deleted_there_when_it
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
         constexpr std::size_t leases = 100;
-        client locks(co_await asio::this_coro::executor, network.config());
+        config configuration = network.config();
+        configuration.instance_timeout = 5s;  // all three that are left have to answer
+        client locks(co_await asio::this_coro::executor, configuration);
         co_await all_ready(locks);
         std::vector<lease> held;
         for (std::size_t i = 0; i != leases; ++i) {

@@ -19,7 +19,7 @@ readonly server_libraries=(
 )
 packages=(
     g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
-    libsqlite3-dev gcovr clang-format clang-tidy python3 procps openssl curl ccache
+    libsqlite3-dev gcovr clang-format clang-tidy doxygen python3 procps openssl curl ccache
 )
 
 usage() {
@@ -364,8 +364,8 @@ require_on_other_systems() {
     cat >&2 <<TEXT
 bootstrap: this is not Debian, and something is missing here: ${missing[*]}
 colock needs a C++20 compiler with coroutines (g++ >= 12), CMake >= 3.25, Ninja, Boost >= 1.$oldest_minor (headers and Boost.URL),
-OpenSSL and nlohmann_json; its examples, tests and benchmarks also CLI11, Google Benchmark, gcovr, curl and redis-server. SQLite (for one example) and ccache are used
-where they are installed.
+OpenSSL and nlohmann_json; its examples, tests and benchmarks also CLI11, Google Benchmark, gcovr, curl and redis-server. SQLite (for one example), Doxygen (for the
+reference) and ccache are used where they are installed.
   vcpkg:            vcpkg install boost-asio boost-beast boost-redis boost-url boost-test openssl nlohmann-json cli11 benchmark
                     and configure with the toolchain file of vcpkg
   Conan:            boost/[>=1.88] openssl nlohmann_json cli11 benchmark, with the generators CMakeDeps and CMakeToolchain

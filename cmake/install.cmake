@@ -11,6 +11,7 @@ install(
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
 )
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE_1_0.txt" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/colock")
 install(EXPORT colockTargets NAMESPACE colock:: DESTINATION "${colock_package_folder}")
 
 configure_package_config_file(

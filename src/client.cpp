@@ -27,8 +27,8 @@ namespace {
 
 using runtime::asio_host;
 
-/// One instance of two cannot make a quorum without the other, which still knows; nor is there any
-/// safety in a single one that forgets, whatever it does afterwards.
+/// Of two instances, a quorum needs both, and the other one has not forgotten. With a single one, a quarantine stops all locks
+/// after each restart. So it is off there, unless the program asks for it.
 std::chrono::milliseconds quarantine_of(const config& c) noexcept {
     return c.restart_quarantine.value_or(c.instances.size() < 3 ? std::chrono::milliseconds::zero()
                                                                 : lock_options().ttl);

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_CLIENT_HPP
 #define COLOCK_CLIENT_HPP
 
@@ -26,117 +28,161 @@ class lock_side;
 
 namespace colock {
 
-/// Where the connection to an instance stands. Only a `ready` instance grants locks.
+/// The state of the connection to an instance. Only a `ready` instance grants locks.
 enum class instance_state {
-    connecting,   ///< resolving, connecting, TLS, until the server's first answer
-    probing,      ///< logging in, selecting the database, loading the scripts
-    quarantined,  ///< restarted not long ago: extends and releases, but grants no new locks
-    ready,        ///< answering commands
-    down,         ///< not connected; it will be tried again
-    closed,       ///< the client is closed
+    /// The client resolves the name, connects, or waits for the server's first answer. This includes
+    /// the TLS handshake.
+    connecting,
+    /// The client logs in, selects the database, and loads its scripts.
+    probing,
+    /// The server may have lost locks, so it grants none yet. It still renews and releases leases,
+    /// and restores missing keys. The cause is a restart, a failover that promoted it, or another
+    /// server at the address. See `config::restart_quarantine` and `config::failover_quarantine`.
+    quarantined,
+    /// The server executes commands.
+    ready,
+    /// There is no connection. The client will try to connect again.
+    down,
+    /// The client is closed.
+    closed,
 };
 
-/// "connecting", "probing", "quarantined", "ready", "down" or "closed".
+/// Returns "connecting", "probing", "quarantined", "ready", "down" or "closed".
 std::string_view to_string(instance_state state) noexcept;
 
 /// One server process of an instance.
 struct node_info {
+    /// The address of the server.
     std::string address;
-    std::string
-        role;  ///< "master" (the server, or the master of some slots of a cluster) or "sentinel"
+    /// "master" for a server, or for a master of some slots of a cluster. "sentinel" for a Sentinel.
+    std::string role;
+    /// The state of the connection to it.
     instance_state state = instance_state::connecting;
-    /// Why it is quarantined; else why it is, or last was, down. Empty if it never was.
+    /// Why it is quarantined. Otherwise why it is, or last was, down. Empty if it never was.
     std::string reason;
 };
 
-/// One instance as the client sees it.
+/// One instance as the client sees it. docs/operations.md says how to use it.
 struct instance_info {
-    std::string address;  ///< its URI without user, password and query
+    /// Its URI without user, password and query.
+    std::string address;
+    /// The state of the connection to it.
     instance_state state = instance_state::connecting;
-    /// Why it is quarantined, by which setting, and for how many seconds more. Else why it is, or last was, down. For a
-    /// cluster also which maps and entries of its nodes are ignored, and why. Empty if there is nothing to report.
+    /// Why it is quarantined, by which setting, and for how many more seconds. Otherwise why it is,
+    /// or last was, down. For a cluster, it also reports the maps and entries that the client ignores,
+    /// and why. Empty if there is nothing to report.
     std::string reason;
-    std::string version;            ///< the server's version, as it says; empty before the probe
-    std::string run_id;             ///< the server process's own id; empty before the probe
-    std::chrono::seconds uptime{};  ///< of the server, at the time of the probe
-    std::size_t in_flight = 0;      ///< commands sent or about to be sent, not yet answered
-    /// Beyond so many commands in flight, releases and attempts wait in the client: see `counters::waiting_to_send`. 0 in memory,
-    /// and before the probe.
+    /// The version that the server reports. Empty before the probe.
+    std::string version;
+    /// The id of the server process. Empty before the probe.
+    std::string run_id;
+    /// The uptime of the server at the time of the probe.
+    std::chrono::seconds uptime{};
+    /// The number of commands without an answer: sent, or about to be sent.
+    std::size_t in_flight = 0;
+    /// How many commands the client allows in flight. Beyond this, releases and attempts wait in the
+    /// client: see `counters::waiting_to_send`. 0 before the probe and for an instance in memory.
     std::size_t window = 0;
-    /// From the sending of the latest batch of commands that is answered to its last answer.
+    /// The time from sending the latest answered batch of commands to its last answer.
     std::chrono::nanoseconds delay{};
-    /// The end of its last quarantine, see `config::restart_quarantine`; `time_point::min()` if there
-    /// was none.
+    /// The end of its last quarantine, or `time_point::min()` if there was none. See
+    /// `config::restart_quarantine`.
     std::chrono::steady_clock::time_point quarantined_until =
         std::chrono::steady_clock::time_point::min();
-    /// The servers that it consists of, as far as the client talks to them. None if it is in memory.
+    /// The servers of the instance with which the client communicates. Empty for an instance in memory.
     std::vector<node_info> nodes{};
 };
 
-/// The instances, their connections, and everything that runs behind the locks made from it: the
-/// timers, the watchdogs, releases that nobody awaits. Starts itself.
+/// A client connects to the instances, and runs everything that its locks need: connections, timers,
+/// watchdogs, and releases in the background.
 ///
-/// Keeps the executor's context busy until it is closed or destroyed.
+/// A client starts to connect when it is constructed. It keeps the execution context busy until it is
+/// closed or destroyed. A client that was moved from behaves like a closed one.
 ///
-/// A client that was moved from behaves as a closed one.
+/// @code{.cpp}
+/// int main(int argc, char** argv) try {
+///     asio::io_context context;
+///     colock::client locks{context, colock::config::from_uris({argv + 1, argv + argc})};
+///     asio::co_spawn(context, work(locks), rethrow);
+///     context.run();
+/// } catch (const std::exception& failure) {
+///     std::cerr << failure.what() << '\n';
+///     return 1;
+/// }
+/// @endcode
 ///
-/// A client belongs to the process that made it. In a child, made by `fork`, every operation on it, on its locks
-/// and on its leases fails at once with `forked`, no lease is valid, and destructors send nothing: the parent
-/// goes on with the connections and the locks. A client that is made in the child works. (A child that goes on
-/// with an execution context of its parent has to call the context's `notify_fork` before, as Asio demands, and
-/// the parent too: else the two take each other's events.)
+/// **Operations.** The following holds for every operation of colock that takes a completion token.
+/// - Completion: It never completes inside the initiating call. The handler runs on its associated
+///   executor, by default the client's.
+/// - Errors: `errc::forked` in a child of the process that created the client.
+/// - Cancellation: The types terminal, partial and total have the same effect, except for `with_lock`
+///   and `with_shared_lock`. The operation completes immediately with `operation_aborted`.
+/// - Object lifetimes: The client, the lock and the lease may be moved or destroyed before the
+///   operation completes.
 ///
-/// Thread-safety: distinct objects safe; shared objects unsafe unless `config::thread_safe`, which
-/// makes all but construction, destruction and assignment safe.
+/// **Fork.** A client belongs to the process that created it. In a child created by `fork`, every
+/// operation on the client, its locks and its leases fails immediately with `errc::forked`. No lease
+/// is valid there, and destructors send nothing. The parent keeps its connections and its locks.
+/// Create a new client in the child. If the child continues to run an execution context of the
+/// parent, both processes have to call the context's `notify_fork`: see docs/threads.md.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe. With `config::thread_safe`, shared
+/// objects are safe too, except for construction, destruction and assignment.
 class client {
 public:
+    /// The type of the executor.
     using executor_type = boost::asio::any_io_executor;
 
-    /// Starts connecting. Throws `config_error` if the configuration cannot work.
+    /// Starts to connect.
+    ///
+    /// - Exception safety: Throws `config_error` if the configuration cannot work. Examples are a value
+    ///   out of its range, or a password file that cannot be read.
     client(executor_type executor, config configuration);
 
-    /// The same with the context's executor.
+    /// Starts to connect, on the executor of `context`. Otherwise the same as the other constructor.
     template <typename ExecutionContext>
         requires(std::convertible_to<ExecutionContext&, boost::asio::execution_context&>)
     client(ExecutionContext& context, config configuration)
         : client(executor_type(context.get_executor()), std::move(configuration)) {}
 
+    /// Moves the client. Its locks and leases stay usable.
     client(client&& other) noexcept = default;
+    /// Closes this client in the background, as the destructor does. Then moves `other` into it.
     client& operator=(client&& other) noexcept;
+    /// A client cannot be copied.
     client(const client&) = delete;
+    /// A client cannot be copied.
     client& operator=(const client&) = delete;
 
-    /// Like `close`, but nobody waits: what is pending goes on in the background for
-    /// `config::close_timeout` at most. Never blocks.
+    /// Closes the client in the background. This is equivalent to calling `close` without waiting for
+    /// its completion. Never blocks.
     ~client();
 
-    /// The executor on which the client does its work and operations complete by default; the system executor
-    /// if it was moved from.
+    /// Returns the executor on which the client works, and on which operations complete by default.
+    /// Returns the system executor if the client was moved from.
     [[nodiscard]] executor_type get_executor() const noexcept;
 
-    /// The state of each instance, in the order of `config::instances`. None if the client was moved from, or
-    /// belongs to a parent process.
+    /// Returns the state of each instance, in the order of `config::instances`. Returns an empty vector
+    /// if the client was moved from, or belongs to a parent process.
     [[nodiscard]] std::vector<instance_info> instances() const;
 
-    /// What was done so far.
+    /// Returns what the client has done so far. All numbers are 0 if it was moved from.
     [[nodiscard]] colock::counters counters() const;
 
-    /// Ends everything: waiting acquires fail with `client_closed`, leases still held are announced
-    /// lost (`client_closed`), pending releases are drained, connections closed.
+    /// Closes the client. Waiting acquires fail with `client_closed`. Held leases are lost, with
+    /// `client_closed` as the reason, except a lease whose release waits to be sent. Then `close` waits
+    /// for releases, and closes the connections.
     ///
-    /// A lost lease keeps its lock until its holder lets go, since the holder may still be at work. A lease whose release waits
-    /// to be sent is not lost.
-    /// Closing waits for that, and for the releases, for `config::close_timeout` at most: until a quorum
-    /// of instances, and each one that can be reached, has answered every release. A lock whose holder
-    /// has not let go by then ends with its ttl; that is no error.
+    /// A lost lease keeps its lock until its holder releases it, because the holder may still be
+    /// working. The client waits for these holders and for all releases, for `config::close_timeout` at
+    /// most. A release has ended when a quorum has answered, and so has each instance that can be
+    /// reached. If a holder has not released its lease by then, the lock ends with its ttl. That is not
+    /// an error.
     ///
     /// - Handler signature: `void(colock::error)`.
-    /// - Errors: `no_quorum` if after `config::close_timeout` there were releases that no quorum had
-    ///   answered; those locks end with their ttl. `forked` in a child of the process that made the
-    ///   client.
-    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; closing
-    ///   goes on.
-    /// - Object lifetimes: the client may be moved or destroyed meanwhile.
+    /// - Errors: `no_quorum` if some releases had no quorum of answers after `config::close_timeout`.
+    ///   Their locks end with their ttl.
+    /// - Cancellation: The client continues to close.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto close(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error)>(close_initiation{host_},

@@ -1,7 +1,27 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_COLOCK_HPP
 #define COLOCK_COLOCK_HPP
 
-// All of colock.
+/// @file
+/// Includes all headers of colock.
+
+/// @mainpage
+///
+/// colock provides distributed locks for programs that use Boost.Asio, on Redis and Valkey servers.
+/// These are its parts:
+/// - `colock::with_lock` runs a coroutine under a lock. Start here.
+/// - `colock::client` connects to the servers. `colock::config` says which servers these are.
+/// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
+///   `colock::lock_options` are the options of both.
+/// - `colock::lease` is the ownership of a lock.
+/// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
+/// - `colock::instance_info` and `colock::counters` are for monitoring.
+///
+/// The folder docs/ of the sources has a tutorial and a guide to each subject.
+
+/// @namespace colock
+/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `lease` and `with_lock`.
 
 #include <colock/client.hpp>
 #include <colock/config.hpp>

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_CONFIG_HPP
 #define COLOCK_CONFIG_HPP
 
@@ -10,154 +12,187 @@
 
 namespace colock {
 
-/// Which instances vote, and how a client talks to them. An aggregate.
+/// The configuration of a client: the instances that vote, and how the client communicates with them.
+/// Most programs set `instances` and nothing else. It is an aggregate.
+///
+/// docs/configuration.md has the same fields as a table, with recommendations.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct config {
-    /// The instances that vote, one URI each. 1 to 64 of them, each a different server:
-    /// - `redis://[user[:password]@]host[:port][/database]` (port 6379, database 0 by default)
-    /// - `rediss://...`, the same over TLS; query parameters `ca_file`, `cert_file`, `key_file`
-    ///   (paths of PEM files), `verify=peer|none` (default `peer`, with the host's name) and `tls_host` (the name to
-    ///   be found in the certificate, if that is not the host)
-    /// - `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`
-    /// - `redis+sentinel://[user[:password]@]host[:port],host[:port],.../master-name[/database]`: the master that a
-    ///   majority of these Sentinels names (port 26379 by default; give all of them), followed through failovers.
-    ///   A name with several addresses counts as one Sentinel for each address. One IPv4 and one IPv6 address are one
-    ///   Sentinel.
-    ///   A later look-up with fewer addresses does not make the majority smaller.
-    ///   User and password are those of the master; query parameters `sentinel_user`, and `sentinel_password`,
-    ///   `sentinel_password_file` or `sentinel_password_env`, are those of the Sentinels
-    /// - `rediss+sentinel://...`, the same over TLS; `sentinel_tls=no` if only the servers speak it
-    /// - `redis+cluster://[user[:password]@]host[:port],host[:port],...`: a Redis Cluster of which these are some nodes
-    ///   (give several), and `rediss+cluster://...`. Each lock is taken at the master of its key's slot. Locks whose
-    ///   names have the same hash tag are at the same master. The remote queue, fencing and several readers of a
-    ///   `shared_mutex` need a name without a `}`, or with a hash tag
-    /// - `unix:///path/of/socket?db=0&user=...&password=...`
-    /// - instead of the password, in any of these, a query parameter `password_file` (the path of a file with
-    ///   the password in its first line) or `password_env` (an environment variable); read anew for each connection
-    /// - a query parameter `replicas_acked=K`: a lock counts as granted only once K replicas of the server have
-    ///   acknowledged it (`WAIT`), within a third of `instance_timeout`, or of `silence_timeout` if that is shorter.
-    ///   If fewer do, it is released again.
-    ///   That makes it less likely that a failover loses a lock, and cannot rule it out: a replica that
-    ///   has not acknowledged may be promoted
-    /// - `memory://name`: a lock server inside this process, for tests and development; clients of
-    ///   one process that use the same name share it
+    /// The instances that vote, one URI each. 1 to 64 of them, each a different server.
+    /// - `redis://[user[:password]@]host[:port][/database]` is a server. The port is 6379 and the
+    ///   database is 0 by default.
+    /// - `rediss://...` is a server over TLS. Its query parameters are:
+    ///   - `ca_file`, `cert_file` and `key_file` are the paths of PEM files.
+    ///   - `verify` is `peer` (the default) or `none`. With `peer`, the host's name is checked.
+    ///   - `tls_host` is the name that must be in the certificate, if it is not the host.
+    /// - `valkey://` means the same as `redis://`, and `valkeys://` the same as `rediss://`.
+    /// - `redis+sentinel://[user[:password]@]host[:port],host[:port],.../master-name[/database]` is the
+    ///   master that a majority of these Sentinels names. The client follows it through failovers.
+    ///   - Give all Sentinels. Their port is 26379 by default.
+    ///   - If a name has several addresses, each counts as one Sentinel. One IPv4 and one IPv6 address
+    ///     are one Sentinel. If a later look-up returns fewer addresses, the majority stays as it was.
+    ///   - User and password are those of the master. The query parameter `sentinel_user` is the user
+    ///     at the Sentinels. Their password is `sentinel_password`, `sentinel_password_file` or
+    ///     `sentinel_password_env`.
+    /// - `rediss+sentinel://...` is the same over TLS. Set `sentinel_tls=no` if only the servers use TLS.
+    /// - `redis+cluster://[user[:password]@]host[:port],host[:port],...` is a Redis Cluster, and
+    ///   `rediss+cluster://...` is one over TLS.
+    ///   - Give several of its nodes.
+    ///   - Each lock is acquired at the master of its key's slot. Locks whose names have the same hash
+    ///     tag are at the same master.
+    ///   - The remote queue, fencing and several readers of a `shared_mutex` need a name without a `}`,
+    ///     or a name with a hash tag.
+    /// - `unix:///path/of/socket?db=0&user=...&password=...` is a server behind a UNIX socket.
+    /// - `memory://name` is a lock server inside this process, for tests and development. Clients of one
+    ///   process that use the same name share it.
     ///
-    /// A lock is held when a quorum, `size()/2 + 1` of them, has granted it. All programs that are to exclude one
-    /// another need the same instances, in any order: else two quorums may have none in common. One server
-    /// has one vote, under whatever names, addresses, sockets, users and database numbers it is given.
-    /// If two URIs differ in nothing else, `validate` refuses them. If only the servers show it, the instance that connects
-    /// later is down, and its `instance_info::reason` says so. A server is recognized by the `run_id` that it reports
-    /// by `INFO`. A user who may not use `INFO` leaves only the address to compare.
+    /// All servers accept these query parameters:
+    /// - `password_file` replaces the password. It is the path of a file whose first line is the
+    ///   password. The client reads the file for each connection.
+    /// - `password_env` replaces the password, too. It is the name of an environment variable. The client
+    ///   reads the variable once, when it is created.
+    /// - `replicas_acked=K` lets a lock count as granted only if K replicas have acknowledged it. K is 1 to
+    ///   1,000. The client asks with `WAIT`. The replicas have a third of `instance_timeout`, or of
+    ///   `silence_timeout` if that is shorter. If fewer acknowledge, the lock is released again. A
+    ///   failover is then less likely to lose a lock. It is not impossible, because a replica that has
+    ///   not acknowledged may be promoted.
+    ///
+    /// A lock is held if a quorum has granted it: `size() / 2 + 1` of the instances. All programs that
+    /// exclude each other need the same instances, in any order. Otherwise two quorums may have no
+    /// instance in common.
+    ///
+    /// One server has one vote. Other names, addresses, sockets, users and database numbers do not make
+    /// it another server. If two URIs differ in nothing else, `validate` rejects them. If only the
+    /// servers show it, the instance that connects later is down, and its `instance_info::reason` says
+    /// why. The client recognizes a server by the `run_id` that `INFO` reports. For a user without the
+    /// right to use `INFO`, the client can only compare addresses.
     std::vector<std::string> instances{};
 
-    /// Put in front of every resource to make its key. Empty by default, which is what other
-    /// Redlock implementations use; all that shall exclude each other need the same.
+    /// Precedes each resource, so that both together are the key on the servers. Empty by default, as in
+    /// other Redlock implementations. All programs that exclude each other need the same prefix.
     std::string key_prefix{};
 
-    /// A vote that takes longer counts as failed. It also bounds what one silent instance can cost
-    /// an attempt that needs its vote. Allowed: 1 ms to 1 min.
+    /// The limit for one vote. A vote that takes longer counts as failed. This also limits how long a
+    /// silent instance delays an attempt that needs its vote. Allowed: 1 ms to 1 min.
     std::chrono::milliseconds instance_timeout{250};
 
-    /// Bound for looking up an instance's name, and then, at each of its addresses, for all that it takes until
-    /// a connection can be used: connecting, the TLS handshake, and the first questions to the server.
-    /// Allowed: 1 ms to 5 min.
+    /// The limit for resolving the host name. It applies again, for each address, to the connect, the TLS
+    /// handshake and the login together. Allowed: 1 ms to 5 min.
     std::chrono::milliseconds connect_timeout{1000};
 
-    /// A connection on which nothing was heard for this long is closed and made anew; so is one with a
-    /// command that was not answered for this long, whatever else is heard (counted from the end of the last
-    /// time for which the event loop was blocked). Idle ones are kept alive by pings at half of this interval.
-    /// Allowed: 10 ms to 1 h.
+    /// A connection is closed and made again if no data arrives for this time. The same happens if a
+    /// command stays unanswered for this time, even though other data arrives. If the event loop was
+    /// blocked, the second limit counts from the end of the blockage. An idle connection sends a `PING`
+    /// at half of this interval. Allowed: 10 ms to 1 h.
     std::chrono::milliseconds silence_timeout{2000};
 
-    /// First and longest wait between two tries to connect (doubling, jittered).
-    /// Allowed: 1 ms <= first <= longest <= 1 h.
+    /// The first wait between two tries to connect. The waits double, with jitter. Allowed: 1 ms to
+    /// `reconnect_maximum`.
     std::chrono::milliseconds reconnect_initial{20};
+    /// The longest wait between two tries to connect. Allowed: `reconnect_initial` to 1 h.
     std::chrono::milliseconds reconnect_maximum{500};
 
-    /// Clock drift allowed for: `ttl * drift_factor + drift_minimum` is taken off every validity.
-    /// (As in the Redlock algorithm.) A lock with a ttl of which this leaves nothing is refused.
-    /// Allowed: 0 to 0.5, and 0 to 1 s.
+    /// The clock drift that is allowed for, as a share of the ttl. As in the Redlock algorithm, each
+    /// validity is shortened by `ttl * drift_factor + drift_minimum`. If nothing is left of a ttl, the
+    /// lock is rejected. Allowed: 0 to 0.5.
     double drift_factor = 0.01;
+    /// The constant part of the allowed clock drift: see `drift_factor`. Allowed: 0 to 1 s.
     std::chrono::milliseconds drift_minimum{2};
 
-    /// A server that restarts may have forgotten the locks that it had granted. So one that has been
-    /// up for less than this grants none: it is `instance_state::quarantined` until every lock that
-    /// it can have granted before has ended. To be no shorter than the longest ttl that anybody uses
-    /// on these instances; locks of this client with a longer one are refused. How long it has been up
-    /// is what its wall clock says, in whole seconds, less one; if that clock is set forward meanwhile,
-    /// the quarantine ends too early. A server that does not tell is quarantined after each connection.
+    /// The time after a server's start during which it grants no locks. A server that restarts may have
+    /// lost the locks that it had granted. It is therefore `instance_state::quarantined` until all of
+    /// them have ended. In the meantime it renews and releases leases, and restores missing keys.
     ///
-    /// An address may also come to mean another server (DNS, a replaced machine), which knows nothing of
-    /// these locks. So a server whose `run_id` is not the one that this client last saw at the address
-    /// grants none for this long from then on, however long it has been up. A client that is made after
-    /// the change cannot notice it: let a server that replaces another one start after the other one has
-    /// stopped. Behind a proxy that hides restarts (it answers `INFO` itself), or one that balances between
-    /// several servers, this protects nothing, or the instance is quarantined at every change: give
-    /// the servers themselves as instances.
+    /// Must be at least the longest ttl that any program uses on these instances. Locks of this client
+    /// with a longer ttl are rejected, unless this setting is 0. Set it to 0 only if all servers persist every write, or for a
+    /// trial. With one instance, set it to your longest ttl: see docs/servers.md. With fencing, set it to
+    /// at least 1 s, because a server that has lost its last writes may repeat a fence for that time.
     ///
-    /// 0 = never; unset = 10 s (the default ttl) for three instances and more, 0 for less, where it
-    /// cannot help. Allowed: 0 to 24 h. With
-    /// fencing, a second at least: for so long a server that has lost its last writes may repeat a fence.
+    /// The uptime comes from the server's wall clock, rounded down by up to one second. If that clock is
+    /// set forward during a quarantine, the quarantine ends too early. A server that does not report its
+    /// uptime is quarantined after each connection.
+    ///
+    /// The same applies if another server answers at the address, as after a change of DNS. The client
+    /// recognizes this by the `run_id`. It quarantines the new server from that moment, however long it
+    /// has been up. A client that is created after the change cannot detect it. So start a replacement
+    /// only after the old server has stopped.
+    ///
+    /// Give the servers themselves as instances. A proxy may answer `INFO` itself, or balance between
+    /// servers. Then there is no protection, or the instance is quarantined at every change.
+    ///
+    /// Allowed: 0 to 24 h, and 0 means never. If it is not set, it is 10 s for three or more instances,
+    /// and 0 for fewer. 10 s is the default ttl.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
 
-    /// A replica that is promoted may lack the last locks that its former master had granted, since replication is
-    /// asynchronous. So a server that was a replica before, and is now named by Sentinels or is the master of some
-    /// slots of a cluster, grants no lock until every lock that the former master can have granted has ended:
-    /// for this long, counted from the time when the last client can have noticed the failover. It extends and
-    /// releases meanwhile. To be no shorter than the longest ttl that anybody uses on these instances; locks of this
-    /// client with a longer one are refused.
+    /// The time after a failover during which a promoted server grants no locks. Replication is
+    /// asynchronous, so a promoted replica may lack the last locks of the former master. This concerns a
+    /// former replica that Sentinels name, or that is the master of some slots of a cluster. It renews
+    /// and releases leases in the meantime.
     ///
-    /// Sentinels tell since when a server is the master. In a cluster nobody does: there the time counts from when this
-    /// client first sees the promoted master, so a new client waits for this long before its first lock there,
-    /// until that server is restarted.
+    /// Must be at least the longest ttl that any program uses on these instances. Locks of this client
+    /// with a longer ttl are rejected, unless this setting is 0.
     ///
-    /// What remains: a client that is cut off from the Sentinels, together with the old master, can go on taking
-    /// locks there. Set `min-replicas-to-write 1` and a small `min-replicas-max-lag` on the servers, and such a
-    /// master stops granting.
+    /// With Sentinels, the time counts from when the last client can have detected the failover. The
+    /// Sentinels report since when a server has been the master. A cluster does not report this. There the
+    /// time counts from when this client first sees the promoted master. A new client therefore waits for
+    /// this time before its first lock there, until that server is restarted.
     ///
-    /// 0 = never; unset = 10 s (the default ttl), or `restart_quarantine` if that is longer. Allowed: 0 to 24 h.
+    /// One gap remains. A client that is cut off from the Sentinels, together with the old master, can
+    /// continue to acquire locks there. Set `min-replicas-to-write 1` and a small `min-replicas-max-lag`
+    /// on the servers. Such a master then stops granting locks.
+    ///
+    /// Allowed: 0 to 24 h, and 0 means never. If it is not set, it is 10 s, or `restart_quarantine` if
+    /// that is longer. 10 s is the default ttl.
     std::optional<std::chrono::milliseconds> failover_quarantine{};
 
-    /// Commands that may be in flight to one instance: a bound for the memory that they take. The client keeps fewer in
-    /// flight where more would only wait in the server's queue. Releases and attempts to acquire beyond that wait in the
-    /// client, in the order in which they came, releases before attempts. Renewals do not wait. Beyond this bound they fail,
-    /// and are tried again.
-    /// Allowed: 1 to 16,777,216.
+    /// The limit for the commands in flight to one instance, and so for the memory that they need. The
+    /// client keeps fewer in flight if more would only wait in the server's queue. Further releases and
+    /// attempts wait in the client, first come, first served, releases before attempts. Renewals do not
+    /// wait. Beyond this limit they fail, and are tried again. Allowed: 1 to 16,777,216.
     std::size_t max_in_flight = 65536;
 
-    /// The size of the longest reply that is read from an instance, in bytes; a connection with a longer one
-    /// ends, and its `instance_info::reason` says so. It bounds the memory that a faulty server can take.
-    /// Replies are short (the longest is that to `INFO server`, or has a key's name). Allowed: 131,072 to
-    /// 1,073,741,824.
+    /// The size of the longest reply that the client reads from an instance, in bytes. A connection with
+    /// a longer reply ends, and its `instance_info::reason` says so. This limits the memory that a faulty
+    /// server can use. Replies are short: the longest are that to `INFO server`, and those with a
+    /// key's name. Allowed: 131,072 to 1,073,741,824.
     std::size_t max_reply_size = std::size_t{16} << 20U;
 
-    /// Adds a strand: then any thread may start any operation, emit any cancellation and destroy
-    /// any lease. Otherwise all that must happen on the client's executor, one thread at a time; two threads
-    /// at once end the program, with a message on stderr. (That is noticed where operations begin and where
-    /// the client calls handlers, but not everywhere.)
+    /// Lets several threads use the client. Any thread may then start operations, emit cancellations and
+    /// destroy leases. The client works on a strand of its own.
     ///
-    /// `use_future` needs it, since the thread that waits is not the one that runs the context. A coroutine that
-    /// something else cancels (`cancel_after`, `||`) then has to run on a strand; or Asio may cancel it on one
-    /// thread while it goes on on another, and it may hang.
+    /// By default, a client, its locks and its leases may be used only from the client's executor, by one
+    /// thread at a time. The client detects most violations. It then prints a message to stderr and calls
+    /// `std::abort()`. It looks only where operations begin and where it calls handlers.
+    ///
+    /// `use_future` needs this mode, because the thread that waits does not run the context. In this
+    /// mode, a coroutine that is cancelled from outside (`cancel_after`, `||`) must run on a strand.
+    /// Otherwise Asio may cancel it on one thread while it runs on another, which can make it hang. See
+    /// docs/threads.md.
     bool thread_safe = false;
 
-    /// How long `client::close()`, or a destroyed client in the background, waits for releases that
-    /// have not been answered. Allowed: 0 to 5 min.
+    /// The longest time for which `client::close()` waits for holders of lost leases, and for releases.
+    /// It also limits the work of a destroyed client in the background. Allowed: 0 to 5 min.
     std::chrono::milliseconds close_timeout{2000};
 
-    /// A configuration with these instances and the defaults for all else. Throws `config_error`.
+    /// Returns a configuration with these instances and the defaults for everything else.
+    ///
+    /// - Exception safety: Throws `config_error`, as `validate` does.
     static config from_uris(std::vector<std::string> uris);
 
-    /// Reads a JSON object whose members are named like the fields above, durations as
-    /// `<name>_ms` with a number of milliseconds: `{"instances": ["redis://..."],
-    /// "instance_timeout_ms": 100}`. An instance may also be an object, `{"uri": "redis://...", "replicas_acked": 1}`.
-    /// Throws `config_error`. Its `field()` is the JSON pointer of what is wrong, and its text says what was expected there.
-    /// If the text is not JSON, `field()` is empty, and the text says at which line and column. Unknown members are errors, and
-    /// so are members that are given twice.
+    /// Reads a JSON object whose members are named like the fields above. Durations end in `_ms`, and
+    /// count milliseconds. An example is `{"instances": ["redis://..."], "instance_timeout_ms": 100}`.
+    /// An instance may also be an object, such as `{"uri": "redis://...", "replicas_acked": 1}`.
+    ///
+    /// - Exception safety: Throws `config_error`. Its `field()` is the JSON pointer of the fault, and its
+    ///   text contains the expected value. If the input is not JSON, `field()` is empty, and the text
+    ///   contains the line and the column. Unknown members are errors, and so are members that are given
+    ///   twice.
     static config from_json(std::string_view text);
 
-    /// Throws `config_error`, which names the field, its value and what is allowed.
+    /// Checks the configuration, without a connection to any server.
+    ///
+    /// - Exception safety: Throws `config_error`, which names the field, its value and the allowed values.
     void validate() const;
 };
 

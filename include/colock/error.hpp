@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_ERROR_HPP
 #define COLOCK_ERROR_HPP
 
@@ -15,57 +17,63 @@
 
 namespace colock {
 
-/// What can go wrong with a lock. Compare with `==` against an `error`, an `error_code`, or use the
-/// coarser `condition`. Values are stable; none is 0, so that a value always is an error.
+/// The reason why an operation failed. Compare it by `==` with an `error` or an `error_code`. Most
+/// programs need only the coarser `condition`. The values are stable. None is 0, so each is an error.
+///
+/// docs/errors.md has the causes, and says after which errors a lock is still held.
 enum class errc {
-    /// Somebody else holds the lock: an instance has denied it, or other waiters come first.
+    /// Another holder has the lock: an instance has denied it, or other waiters come first.
     contended = 1,
-    /// Fewer than a quorum of the configured instances answered in time.
+    /// Too few instances voted in time. The others are down, slow or quarantined, or report an error.
+    /// The lock was not acquired. After an operation on a lease, see that operation.
     no_quorum = 2,
-    /// A quorum granted the lock, but so late that too little of its validity was left. It was undone.
+    /// A quorum granted the lock, but its remaining validity was too short. The attempt was rolled back.
     too_slow = 3,
-    /// A held lease could not be renewed, or its keys were found gone or taken over.
+    /// A held lease could not be renewed. Or its keys were missing, or belonged to another holder.
     lease_lost = 4,
-    /// A lease that is not renewed (`renew = 0`) reached the end of its validity.
+    /// A lease without renewal (`renew = 0`) reached the end of its validity.
     lease_expired = 5,
-    /// The lease was held for `lock_options::max_hold`; it ends, and is released.
+    /// The lease was held for `lock_options::max_hold`. It ends, and the client releases it.
     max_hold_exceeded = 6,
-    /// The operation needs a held lease: this one is empty, moved from, or was released.
+    /// The operation needs a held lease. This one is empty, was moved from, or was released.
     not_held = 7,
     /// The client was closed or destroyed.
     client_closed = 8,
-    /// The lease has no fence: its lock was made without `lock_options::fencing`.
+    /// The lease has no fence, because its lock was created without `lock_options::fencing`.
     not_fenced = 9,
-    /// The client was made before this process was forked from the one that made it, and only the parent can use
-    /// it. A client that is made in the child works.
+    /// The client was created before this process was forked. Only the parent can use it. Create a new
+    /// client in the child.
     forked = 10,
-    /// A shared lease cannot be made exclusive: see `shared_mutex::upgrade`.
+    /// A reader's lease cannot become a writer's: see `shared_mutex::upgrade`.
     upgrade_refused = 11,
-    /// The operation needs a lease of this lock, and of the side that it names: this one is of another.
+    /// The lease does not match this lock or this operation.
     wrong_lease = 12,
 };
 
-/// Groups of `errc` that a program treats alike.
+/// Groups of `errc` that a program treats in the same way.
 enum class condition {
-    /// Somebody else has it: `contended`.
+    /// Another holder has the lock: `errc::contended`.
     contended = 1,
-    /// The servers cannot be asked right now: `no_quorum`, `too_slow`; or not by this client ever again:
-    /// `client_closed`, `forked`.
+    /// The instances give no lock now: `errc::no_quorum` and `errc::too_slow`. Or this client never
+    /// acquires one again: `errc::client_closed` and `errc::forked`.
     unavailable = 2,
-    /// The lease is not ours any more: `lease_lost`, `lease_expired`, `max_hold_exceeded`.
+    /// The lease ended without a release: `errc::lease_lost`, `errc::lease_expired` and
+    /// `errc::max_hold_exceeded`.
     lost = 3,
 };
 
-/// The category of `errc`. Thread-safe.
+/// Returns the category of `errc`. Thread-safe.
 const boost::system::error_category& error_category() noexcept;
 
-/// The category of `condition`. Thread-safe.
+/// Returns the category of `condition`. Thread-safe.
 const boost::system::error_category& condition_category() noexcept;
 
+/// Returns the error code for `e`.
 inline boost::system::error_code make_error_code(errc e) noexcept {
     return {static_cast<int>(e), error_category()};
 }
 
+/// Returns the error condition for `c`.
 inline boost::system::error_condition make_error_condition(condition c) noexcept {
     return {static_cast<int>(c), condition_category()};
 }
@@ -73,47 +81,60 @@ inline boost::system::error_condition make_error_condition(condition c) noexcept
 }  // namespace colock
 
 namespace boost::system {
+/// @cond
+/// Lets an `errc` convert to an `error_code`.
 template <>
 struct is_error_code_enum<colock::errc> : std::true_type {};
+/// Lets a `condition` convert to an `error_condition`.
 template <>
 struct is_error_condition_enum<colock::condition> : std::true_type {};
+/// @endcond
 }  // namespace boost::system
 
 namespace colock {
 
-/// The first argument of every colock completion handler: an error code plus the story behind it,
-/// that is, the resource and what each instance voted.
+/// The first argument of every completion handler of colock. It is an error code with diagnostics: the
+/// resource and the vote of each instance.
 ///
-/// It converts to `boost::system::error_code`, so that a handler may take either, and it is an Asio
-/// *disposition*: `use_awaitable`, `use_future`, `use_coro` and their like throw it as a `lock_error`. `redirect_error` stores
-/// the code without the details.
+/// It converts to `boost::system::error_code`, so a handler may take either. It is also an Asio
+/// *disposition*. Tokens such as `use_awaitable`, `use_future` and `use_coro` throw it as a
+/// `lock_error`. `redirect_error` stores the code without the details.
 ///
-/// Thread-safety: distinct objects safe, shared objects unsafe (copies share immutable text).
+/// Thread-safety: distinct objects safe, shared objects unsafe. Copies share immutable text.
 class error {
 public:
+    /// Creates an object that says that there is no error.
     error() noexcept = default;
+    /// Creates an error without details.
     error(boost::system::error_code code) noexcept : code_(code) {}  // NOLINT(*-explicit-*)
-    error(errc code) noexcept : code_(code) {}                       // NOLINT(*-explicit-*)
+    /// Creates an error without details.
+    error(errc code) noexcept : code_(code) {}  // NOLINT(*-explicit-*)
+    /// Creates an error with details.
     error(boost::system::error_code code, std::string details);
 
-    /// The bare code; falsy when there is no error.
+    /// Returns the code without the details. It converts to `false` if there is no error.
     [[nodiscard]] const boost::system::error_code& code() const noexcept { return code_; }
 
-    /// The resource and the votes as one line of text; empty when there is nothing to tell.
+    /// Returns the resource and the votes as one line of text. Empty if there is nothing to report.
     [[nodiscard]] const std::string& details() const noexcept;
 
-    /// `details` and the code's own message, for a log.
+    /// Returns the code's message and `details()` as one line, for a log.
     [[nodiscard]] std::string message() const;
 
+    /// Returns whether there is an error.
     explicit operator bool() const noexcept { return code_.failed(); }
+    /// Returns the code without the details.
     operator boost::system::error_code() const noexcept { return code_; }  // NOLINT(*-explicit-*)
 
+    /// Returns whether the error has this code.
     friend bool operator==(const error& e, errc c) noexcept {
         return e.code_ == make_error_code(c);
     }
+    /// Returns whether the code belongs to this condition.
     friend bool operator==(const error& e, condition c) noexcept {
         return e.code_ == make_error_condition(c);
     }
+    /// Returns whether the error has this code.
     friend bool operator==(const error& e, const boost::system::error_code& c) noexcept {
         return e.code_ == c;
     }
@@ -123,27 +144,32 @@ private:
     std::shared_ptr<const std::string> details_;
 };
 
-/// What a failed operation throws. `what()` names the resource and what each instance voted.
+/// The exception of a failed operation. `what()` contains the resource and the vote of each instance.
 class lock_error : public boost::system::system_error {
 public:
+    /// Creates an exception with the code and the details of `e`.
     explicit lock_error(const error& e)
         : system_error(e.details().empty() ? system_error(e.code())
                                            : system_error(e.code(), e.details())) {}
 };
 
-/// Thrown by `with_lock` when the lease was lost while the body ran, even if the body returned.
+/// The exception of `with_lock` if the lease was lost while the body ran. It is thrown even if the body
+/// returned or threw. Its code belongs to `condition::lost`, or is `errc::client_closed`.
 class lease_lost : public lock_error {
 public:
+    /// Creates an exception with the code and the details of an `error`.
     using lock_error::lock_error;
 };
 
-/// Thrown for a configuration or an option that cannot work. The text names the field, the value
-/// and what is allowed; `field()` is the field alone (for JSON: the JSON pointer).
+/// The exception for a configuration or an option that cannot work. `what()` contains the field, the
+/// value and the allowed values. It never contains a password.
 class config_error : public std::invalid_argument {
 public:
+    /// Creates an exception whose text says that `value` is not allowed, and that `allowed` is.
     config_error(std::string field, const std::string& value, const std::string& allowed);
-    /// `problem` says all that is to be said: the value, the limit and the cure.
+    /// Creates an exception with a text of its own. `problem` contains the value, the limit and the cure.
     config_error(std::string field, const std::string& problem);
+    /// Returns the name of the field. For JSON, this is the JSON pointer, or empty for the whole text.
     [[nodiscard]] const std::string& field() const noexcept { return field_; }
 
 private:
@@ -152,15 +178,21 @@ private:
 
 }  // namespace colock
 
+/// @cond
+/// Makes `colock::error` a disposition of Asio, which throws it as a `colock::lock_error`.
 template <>
 struct boost::asio::disposition_traits<colock::error> {
+    /// Returns whether `e` is no error.
     static bool not_an_error(const colock::error& e) noexcept { return !e; }
+    /// Throws `e` as a `colock::lock_error`.
     [[noreturn]] static void throw_exception(const colock::error& e) {
         throw colock::lock_error(e);
     }
+    /// Returns `e` as a pointer to a `colock::lock_error`. Returns null if there is no error.
     static std::exception_ptr to_exception_ptr(const colock::error& e) noexcept {
         return e ? std::make_exception_ptr(colock::lock_error(e)) : nullptr;
     }
 };
+/// @endcond
 
 #endif

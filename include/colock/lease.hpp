@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_LEASE_HPP
 #define COLOCK_LEASE_HPP
 
@@ -18,107 +20,131 @@ namespace colock {
 
 /// How a release ended.
 enum class release_result {
-    /// A quorum of instances deleted our key; or the client handed the lease off to its next waiter, or its other readers
-    /// go on with it.
+    /// A quorum of instances deleted the key. Or the client handed the lease off to its next waiter, or
+    /// other readers of the client still use the lease.
     released,
-    /// The lease had run out: the keys were gone when the release came. (Or somebody else's: a server that
-    /// compares and deletes in one command of its own, as Valkey 9 does, does not tell one from the other.)
-    /// Or it had ended by itself before, as by `lock_options::max_hold`: see `lease::loss`.
+    /// The lease had already ended. Its keys had expired, or it had reached `lock_options::max_hold`: see
+    /// `lease::loss`. With the native compare-and-delete commands of Valkey 9 and Redis 8.4, the key may
+    /// also belong to another holder.
     expired,
-    /// The keys were gone or somebody else's although the lease should still have been valid, or
-    /// somebody else was seen to hold the lock by then. What was done under the lease may have been overlapped.
+    /// The keys were missing or belonged to another holder, though the lease should still have been
+    /// valid. Or another holder was seen by then. Its work may have overlapped with yours.
     lost,
 };
 
-/// "released", "expired" or "lost".
+/// Returns "released", "expired" or "lost".
 std::string_view to_string(release_result result) noexcept;
 
-/// Ownership of a lock, until it is released or lost. Move-only. A watchdog in the client renews it.
+/// Ownership of a lock for a limited time, until it is released or lost. A watchdog in the client renews
+/// it. A lease is move-only, and may outlive its lock and its client.
 ///
-/// Letting go, the best way first: `with_lock`, which awaits the release on every path;
-/// `co_await lease.release()`; or the destructor, which hands the release to the client and returns
-/// at once (`co_await client.close()` waits for all of those). Move-assignment over a held lease
-/// hands the old one over likewise.
+/// Prefer `with_lock`, which waits for the release on every path. Without it, use
+/// `co_await lease.release()`. As a last choice, the destructor hands the release to the client and
+/// returns immediately. `co_await client.close()` waits for these releases.
 ///
-/// A lease may outlive its mutex and its client.
+/// @code{.cpp}
+/// colock::mutex mutex{locks, "invoice:" + invoice};
+/// std::optional<colock::lease> lease = co_await mutex.try_acquire();
+/// if (!lease)
+///     co_return false;
+/// // ... here it pays
+/// co_await lease->release();
+/// co_return true;
+/// @endcode
 ///
-/// Thread-safety: distinct objects safe; shared objects unsafe, but that `valid()` and
-/// `valid_until()` may be called at any time by any thread. Starting an operation and destroying a
-/// held lease count as use of the client: see `config::thread_safe`.
+/// **Operations.** The comment of `client` says which rules hold for all operations. In addition, they all
+/// fail with `errc::not_held` if the lease is empty.
+///
+/// Thread-safety: distinct objects safe. Shared objects unsafe, except `valid()` and `valid_until()`,
+/// which any thread may call at any time. Starting an operation and destroying a held lease count as use
+/// of the client: see `config::thread_safe`.
 class lease {
 public:
+    /// The type of the executor.
     using executor_type = boost::asio::any_io_executor;
+    /// A time on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// An empty lease, which holds nothing.
+    /// Creates an empty lease, which holds nothing.
     lease() noexcept = default;
+    /// Moves the lease. `other` is empty afterwards.
     lease(lease&& other) noexcept;
+    /// Releases the lease that this object held, as the destructor does. Then moves `other` into it.
     lease& operator=(lease&& other) noexcept;
+    /// A lease cannot be copied.
     lease(const lease&) = delete;
+    /// A lease cannot be copied.
     lease& operator=(const lease&) = delete;
 
-    /// Hands the release to the client, unless it was released already. Never blocks nor throws.
+    /// Hands the release to the client, unless the lease was released already. Never blocks or throws.
     ~lease() {
         if (held_.state) {
             let_go();
         }
     }
 
-    /// The client's executor; of a lease that was moved from too, as long as the client lives. Else the system executor.
+    /// Returns the client's executor. If this lease was moved from, that holds as long as the client lives.
+    /// Otherwise returns the system executor.
     [[nodiscard]] executor_type get_executor() const noexcept;
 
-    /// The name that was locked, without the key prefix. Empty for an empty lease.
+    /// Returns the name that was locked, without the key prefix. Empty for an empty lease.
     [[nodiscard]] std::string_view resource() const noexcept;
 
-    /// The random value by which the instances know this lease, and others to whom it was or will be
-    /// handed off inside the client. That of a lease that was taken as a reader's begins with `reader:`. One that
-    /// `shared_mutex::downgrade` made a reader's keeps its token here, and the instances have it with `reader:` in front. Empty for an
-    /// empty lease.
+    /// Returns the random token that the servers store. Holders in the same client that receive the lease by
+    /// hand-off share it. The token of a lease that was acquired as a reader begins with `reader:`. After
+    /// `shared_mutex::downgrade`, the servers store `reader:` before the token, but this function returns
+    /// it unchanged. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
-    /// The fencing token (`lock_options::fencing`): a number below 2^53 that is larger than the fence
-    /// of every lease on this name that was granted before. Send it along with what is written under
-    /// the lease, and let the resource refuse what comes with a smaller one than it has seen: then a
-    /// holder that was stopped, and does not know that it has lost the lock, cannot overwrite what
-    /// its successors have done. Fixed when the lease is granted; stays after its end. (A reader's: see `shared_mutex`.)
+    /// Returns the fence of the lease: see `lock_options::fencing`. It is a number below 2^53, and larger
+    /// than the fence of every earlier lease on this name. It is fixed at the grant, and stays after the
+    /// end of the lease. For a reader's fence, see the constructor of `shared_mutex`.
     ///
-    /// Holds for as long as no server forgets its counter or sets it back: any two majorities share
-    /// a server that knows. If servers do lose counters, fences still grow as long as the servers'
-    /// wall clocks are not set back, and show later times than any of them did when earlier fences
-    /// were granted: see "Fencing" in README.md.
+    /// Send it with every write, and let the resource refuse a write whose fence is smaller than the
+    /// largest that it has seen. A holder that was paused, and has not detected its loss, then cannot overwrite the
+    /// work of its successors.
     ///
-    /// Throws `lock_error`: `not_fenced` if the lock was made without fencing, `not_held` for an
-    /// empty lease.
+    /// Fences grow as long as no server loses its counter or sets it back. The reason is that any two
+    /// majorities share a server. If servers lose counters, fences still grow on two conditions. No
+    /// server's wall clock was set back, and the clocks show later times than any of them did when earlier
+    /// fences were granted. See docs/fencing.md.
+    ///
+    /// - Exception safety: Throws `lock_error`. Its code is `not_fenced` for a lock without fencing, and
+    ///   `not_held` for an empty lease.
     [[nodiscard]] std::uint64_t fence() const;
 
-    /// Until when the lock is ours at least, on this machine's steady clock; moves on with every
-    /// renewal, but never beyond `lock_options::max_hold`. In the past once the lease was released or
-    /// lost: then nobody else has the lock before the time that was told last, unless we let go. The
-    /// steady clock stands still while the machine is suspended, and the servers do not: so after a
-    /// suspend this time is earlier than it was.
+    /// Returns the time until which you hold the lock at least. It moves with each renewal, but never beyond
+    /// `lock_options::max_hold`. It is in the past after the lease has been released or lost. After a
+    /// loss, no other holder can acquire the lock before the last time that was returned earlier, unless
+    /// this lease is released.
+    ///
+    /// The steady clock stands still while the machine is suspended, but the servers do not. After a
+    /// suspension, this time is therefore earlier than before.
     [[nodiscard]] time_point valid_until() const noexcept;
 
-    /// Whether the lock is ours now; false, too, if the machine was suspended for so long that the validity
-    /// ended meanwhile. A check, not a guard: the answer ages. To be safe against a
-    /// pause after the check, let the resource itself refuse what comes too late: see `fence`.
+    /// Returns whether you hold the lock now. It is also false if the validity ended while the machine was
+    /// suspended. The answer ages: the program may be paused after the check. To be safe against a pause,
+    /// let the resource refuse late writes: see `fence`.
     [[nodiscard]] bool valid() const noexcept;
 
-    /// Why the lease ended by itself; no error while it is held, or after its release. If something has blocked the event
-    /// loop, so that the lease was not renewed in time, the details say for how long.
+    /// Returns why the lease was lost. Returns no error while it is held, and after its release. If a blocked
+    /// event loop prevented the renewal, the details say how long it was blocked.
     [[nodiscard]] error loss() const;
 
-    /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and
-    /// renews at the same fraction of it as before. If it is shorter than what was left, so is the
-    /// lease; but the keys live on, so that after a crash the name is free only when the longer time
-    /// has run out. A reader's lease, which others may share, is never made shorter.
+    /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and renews at the
+    /// same fraction of it as before. A shorter ttl shortens the lease, but the keys keep their old ttl.
+    /// After a crash, the name is then free only when the longer time has ended. A reader's lease, which other
+    /// readers may share, never becomes shorter.
     ///
-    /// - Parameters: `ttl`, 10 ms to 24 h, and as in `lock_options::ttl`; else throws `config_error`.
+    /// - Preconditions: `ttl` is within the limits of `lock_options::ttl`. Otherwise the call throws
+    ///   `config_error`.
     /// - Handler signature: `void(colock::error)`.
-    /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost
-    ///   one; `no_quorum` if too few answered: the lease goes on as it was, and the watchdog too.
-    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; the
-    ///   round goes on and may still take effect.
-    /// - Object lifetimes: the lease may be moved or destroyed meanwhile; destroyed, it is released.
+    /// - Errors:
+    ///   - `not_held` if the lease was released.
+    ///   - The error of `loss()` if the lease was lost.
+    ///   - `no_quorum` if too few instances answered. The lease and its watchdog continue as before.
+    /// - Cancellation: The extension continues, and may still take effect.
+    /// - Object lifetimes: If the lease is destroyed before the completion, it is released.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto extend(std::chrono::milliseconds ttl, CompletionToken&& token = {}) {
         check_ttl(ttl);
@@ -126,38 +152,39 @@ public:
                                                                          token, ttl);
     }
 
-    /// Of a lease that other readers of this client share, gives up this share, and completes; the others go on. Else
-    /// hands the lease off to the next waiter of this client, if it may, and completes
-    /// (`lock_options::handoff_limit`). Else deletes the key on every instance where it still holds our
-    /// token: the watchdog stops first, and it completes when a quorum has answered; the instances
-    /// that have not are seen to in the background. Idempotent: once more gives the same result.
+    /// Releases the lease, in one of three ways:
+    /// 1. If other readers of this client share it, only this share is released.
+    /// 2. Otherwise, if the next local waiter is eligible, the lease is handed off to it. See
+    ///    `lock_options::handoff_limit`.
+    /// 3. Otherwise the watchdog stops, and the key is deleted on every instance that still stores this
+    ///    token. The operation completes when a quorum has answered. The client handles the other
+    ///    instances in the background.
     ///
-    /// If the instances have no room for it, the release waits in the client, before all acquires, and no longer than until the
-    /// next renewal. The lease stays valid until the release is sent, but other operations on it fail with `not_held`. A
-    /// cancelled release is sent immediately. The release of a reader's lease never waits.
+    /// A second release has the same result.
+    ///
+    /// If the instances have no room for it, the release waits in the client, before all acquires. It waits
+    /// no longer than until the next renewal. The lease stays valid until the release is sent, but other
+    /// operations on it fail with `not_held`. The release of a reader's lease never waits.
     ///
     /// - Handler signature: `void(colock::error, colock::release_result)`.
-    /// - Errors: `no_quorum` if too few instances answered (the client keeps trying until the ttl
-    ///   has ended the lock anyway), `not_held` for an empty lease. An expired or lost lease is no
-    ///   error, but a result.
-    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`. The
-    ///   release itself is not cancelled.
-    /// - Object lifetimes: the lease may be moved or destroyed meanwhile.
+    /// - Errors: `no_quorum` if too few instances answered. The client tries again until the ttl has ended
+    ///   the lock. An expired or lost lease is a result, not an error.
+    /// - Cancellation: The release continues. If it was waiting in the client, it is sent immediately.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto release(CompletionToken&& token = {}) {
         return boost::asio::async_initiate<CompletionToken, void(error, release_result)>(
             release_initiation{{held_}}, token);
     }
 
-    /// Completes, without error, when the lease is lost, expired or held for too long, a little
-    /// before its validity ends (a twentieth of the ttl, 500 ms at most), or when the client is closed.
-    /// `loss()` then tells why. Until that end the lock stays ours, so that what is under way can be
-    /// stopped or rolled back; let go of the lease as soon as it is.
+    /// Waits until the lease is lost, expires, reaches `max_hold`, or the client is closed. It then completes
+    /// without error, and `loss()` returns the reason. This happens a little before the validity ends.
+    /// The margin is 1/20 of the ttl, at most 500 ms. You hold the lock until the validity ends. Use this
+    /// time to stop or roll back your work, and then release the lease. A loss that the client cannot
+    /// foresee, such as a deleted key, is reported afterwards.
     ///
     /// - Handler signature: `void(colock::error)`.
-    /// - Errors: `not_held` for an empty lease, or when the lease was released instead.
-    /// - Cancellation: terminal, partial, total: completes with `operation_aborted`, no other effect.
-    /// - Object lifetimes: the lease may be moved or destroyed meanwhile.
+    /// - Errors: `not_held` if the lease was released instead.
+    /// - Cancellation: No other effect.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto wait_lost(CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
@@ -167,12 +194,12 @@ public:
 private:
     friend struct detail::lease_access;
 
-    /// What the client knows of a lease, and which of its holders we are: the client may hand it off.
+    /// The client's state of a lease, and which of its holders this is. The client may hand it off.
     struct holding {
         std::shared_ptr<runtime::lease_state> state;
         std::uint32_t holder = 0;
         std::uint64_t fence = 0;                        // 0 without fencing
-        std::weak_ptr<runtime::shared_parts> former{};  // the client, if the lease was moved from
+        std::weak_ptr<runtime::shared_parts> former{};  // the client, after a move
     };
 
     struct initiation {

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_LOCK_OPTIONS_HPP
 #define COLOCK_LOCK_OPTIONS_HPP
 
@@ -7,90 +9,116 @@
 
 namespace colock {
 
-/// How long to wait between two attempts: the n-th wait is drawn at random from the upper half of
-/// `min(maximum, initial * 2^n)`. (Jitter after M. Brooker, "Exponential Backoff And Jitter".)
+/// How a waiting `acquire` polls. Before the n-th repetition it waits for a random time from the upper
+/// half of `min(maximum, initial * 2^n)`. This jitter follows M. Brooker, "Exponential Backoff And
+/// Jitter".
 struct retry_options {
     /// The first wait. Allowed: 1 ms to `maximum`.
     std::chrono::milliseconds initial{4};
-    /// The longest wait. Allowed: `initial` to 1 minute. The writer of a `shared_mutex` that attempts waits for half a second at
-    /// most, so that the servers know that it waits.
+    /// The longest wait. Allowed: `initial` to 1 min. A polling writer of a `shared_mutex` waits for half a
+    /// second at most, so that its writer mark stays on the servers.
     std::chrono::milliseconds maximum{250};
-    /// Give up with `errc::contended` after so many attempts; 0 = never. A waiter that has others of this client before
-    /// it gives up when it might have made so many attempts meanwhile. A lock with this set does not queue with other
-    /// clients. An attempt after which it waits for the end of a quarantine does not count.
+    /// Fails with `errc::contended` after this many attempts. 0 means no limit. A lock with a limit does
+    /// not join the remote queue. A waiter that is queued behind others of the same client gives up after
+    /// the time that this many attempts would have taken. An attempt does not count if the waiter then
+    /// waits for the end of a quarantine.
     std::size_t attempts = 0;
 };
 
-/// What a lock does with its leases. An aggregate: set what differs, keep the rest.
+/// The options of a lock. It is an aggregate: set the fields that differ, and keep the others.
+///
+/// docs/configuration.md has the same fields as a table, with recommendations.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 struct lock_options {
-    /// How long the servers keep the lock after the last renewal. When the holder dies, the lock is
-    /// free after at most this time. Allowed: 10 ms to 24 h, and no more than the client's quarantines:
-    /// - `config::restart_quarantine`, which three servers have by default
-    /// - with Sentinels or a cluster, also `config::failover_quarantine`, which they have by default
+    /// The time for which the servers keep the lock after the last renewal. If the holder dies, the lock
+    /// is free after at most this time. Allowed: 10 ms to 24 h. It must also not exceed a quarantine of
+    /// the client that is not 0:
+    /// - `config::restart_quarantine`, which is on by default with three or more instances
+    /// - `config::failover_quarantine`, with Sentinels or a cluster, where it is on by default
     std::chrono::milliseconds ttl = std::chrono::seconds(10);
 
-    /// How often the watchdog renews. Unset: a third of the ttl. 0: never, the lease ends with its
-    /// validity. Otherwise 1 ms to half of the ttl. The first time comes up to half of that sooner, the
-    /// others up to a 256th: so leases that were taken together are not renewed all at once, and many
-    /// are renewed by one batch.
+    /// The interval at which the watchdog renews. If it is not set, it is a third of the ttl. With 0 there
+    /// is no renewal, and the lease ends with its validity. Otherwise allowed: 1 ms to half of the ttl.
+    ///
+    /// Jitter shortens the interval: by up to 1/2 for the first renewal, and by up to 1/256 for the
+    /// following ones. This spreads the renewals of leases that were acquired together, and still allows
+    /// batching.
     std::optional<std::chrono::milliseconds> renew{};
 
-    /// The longest time that a lease may last, counted from the grant. A holder that has not let go
-    /// shortly before it is over (a twentieth of it or of the ttl, 500 ms at most) is told of the loss
-    /// (`errc::max_hold_exceeded`); when it is over, the lock is released. 0: no limit. Allowed: 0 to a
-    /// year.
+    /// The longest life of a lease, counted from the grant. When it is over, the client releases the lock.
+    /// The loss is reported to the holder a little earlier, as `errc::max_hold_exceeded`. The margin is
+    /// 1/20 of `max_hold` or of the ttl, whichever is shorter, and at most 500 ms. 0 means no limit.
+    /// Allowed: 0 to 365 days.
     std::chrono::milliseconds max_hold{0};
 
-    /// How a waiting `acquire` polls, if it is the first of its client and no server notifies it that the name may be free.
+    /// How a waiting `acquire` polls. It polls only if no server notifies it that the name may be free, and
+    /// if it is the first waiter of its client.
     ///
-    /// Where servers notify, the clients that wait for a name queue at one of them. Each renews its place there every
-    /// `maximum`, but at least every second. A client that has waited for longer does so less often, up to every 4 s. It
-    /// never lets more time pass than it has waited. So a client that dies is skipped after about as long. The first
-    /// in the queue polls every 1 to 2 ms (or every `initial`, if that is less) while others take the lock again and again
-    /// right after its release.
+    /// If the servers support client tracking, the clients that wait for a name queue at one of them. Each
+    /// client renews its place there every `maximum`, which is limited to 50 ms to 1 s. After a longer
+    /// wait, the interval grows up to 4 s. It is then no longer than the time that the client has waited.
+    /// So the death of a client at most doubles the wait of the clients behind it. The first client polls
+    /// if others acquire the lock again and again, right after its release. It does so every 1 to 2 ms,
+    /// or every `initial` if that is less. See docs/mutex.md.
     retry_options retry{};
 
-    /// A waiting `acquire` fails with `errc::no_quorum` when for so long no quorum of instances has
-    /// answered. 0: at the first such attempt. A client that is connecting for the first time is waited for
-    /// no longer than this, counted from the call (0: until all instances have been tried); so are a
-    /// `try_acquire` and its kin. An instance in quarantine will grant at a time that is known. So an acquire that needs it
-    /// waits until then, if its deadline is later, and this time counts from there. Allowed: 0 to 1 h.
+    /// The time without a quorum of answers after which a waiting `acquire` fails with `errc::no_quorum`.
+    /// With 0 it fails at the first such attempt. Allowed: 0 to 1 h.
+    ///
+    /// This also limits the wait for a client that is connecting for the first time, counted from the
+    /// call. With 0 the wait ends when all instances have been tried. It holds for `try_acquire` and its
+    /// variants, too.
+    ///
+    /// The end of a quarantine is known. An `acquire` that needs a quarantined instance waits for this end
+    /// if its deadline is later. The time of this option then counts from there.
     std::chrono::milliseconds unavailable_timeout{2000};
 
-    /// The waiters of one client for the same name queue inside it, and a lease that is let go is
-    /// handed off to the first of them without asking a server: so many times, and within so much
-    /// time after the servers granted it. Then it is really released, and the next waiter asks for
-    /// it behind the other clients that wait; if none is known of, after a cool-down (two round trips, or a
-    /// sixteenth of the time for which the client had it; 10 ms at most).
+    /// The number of times that a lease may go to the next waiter of the same client without a release on
+    /// the servers. 0 means never.
     ///
-    /// A lease is not handed off to a lock with other options, nor if it was extended to another ttl,
-    /// is not renewed by a watchdog (`renew`), or has less than half of its ttl left. With fencing
-    /// every holder has a fence of its own, so a hand-off takes one round at the servers, which
-    /// checks that the lock is still ours and counts: one round trip less than to release and acquire it.
+    /// The waiters of one client for the same name queue in the client. A released lease is handed off to
+    /// the first of them, within this limit and `handoff_time`. When either limit is reached, the lease is
+    /// released on the servers, and the next local waiter queues behind the other clients. If no other
+    /// client is known to wait, it first pauses for a cool-down. The cool-down is the longer of two round
+    /// trips and 1/16 of the time for which the client held the lock. It is at most 10 ms.
     ///
-    /// 0 of either: never. `handoff_time`: 0 to 1 h.
+    /// A lease is not handed off in these cases:
+    /// - The next waiter uses other options.
+    /// - The lease was extended to another ttl.
+    /// - No watchdog renews it (`renew` is 0).
+    /// - Less than half of its ttl is left.
+    ///
+    /// With fencing, each holder has a fence of its own. A hand-off then takes a round trip, which checks
+    /// the lock and counts a fence. It takes two if the servers' counters differ. A release and a new
+    /// acquire would take one more.
     std::size_t handoff_limit = 64;
+    /// The time after the servers' grant within which a lease may be handed off: see `handoff_limit`. 0
+    /// means never. Allowed: 0 to 1 h.
     std::chrono::milliseconds handoff_time{50};
 
-    /// Gives every lease a fence: `lease::fence()`, by which a resource can tell who is behind the
-    /// times. Costs a second round trip when the servers' counters differ: at the first use of a
-    /// name, after failures, and as often as servers disagree on the second. All who write to the
-    /// resource should take the lock with fencing; those who do not are excluded as ever, and
-    /// not ordered.
+    /// Gives each lease a fence, which `lease::fence()` returns. The protected resource can then refuse the
+    /// writes of an old holder. All programs that write to the resource should use fencing. Locks without
+    /// it exclude others as usual, but their holders have no fence.
     ///
-    /// Each server keeps a counter for each name, for a week after its last use: `{key}:colock:fence`,
-    /// or `key:colock::fence` for a key that has a hash tag, so that in a Redis Cluster it lies where
-    /// the key does. A counter that holds no number below 2^53 makes that server's vote fail.
+    /// An acquire takes a second round trip if the servers' counters differ. This happens at the first use
+    /// of a name, after failures, and when the servers disagree on the second.
+    ///
+    /// Each server keeps a counter for each name, for a week after its last use. Its key is
+    /// `{key}:colock:fence`, or `key:colock::fence` for a key with a hash tag. In a Redis Cluster it is
+    /// thus in the slot of the key. If a counter holds no number below 2^53, the vote of its server fails.
+    /// See docs/fencing.md.
     bool fencing = false;
 
-    /// The renewal interval in force: `renew`, or a third of the ttl.
+    /// Returns the interval of the watchdog: `renew`, or a third of the ttl.
     [[nodiscard]] std::chrono::milliseconds renew_interval() const noexcept {
         return renew.value_or(ttl / 3);
     }
 
-    /// Throws `config_error`, which names the field, its value and what is allowed.
+    /// Checks the options without a client. The constructor of a lock also checks the ttl against its
+    /// client's quarantines and drift.
+    ///
+    /// - Exception safety: Throws `config_error`, which names the field, its value and the allowed values.
     void validate() const;
 };
 

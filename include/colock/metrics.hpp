@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_METRICS_HPP
 #define COLOCK_METRICS_HPP
 
@@ -5,36 +7,50 @@
 
 namespace colock {
 
-/// What a client has done since it was made. All but the last four only ever grow.
+/// What a client has done since it was created. The last five are gauges: `held`, `acquiring`, `queued`,
+/// `waiting_to_send` and `releasing`. All others only grow. docs/operations.md has alert rules for them.
 struct counters {
-    /// Rounds sent to acquire a lock. A share of a reader's lease needs none. An acquire of a `shared_mutex` whose first round is
-    /// denied may send a second at once. Each counts here, and each that is denied counts in `contended`.
+    /// Rounds that were sent to acquire a lock. A share of a reader's lease needs none. If the first round
+    /// of a `shared_mutex` is denied, a second one may follow immediately. Each round counts here. Each
+    /// denied round counts in `contended`, too.
     std::uint64_t attempts = 0;
-    std::uint64_t acquired = 0;   ///< leases handed out; each share is one
-    std::uint64_t contended = 0;  ///< attempts refused because somebody else held the lock
-    /// Attempts that failed for lack of answering instances. One after which a quarantine is waited for does not count.
+    /// Leases that were acquired. Each share of a lease counts.
+    std::uint64_t acquired = 0;
+    /// Attempts that were denied because another holder had the lock.
+    std::uint64_t contended = 0;
+    /// Attempts that failed because too few instances answered. An attempt does not count if the waiter
+    /// then waits for the end of a quarantine.
     std::uint64_t unavailable = 0;
-    /// Attempts that were given back, as some instance had granted them or might have.
+    /// Attempts that were rolled back, because some instance had granted the lock or might have.
     std::uint64_t undone = 0;
-    std::uint64_t cancelled = 0;        ///< acquire operations cancelled by their caller
-    std::uint64_t renewed = 0;          ///< renewals won, by the watchdog, `extend` or `downgrade`
-    std::uint64_t renewals_failed = 0;  ///< renewal rounds that found no quorum
-    std::uint64_t healed = 0;           ///< keys put back on an instance that had lost them
-    /// Leases released by a quorum or handed off, and shares let go.
+    /// Acquire operations that their caller cancelled.
+    std::uint64_t cancelled = 0;
+    /// Renewals that succeeded: by watchdog, `extend` or `downgrade`.
+    std::uint64_t renewed = 0;
+    /// Rounds of renewal that found no quorum.
+    std::uint64_t renewals_failed = 0;
+    /// Keys that were restored on an instance that had lost them.
+    std::uint64_t healed = 0;
+    /// Leases that a quorum released, hand-offs, and released shares.
     std::uint64_t released = 0;
-    std::uint64_t handed_off = 0;  ///< of those: handed off to another waiter of this client
-    std::uint64_t lost = 0;        ///< leases announced lost, expired or held too long
-    /// Times that an instance told a waiting acquire that the key in its way has no ttl, so that only a deletion
-    /// ends the wait: a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock at all.
+    /// Those of them that went to another waiter of this client.
+    std::uint64_t handed_off = 0;
+    /// Leases that were lost, expired, or were held for `max_hold`.
+    std::uint64_t lost = 0;
+    /// How often an instance reported to a waiting acquire that the key has no ttl. Only a deletion ends
+    /// this wait. The key is a lock that was left by `SETNX` without `EXPIRE`, or data that is no lock.
     std::uint64_t keys_without_ttl = 0;
-    std::uint64_t held = 0;       ///< leases held now
-    std::uint64_t acquiring = 0;  ///< acquire operations running now
-    std::uint64_t queued = 0;     ///< of those: waiting for others of this client
-    /// Releases, and attempts to acquire, that wait until the instances have room for them. The client is overloaded. Releases
-    /// go before attempts.
+    /// Leases that are held now.
+    std::uint64_t held = 0;
+    /// Acquire operations that are running now.
+    std::uint64_t acquiring = 0;
+    /// Those of them that wait for others of this client.
+    std::uint64_t queued = 0;
+    /// Releases and attempts to acquire that wait until the instances have room for them. If it stays above
+    /// 0, the client is overloaded. Releases go before attempts.
     std::uint64_t waiting_to_send = 0;
-    /// Releases and undone attempts that some instance has yet to answer, and leases that were lost and
-    /// are not released yet.
+    /// Releases and rollbacks that some instance has not answered, and lost leases that are not released
+    /// yet.
     std::uint64_t releasing = 0;
 };
 

@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_MUTEX_HPP
 #define COLOCK_MUTEX_HPP
 
@@ -16,87 +18,114 @@
 
 namespace colock {
 
-/// An exclusive lock on a name, over a quorum of instances (the Redlock algorithm:
-/// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). It is a name and options;
-/// what is held is the `lease`. Not reentrant. Cheap to make and to copy; may outlive its client,
-/// and then fails with `client_closed`. So does one that was moved from, or made from a client that was.
+/// An exclusive lock on a name, granted by a quorum of instances. The algorithm is Redlock:
+/// https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. A mutex is a name and options.
+/// The `lease` is the ownership. A mutex is cheap to create and to copy.
 ///
-/// Fairness: the waiters of one client are served in the order in which they came, and mostly without asking
-/// a server: see `lock_options::handoff_limit`. So are clients among each other, by a queue that one of the
-/// instances keeps, but that is no promise: without it, the first waiter of each polls with jittered backoff.
+/// Prefer `with_lock` to the operations of this class. docs/mutex.md explains both.
 ///
-/// Thread-safety: distinct objects safe; shared objects: const members safe. Starting an operation
-/// counts as use of the client: see `config::thread_safe`.
+/// @code{.cpp}
+/// asio::awaitable<void> work(colock::client& locks) {
+///     colock::mutex mutex{locks, "invoice:42"};
+///     co_await colock::with_lock(mutex, pay);  // waits until a majority of the servers grants it
+///     co_await locks.close();
+/// }
+/// @endcode
+///
+/// A mutex is not recursive. A task that acquires a lock which it already holds waits indefinitely.
+///
+/// A mutex may outlive its client. Its operations then fail with `errc::client_closed`. The same holds for
+/// a mutex that was moved from, or that was created from a client that was moved from.
+///
+/// **Fairness.** The waiters of one client are served first come, first served, and mostly without a round
+/// trip: see `lock_options::handoff_limit`. Clients queue at one of the instances in the same way. This
+/// remote queue is not guaranteed. Without it, the first waiter of each client polls with jittered
+/// backoff.
+///
+/// **Operations.** The comment of `client` says which rules hold for all operations. This is in addition:
+/// - Errors:
+///   - `no_quorum` or `too_slow` after `lock_options::unavailable_timeout` without a quorum of answers.
+///     The operation waits for the end of a quarantine, unless its deadline is earlier. This wait does
+///     not count.
+///   - `client_closed` if the client is closed.
+/// - Cancellation: If the client has not sent anything yet, there is no other effect. Otherwise it rolls
+///   back all grants in the background, including late ones. The error's details contain the last
+///   answers of the instances, or the queue in which the operation was waiting.
+/// - Object lifetimes: If the handler that receives a lease is never called, the lease is released.
+///
+/// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
+/// as use of the client: see `config::thread_safe`.
 class mutex {
 public:
+    /// The type of the executor.
     using executor_type = client::executor_type;
+    /// A duration for `try_acquire_for`.
     using duration = std::chrono::steady_clock::duration;
+    /// A time for `try_acquire_until`, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Names a lock; asks no server. Throws `config_error` for a resource that is empty or longer
-    /// than 64 KiB (any bytes are allowed), or options that cannot work.
+    /// Creates a lock on a name. Sends nothing. The name has 1 to 65,536 bytes of any value.
+    ///
+    /// - Exception safety: Throws `config_error` for a name or options that cannot work.
     mutex(client& client, std::string_view resource, lock_options options = {});
 
-    /// The client's.
+    /// Returns the client's executor.
     [[nodiscard]] executor_type get_executor() const noexcept { return side_.get_executor(); }
 
-    /// Where a coroutine that takes this lock is best run: the client's executor; with
-    /// `config::thread_safe` a new strand over it.
+    /// Returns the executor on which a coroutine that acquires this lock should run. This is the client's
+    /// executor, or a new strand over it with `config::thread_safe`.
     [[nodiscard]] executor_type body_executor() const { return side_.body_executor(); }
 
+    /// Returns the name, without the key prefix.
     [[nodiscard]] std::string_view resource() const noexcept { return side_.resource(); }
+    /// Returns the options.
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Takes the lock, waiting for as long as somebody else has it. A task that holds the lock and acquires it
-    /// once more, without letting go, waits for ever. So does a waiter for a key without ttl that nobody deletes:
-    /// one that was left by `SETNX` without `EXPIRE`, or that is no lock at all; the details of an error or a
-    /// cancellation, and `counters::keys_without_ttl`, tell of it.
+    /// Acquires the lock. Waits as long as another holder has it.
+    ///
+    /// It also waits indefinitely on a key without a ttl. Such a key was left by `SETNX` without `EXPIRE`, or
+    /// is no lock at all. Only a deletion ends the wait. The details of an error or a cancellation report
+    /// such a key, and `counters::keys_without_ttl` counts it.
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
-    /// - Errors: `no_quorum` or `too_slow` after `lock_options::unavailable_timeout` without a
-    ///   quorum of answers, not counting a quarantine, whose end is waited for; `contended` only with `retry.attempts`; `client_closed`; `forked` in a
-    ///   child of the process that made the client.
-    /// - Cancellation: terminal, partial, total. Before anything was sent: no effect. After:
-    ///   completes at once with `operation_aborted`, and the client takes back in the background
-    ///   whatever was or will be granted. The error's details tell what the instances answered last,
-    ///   or in which queue it still waited.
-    /// - Completion: never inside the call; on the handler's executor, by default the client's.
-    /// - Object lifetimes: mutex and client may be destroyed meanwhile. A lease that reaches a
-    ///   handler that is never called is released.
+    /// - Errors: Those of the class. Also `contended`, but only with `retry_options::attempts`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return side_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// One round: the lock if it is free now, else an empty optional. If others of this client have it
-    /// or wait for it, that is known without a round. A client that is connecting for the first time is
-    /// waited for, until a quorum is connected or all have been tried, but no longer than
-    /// `lock_options::unavailable_timeout`.
+    /// Acquires the lock if it is free now. Otherwise the result is an empty optional. This takes one round
+    /// trip, or none if other holders or waiters of this client come first. If the client is connecting
+    /// for the first time, it waits until a quorum is connected, or all instances have been tried. It
+    /// waits no longer than `lock_options::unavailable_timeout`.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
-    /// - Errors: as `acquire`, but at once, also in a quarantine. It is no error if somebody else has the lock.
-    /// - Cancellation, completion, object lifetimes: as `acquire`.
+    /// - Errors: Those of the class, but immediately, even in a quarantine. Another holder is not an error.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return side_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
-    /// Waits for the lock at most for a time, counted from this call. Returns an empty optional if others have the lock until
-    /// then: an instance has denied an attempt, or other waiters or holders come first. `timeout <= 0` is `try_acquire`. If no
-    /// attempt could begin before, since the client was connecting or in its cool-down (see `lock_options::handoff_limit`),
-    /// one is made when the time is over, and may take a round longer.
+    /// Acquires the lock, and waits for at most `timeout`, counted from this call. If others have the lock
+    /// until then, the result is an empty optional. This means that an instance has denied an attempt, or
+    /// that other holders or waiters come first. With `timeout <= 0` it is the same as `try_acquire`.
+    ///
+    /// At least one attempt is made, unless other holders or waiters of this client come first. It starts
+    /// when the timeout expires if none could start in time. The reason may be that the client was
+    /// connecting, or was in its cool-down (see `lock_options::handoff_limit`). The operation may then take
+    /// one round trip longer.
     ///
     /// - Handler signature: `void(colock::error, std::optional<colock::lease>)`.
-    /// - Errors, cancellation, completion, object lifetimes: as `acquire`. The error is also `no_quorum` if the time is over, no
-    ///   instance has denied, and too few have answered.
+    /// - Errors: Those of the class. Also `no_quorum` if the time is over, no instance has denied, and too
+    ///   few have answered.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(detail::lock_side::deadline_after(timeout),
                                        std::forward<CompletionToken>(token));
     }
 
-    /// Waits for the lock until a time at most; else an empty optional. As `try_acquire_for`; a time that has
-    /// passed is `try_acquire`.
+    /// Acquires the lock, and waits until `deadline` at most. Otherwise the same as `try_acquire_for`. With a
+    /// time in the past it is the same as `try_acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return side_.try_acquire_until(deadline, std::forward<CompletionToken>(token));

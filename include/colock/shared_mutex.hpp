@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_SHARED_MUTEX_HPP
 #define COLOCK_SHARED_MUTEX_HPP
 
@@ -19,155 +21,205 @@
 
 namespace colock {
 
-/// A read-write lock on a name, over a quorum of instances: any number of readers, or one writer. It is a name and options;
-/// what is held is the `lease`, a reader's or a writer's. Cheap to make and to copy; may outlive its client, as a `mutex`.
+/// A lock on a name for any number of readers or one writer, granted by a quorum of instances. It is a
+/// name and options. The `lease` is the ownership, as a reader or as a writer. A shared_mutex is cheap to
+/// create and to copy, and may outlive its client as a `mutex` may.
 ///
-/// On the servers, readers and the writer share the one key of the name, and a writer holds it as a `mutex` does. So a quorum
-/// of readers and one of a writer share an instance that knows of both; and a `mutex` on the same name, or a Redlock of another
-/// library, excludes readers and writers and is excluded by them. (A waiting `mutex` lets readers of other clients in, and
-/// overlapping ones can starve it. A waiting writer does not let them in: see below.) Each reader's lease has a ttl of its own
-/// there, so that one that has died keeps a writer out no longer than its own ttl, whatever other readers do.
+/// Prefer `with_lock` and `with_shared_lock` to the operations of this class. docs/shared_mutex.md explains
+/// them.
 ///
-/// The readers of one client share a lease on the servers: a reader that comes while others of its client hold one gets a
-/// share in it without a round trip, within `lock_options::handoff_time` of its grant. (Not if the lease was extended to another
-/// ttl, if the options differ, or if they set `max_hold`, `renew` to 0, or `handoff_limit` to 0.) With fencing only
-/// readers that wait together share one, since the fence of each is counted after it has come.
+/// @code{.cpp}
+/// // One writes, alone. Then it lets others read, and reads on itself, before anybody else writes.
+/// colock::lease lease = co_await prices.acquire();
+/// price = "12";
+/// co_await prices.downgrade(lease);
+/// co_await colock::with_shared_lock(prices, read);
+/// co_await lease.release();
+/// @endcode
 ///
-/// Fairness: inside a client, readers and writers wait in the order in which they came, so that a waiting writer lets in no
-/// reader that comes after it. Between clients, those that wait come in the order in which they joined the name's queue, and
-/// readers do not wait for each other there. A reader that has waited there for 5 s attempts, whoever comes before it, and again
-/// every 5 s. So a `mutex` that waits for other readers does not keep it waiting. A writer that is the first in the queue, or has
-/// waited there for 5 s, leaves a mark at the servers, at which they let in no further reader; so does each writer that attempts
-/// and joins no queue, since it has `retry.attempts` or the servers tell of no changes. A writer behind readers of its own client
-/// leaves none until they have let go. The mark ends when the writer waits no more; that of a writer that has died lasts for a
-/// second at most. A mark keeps readers out, and, once the readers have left, a `mutex` and a writer's `try_acquire`, too. So
-/// neither side starves. (Among writers that join no queue, and poll, one that comes anew may be quicker than one that has waited
-/// for long.)
+/// A task that already holds a reader's lease must call `share`, not `acquire_shared`, to get another one.
+/// With `acquire_shared` it would wait behind a waiting writer, which waits for the task: a deadlock. A
+/// reader's lease cannot become a writer's: see `upgrade`.
 ///
-/// A reader's lease cannot be made a writer's: see `upgrade`. A task that reads, and reads again while a writer waits, is to
-/// use `share`: `acquire_shared` would wait for the writer, which waits for the task.
+/// **Other locks on the name.** Readers and the writer share the one key of the name, and a writer holds
+/// it as a `mutex` does. A quorum of readers and one of a writer share an instance, which has both. So a
+/// `mutex` on the same name excludes readers and writers, and they exclude it. The same holds for another
+/// Redlock library. A waiting `mutex` does not keep out new readers of other clients, so overlapping
+/// readers can starve it. A waiting writer keeps them out.
 ///
-/// Thread-safety: distinct objects safe; shared objects: const members safe. Starting an operation
-/// counts as use of the client: see `config::thread_safe`.
+/// **Readers.** Each reader's lease has a ttl of its own on the servers. A reader that has died keeps a
+/// writer out for no longer than this ttl. The readers of one client share a lease on the servers, so a
+/// new reader may need no round trip. This holds for `lock_options::handoff_time` after the grant, under
+/// these conditions:
+/// - The options are equal, without `max_hold`, and `renew` and `handoff_limit` are not 0.
+/// - The lease was not extended to another ttl.
+/// - No writer of another client has set its writer mark.
+/// - With fencing, the readers wait together, because each fence is counted after its reader has come.
+///
+/// **Fairness.** Neither side starves. Inside a client, readers and writers wait first come, first served,
+/// so a waiting writer stops the readers behind it. Between clients, waiters use the order of the remote
+/// queue, but readers do not wait for each other there. A reader that has waited there for 5 s attempts,
+/// whatever is before it in the queue. It attempts again every 5 s. So a `mutex` that is before it and
+/// waits for other readers delays it for a limited time only.
+///
+/// A waiting writer sets a *writer mark* on the servers, which keeps new readers out. It does so when it is
+/// the first in the remote queue, or has waited there for 5 s. A writer that does not use the remote queue
+/// sets the mark on each attempt. It has `retry_options::attempts`, or the server does not support client
+/// tracking. A writer behind readers of its own client sets no mark until these have released.
+///
+/// The mark ends when the writer stops waiting. If the writer has died, the mark ends after at most 1 s.
+/// After the readers have left, the mark also keeps out a `mutex` and a writer's `try_acquire`. Writers
+/// that only poll are not ordered among themselves. A new one may overtake a writer that has waited longer.
+///
+/// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations.
+///
+/// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
+/// as use of the client: see `config::thread_safe`.
 class shared_mutex {
 public:
+    /// The type of the executor.
     using executor_type = client::executor_type;
+    /// A duration for the operations with a timeout.
     using duration = std::chrono::steady_clock::duration;
+    /// A time for the operations with a deadline, on this machine's steady clock.
     using time_point = std::chrono::steady_clock::time_point;
 
-    /// Names a lock; asks no server. Throws as the constructor of `mutex` does.
+    /// Creates a lock on a name. Sends nothing. The name has 1 to 65,536 bytes of any value.
     ///
-    /// With `lock_options::fencing` each lease has a fence. A reader's `lease::fence()` is no smaller than that of the last
-    /// writer before it, and smaller than that of the next writer. Readers that come at the same time may have different
-    /// fences, in any order. A resource therefore compares a reader's fence with those of writers only.
+    /// With `lock_options::fencing`, each lease has a fence. A reader's `lease::fence()` is no smaller than
+    /// that of the last writer before it, and smaller than that of the next writer. Readers that come at
+    /// the same time may have different fences, in any order. So let the resource compare a reader's
+    /// fence with those of writers only.
+    ///
+    /// - Exception safety: Throws `config_error` for a name or options that cannot work.
     shared_mutex(client& client, std::string_view resource, lock_options options = {});
 
-    /// The client's.
+    /// Returns the client's executor.
     [[nodiscard]] executor_type get_executor() const noexcept { return writer_.get_executor(); }
 
-    /// As `mutex::body_executor`.
+    /// Returns the executor on which a coroutine that acquires this lock should run: see
+    /// `mutex::body_executor`.
     [[nodiscard]] executor_type body_executor() const { return writer_.body_executor(); }
 
+    /// Returns the name, without the key prefix.
     [[nodiscard]] std::string_view resource() const noexcept { return writer_.resource(); }
+    /// Returns the options.
     [[nodiscard]] const lock_options& options() const noexcept { return options_; }
 
-    /// Takes the lock as its writer, waiting for as long as others have it. If it is free that takes one round at the servers. If
-    /// not, a second one follows at once, which tells the servers that a writer waits (unless `retry.attempts` is 1).
+    /// Acquires the lock as a writer. Waits as long as other holders have it. If it is free, this takes one
+    /// round trip. Otherwise a second one follows immediately, which sets the writer mark. With
+    /// `retry_options::attempts` equal to 1, there is no second one.
     ///
-    /// - Handler signature, errors, cancellation, completion, object lifetimes: as `mutex::acquire`.
+    /// - Handler signature and Errors: as for `mutex::acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return writer_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// The lock as its writer if it is free now, else an empty optional. As `mutex::try_acquire`.
+    /// Acquires the lock as a writer if it is free now. Otherwise the same as `mutex::try_acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire(CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
-    /// Waits for it at most for a time, counted from this call. As `mutex::try_acquire_for`.
+    /// Acquires the lock as a writer, and waits for at most `timeout`. Otherwise the same as
+    /// `mutex::try_acquire_for`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(detail::lock_side::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
     }
 
-    /// Waits for it until a time at most. As `mutex::try_acquire_until`.
+    /// Acquires the lock as a writer, and waits until `deadline` at most. Otherwise the same as
+    /// `mutex::try_acquire_until`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
         return writer_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
 
-    /// Takes the lock as a reader, waiting for as long as a writer has it, or waits for it. If it is free that takes one
-    /// round at the servers; if other clients read, a second, which joins them; and none if this client may share a lease.
+    /// Acquires the lock as a reader. Waits as long as a writer has it, or a waiting writer keeps readers out.
+    /// If it is free, this takes one round trip. If other clients read, a second one follows, which joins
+    /// them. It takes none if this client may share a lease.
     ///
-    /// - Handler signature, errors, cancellation, completion, object lifetimes: as `mutex::acquire`.
+    /// - Handler signature and Errors: as for `mutex::acquire`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto acquire_shared(CompletionToken&& token = {}) const {
         return reader_.acquire(std::forward<CompletionToken>(token));
     }
 
-    /// The lock as a reader if no writer has it, or waits for it with a mark (see above), else an empty optional. As
-    /// `mutex::try_acquire`; but if others have it, it may take two rounds; and if another reader of this client is about to
-    /// take the lock, this one waits for that, at most for `config::instance_timeout`.
+    /// Acquires the lock as a reader if no writer has it, and no writer mark keeps readers out. Otherwise the
+    /// same as `mutex::try_acquire`. If other clients have the lock, it may take two round trips. If
+    /// another reader of this client is about to acquire the lock, this one waits for that attempt. It
+    /// waits for at most `config::instance_timeout`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared(CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
     }
 
-    /// Waits for it at most for a time, counted from this call. As `mutex::try_acquire_for`. A reader that has only waited for
-    /// its turn makes an attempt when the time is over.
+    /// Acquires the lock as a reader, and waits for at most `timeout`. Otherwise the same as
+    /// `mutex::try_acquire_for`. A reader that has only waited for its turn makes an attempt when the time
+    /// is over.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_for(duration timeout, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(detail::lock_side::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
     }
 
-    /// Waits for it until a time at most. As `mutex::try_acquire_until`.
+    /// Acquires the lock as a reader, and waits until `deadline` at most. Otherwise the same as
+    /// `try_acquire_shared_for` and `mutex::try_acquire_until`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_until(time_point deadline, CompletionToken&& token = {}) const {
         return reader_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
     }
 
-    /// Makes a writer's lease a reader's, without a moment in which nobody holds the lock: on each instance it is one step.
-    /// The readers that wait in this client then enter, with a share in it where that is possible (see above). No effect on a
-    /// reader's lease.
+    /// Makes a writer's lease a reader's lease. The lock is free at no moment, because each instance does it
+    /// in one step. The readers that wait in this client then enter. Where it is possible, they share the
+    /// lease. On a reader's lease this has no effect.
     ///
     /// - Handler signature: `void(colock::error)`.
-    /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one, and if a quorum says that
-    ///   it is; `wrong_lease` for one of another name or client, of a `mutex`, or if only one of lease and lock has fencing (other
-    ///   options do not matter); `no_quorum` if too few answered. After that the lease is still held, but
-    ///   as a reader's where an instance did the step: let go of it, or go on reading.
-    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`; the step goes on.
-    /// - Object lifetimes: the lease may be moved or destroyed meanwhile.
+    /// - Errors:
+    ///   - `not_held` if the lease is empty or was released.
+    ///   - The error of `lease::loss()` if the lease was lost, or if a quorum reports its loss.
+    ///   - `wrong_lease` if the lease has another name or client, or belongs to a `mutex`. Also if only one
+    ///     of lease and lock has fencing. Other options do not matter.
+    ///   - `no_quorum` if too few instances answered. The lease is still held, but some instances may
+    ///     already treat it as a reader's. Do not write any more: release the lease, or continue as a
+    ///     reader.
+    /// - Cancellation: The step continues.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto downgrade(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
             downgrade_initiation{of(held)}, token);
     }
 
-    /// Is refused: completes with `upgrade_refused`, for a reader's lease. Two readers that both upgraded would wait for each
-    /// other for ever; and one that let go first would not know what others have written meanwhile. Release, acquire as a
-    /// writer, and read again. (Completes without error for a writer's lease, which is exclusive already.)
+    /// Fails with `upgrade_refused` for a reader's lease. Two readers that both upgraded would wait for each
+    /// other indefinitely. A reader that released first would not see the writes of others in between.
+    /// Release the lease, acquire as a writer, and read again. A writer's lease is already exclusive, so
+    /// the operation then completes without error.
     ///
     /// - Handler signature: `void(colock::error)`.
-    /// - Errors: `upgrade_refused`; `not_held` for an empty or released lease, `lease_lost` and its like for a lost one;
-    ///   `wrong_lease` for one of another name or client, or of a `mutex`.
+    /// - Errors:
+    ///   - `upgrade_refused` for a reader's lease.
+    ///   - `not_held` if the lease is empty or was released.
+    ///   - The error of `lease::loss()` if the lease was lost.
+    ///   - `wrong_lease` if the lease has another name or client, or belongs to a `mutex`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto upgrade(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
             upgrade_initiation{of(held)}, token);
     }
 
-    /// One more lease for a reader that has one, even if a writer waits. Each of them is released by itself.
+    /// Returns one more lease to a reader that already holds one, even if a writer waits. Each lease is
+    /// released separately. This takes no round trip. With `lock_options::fencing` it takes one, or two if
+    /// the servers' counters differ, and the new lease has a fence of its own.
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
-    /// - Errors: `not_held` for an empty or released lease, `lease_lost` and its like for a lost one; `wrong_lease` for a
-    ///   writer's or a `mutex`'s, or for one of another name or client. With fencing `no_quorum` if too few servers have
-    ///   confirmed that they still have the lease.
-    /// - Rounds: none; one with `lock_options::fencing`, or two, which give the new lease a fence of its own.
-    /// - Cancellation: terminal, partial, total: completes at once with `operation_aborted`, and shares nothing.
+    /// - Errors:
+    ///   - `not_held` if the lease is empty or was released.
+    ///   - The error of `lease::loss()` if the lease was lost.
+    ///   - `wrong_lease` if the lease is a writer's or a `mutex`'s, or has another name or client.
+    ///   - `no_quorum`, only with fencing, if too few servers confirmed the lease.
+    /// - Cancellation: There is no new lease.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto share(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(

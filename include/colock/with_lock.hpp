@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_WITH_LOCK_HPP
 #define COLOCK_WITH_LOCK_HPP
 
@@ -39,11 +41,11 @@ struct awaited<boost::asio::awaitable<T, Executor>> {
     using type = T;
 };
 
-/// What the body `Function` gives back from under the lock.
+/// The type of the value that the body `Function` returns.
 template <typename Function>
 using body_result = typename awaited<std::invoke_result_t<Function&, lease&>>::type;
 
-/// Holds the body's value, if it has one, on its way past the release.
+/// Holds the body's value, if it has one, until the lease has been released.
 template <typename T>
 struct outcome {
     template <typename Function>
@@ -62,8 +64,8 @@ struct outcome<void> {
     void take() noexcept {}
 };
 
-/// Stops the watch for the loss when the body has ended, and the body when the lease is lost; not
-/// when the body has merely released the lease early.
+/// Stops the watch for the loss when the body has ended. Stops the body when the lease is lost, but not
+/// when the body has only released the lease early.
 struct stop_the_other {
     boost::asio::cancellation_signal* stop_body;
     boost::asio::cancellation_signal* stop_watching;
@@ -108,8 +110,8 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     const auto executor = co_await asio::this_coro::executor;
     const auto caller = co_await asio::this_coro::cancellation_state;
     if (caller.cancelled() == asio::cancellation_type::none) {
-        // The caller's cancellation goes to the body alone: should the body not heed it, then the
-        // lease is to be watched all the same.
+        // The caller's cancellation goes to the body alone. If the body ignores it, the lease must
+        // still be watched.
         if (caller.slot().is_connected()) {
             caller.slot().assign(
                 [&stop_body](asio::cancellation_type_t type) { stop_body.emit(type); });
@@ -124,12 +126,13 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
                     stop_the_other{&stop_body, &stop_watching},
                     asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
         failure = thrown;
-    } else {  // just when it was granted
+    } else {  // it was cancelled at the moment of the grant
         failure =
             std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));
     }
 
-    // From here on the caller's cancellation must not stop us: the release is awaited on every path.
+    // From here on, the caller's cancellation must not stop this coroutine. It waits for the release on
+    // every path.
     co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     error loss = held.loss();
     auto [release_error, released] = co_await held.release(asio::as_tuple(asio::use_awaitable));
@@ -150,24 +153,39 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 
 }  // namespace detail
 
-/// Runs a coroutine under a lock, a `mutex`, or a `shared_mutex` as its writer: acquires, runs `body(lease&)`, and awaits
-/// the release on every path, be it a return, an exception, a cancellation or the loss of the lease.
+/// Runs a coroutine under a lock. It acquires the lock, runs `body(lease&)`, and waits for the release on
+/// every path: return, exception, cancellation, and loss of the lease. The lock is a `mutex`, or a
+/// `shared_mutex` that it acquires as a writer.
 ///
-/// - Parameters: `body`, a callable kept by value, from `lease&` to `asio::awaitable<T>`. The lease
-///   is there until the body has ended; the body may let go of it early. (With g++ 12, give a lambda
-///   that captures by value a name, `co_await with_lock(lock, body)`: it destroys such captures twice if the
-///   lambda is a temporary of the co_await expression. So it does with `co_spawn`.)
-/// - Handler signature: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)` for `void`.
-/// - Errors: what `mutex::acquire` throws; `lease_lost` if the lease was lost while the body ran,
-///   even though the body returned or threw; else what the body throws. A release that could not
-///   reach a quorum is no error: the client keeps trying, and the ttl ends the lock.
-/// - Cancellation: terminal, partial, total reach the acquire; after that the body, with its own
-///   filter (a coroutine's default is terminal only). The release is not cancelled. When the lease is
-///   lost, the body is cancelled with all three. (With `config::thread_safe`, a callback that is to be
-///   cancelled from another thread needs an executor bound to it: without one, Asio cancels the body
-///   in place, beside its strand.)
-/// - Executor: the body runs on `mutex::body_executor()`.
-/// - Object lifetimes: mutex and client may be destroyed meanwhile.
+/// @code{.cpp}
+/// // GCC 12 needs a variable for a lambda that captures by value. A temporary one is destroyed twice.
+/// auto body = [invoice](colock::lease& /*lease*/) -> asio::awaitable<int> {
+///     std::cout << "only we touch invoice " << invoice << " now\n";
+///     co_return 100;
+/// };
+/// const int amount = co_await colock::with_lock(mutex, body);  // the lock is released here
+/// std::cout << "paid " << amount << '\n';
+/// @endcode
+///
+/// @note GCC 12: pass a named lambda. A temporary lambda with by-value captures is destroyed twice.
+/// `co_spawn` has the same problem.
+///
+/// - Preconditions: `body` is a callable from `lease&` to `asio::awaitable<T>`. It is kept by value. The
+///   lease lives until the body has ended. The body may release it early.
+/// - Handler signature: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)` if `T` is `void`.
+/// - Executor: The body runs on `mutex::body_executor()`.
+/// - Errors:
+///   - The exceptions of `mutex::acquire`.
+///   - `colock::lease_lost` if the lease was lost while the body ran, even if the body returned or threw.
+///     It is also thrown if the release finds that the keys are gone.
+///   - Otherwise the exception of the body.
+///   - A release without a quorum is not an error. The client tries again until the ttl has ended the lock.
+/// - Cancellation: The types terminal, partial and total reach the acquire, then the body. The body has
+///   its own filter, and by default a coroutine accepts only terminal. The release is not cancelled. If
+///   the lease is lost, the body is cancelled with all three types. With `config::thread_safe`, a callback
+///   that another thread can cancel needs a bound executor. Otherwise Asio cancels the body outside its
+///   strand.
+/// - Object lifetimes: The lock and the client may be destroyed before the completion.
 template <detail::exclusive_lock Lock, typename Function,
           typename CompletionToken = boost::asio::deferred_t>
     requires std::invocable<Function&, lease&>
@@ -176,7 +194,7 @@ auto with_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
                                  std::forward<CompletionToken>(token));
 }
 
-/// As `with_lock`, as a reader.
+/// Runs a coroutine under a lock that it acquires as a reader. Otherwise the same as `with_lock`.
 template <typename Function, typename CompletionToken = boost::asio::deferred_t>
     requires std::invocable<Function&, lease&>
 auto with_shared_lock(const shared_mutex& lock, Function body, CompletionToken&& token = {}) {

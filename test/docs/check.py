@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the documents: README.md and docs/.
+"""Checks the documents: README.md, docs/, and the comments of the public headers, include/colock/*.hpp.
 
 - A sample in C++ or JSON is a part of a file in examples/, which the tests compile and run.
 - A link leads to a file of this repository and to a heading that exist. Links to other hosts are not followed.
 - README.md has at most 120 lines. A page of docs/ has at most 200, except benchmarks.md.
+- A page that a comment of a header names exists.
 - Names of the API exist in include/colock. Every option, error, counter and CMake option has its row.
+- Each source file names its licence.
 - Sentences are short: at most 15 words on average, at most 1 % with more than 30. There are no semicolons.
 
 Prints each fault as FILE:LINE: TEXT. The exit code is 1 if there is one.
@@ -17,6 +19,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+NOTICE = "// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0\n"
 LONGEST_PAGE = 200
 LONGEST_FRONT_PAGE = 120
 LONGEST_MEAN = 15
@@ -88,12 +91,38 @@ class Page:
                     yield number, sentence, words
 
 
+class Header(Page):
+    """A page that consists of the comments of a public header. Its samples stand between @code{.cpp} and @endcode."""
+
+    def __init__(self, root, path):
+        self.path = path
+        self.name = os.path.relpath(path, root)
+        self.samples = []
+        self.prose = []
+        sample = None
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            comment = re.search(r"///<? ?(.*)", line)
+            text = comment[1] if comment else ""
+            begin = re.match(r"\s*@code(?:\{\.(\w+)\})?", text)
+            if begin:
+                language, first, sample = begin[1] or "cpp", number + 1, []
+            elif text.strip() == "@endcode":
+                self.samples.append((first, language, textwrap.dedent("\n".join(sample))))
+                sample = None
+            elif sample is not None:
+                sample.append(text)
+            else:
+                self.prose.append((number, re.sub(r"^@\w+ ?", "", text)))
+
+
 class Checker:
     def __init__(self, root):
         self.root = root
         self.faults = []
         self.pages = [Page(root, path) for path in [root / "README.md", *sorted((root / "docs").glob("**/*.md"))]]
-        self.headers = "\n".join(path.read_text() for path in sorted((root / "include").glob("**/*.hpp")))
+        self.public_headers = [Header(root, path) for path in sorted((root / "include/colock").glob("*.hpp"))]
+        headers = "\n".join(path.read_text() for path in sorted((root / "include").glob("**/*.hpp")))
+        self.headers = re.sub(r"//.*", "", headers)
         examples = [path for path in sorted((root / "examples").glob("**/*")) if path.suffix in {".cpp", ".hpp", ".json"}]
         self.examples = ["\n" + path.read_text() for path in examples]
 
@@ -107,8 +136,20 @@ class Checker:
             self.check_links(page)
             self.check_names(page)
             self.check_sentences(page)
+        for header in self.public_headers:
+            self.check_samples(header)
+            self.check_named_pages(header)
+            self.check_names(header)
+            self.check_sentences(header)
         self.check_lists()
+        self.check_notices()
         return self.faults
+
+    def check_notices(self):
+        for folder in ["include", "src", "examples", "test"]:
+            for path in sorted((self.root / folder).glob("**/*.[ch]pp")):
+                if not path.read_text(encoding="utf-8").startswith(NOTICE):
+                    self.faults.append(f"{os.path.relpath(path, self.root)}:1: the file does not begin with: {NOTICE}")
 
     def check_length(self, page):
         if page.name == "docs/benchmarks.md":
@@ -136,6 +177,12 @@ class Checker:
                     self.fault(page, line, f"the link leads to {path}, which does not exist.")
                 elif anchor and goal.suffix == ".md" and anchor not in Page(self.root, goal).anchors():
                     self.fault(page, line, f"the link leads to the heading #{anchor}, which {goal.name} does not have.")
+
+    def check_named_pages(self, header):
+        for line, text in header.prose:
+            for name in re.findall(r"\bdocs/\w+\.md\b", text):
+                if not (self.root / name).exists():
+                    self.fault(header, line, f"the comment names {name}, which does not exist.")
 
     def check_names(self, page):
         for line, text in page.prose:

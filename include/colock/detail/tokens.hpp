@@ -1,3 +1,5 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
 #ifndef COLOCK_DETAIL_TOKENS_HPP
 #define COLOCK_DETAIL_TOKENS_HPP
 

@@ -21,7 +21,7 @@ void report(const colock::error& error) {
     if (error == colock::condition::contended) {
         std::cout << "somebody else holds the lock, so do this later\n";
     } else if (error == colock::condition::unavailable) {
-        std::cout << "too few servers answer, so refuse the request\n";
+        std::cout << "too few servers grant the lock, so refuse the request\n";
     } else if (error == colock::condition::lost) {
         std::cout << "the lease ended too early, so roll back\n";
     } else if (error) {  // for example operation_aborted

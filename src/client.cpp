@@ -87,7 +87,7 @@ runtime::instance_group::list make_instances(const config& c,
         try {
             result.push_back(std::visit(make, parse_instance_uri(field, c.instances[i])));
         } catch (const instance::redis::address_error& failure) {
-            throw config_error(field, failure.what(), failure.allowed());
+            throw config_error(field, failure.what());
         }
     }
     return result;

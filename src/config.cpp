@@ -25,6 +25,7 @@
 namespace colock {
 namespace {
 
+using detail::check_at_most;
 using detail::check_range;
 using nlohmann::json;
 using std::chrono::milliseconds;
@@ -67,11 +68,12 @@ const std::array<duration_field, 9>& duration_fields() {
 void check_instances(const std::vector<std::string>& uris, const field_namer& name,
                      const std::function<std::string(std::size_t)>& item_name) {
     if (uris.empty()) {
-        throw config_error(name("instances"), "an empty list", "at least one instance's URI");
+        throw config_error(name("instances"), "the list is empty. Name at least one instance");
     }
     if (uris.size() > core::instance_set::most) {
-        throw config_error(name("instances"), "a list of " + std::to_string(uris.size()),
-                           "1 to " + std::to_string(core::instance_set::most) + " instances' URIs");
+        throw config_error(name("instances"), std::to_string(uris.size()) +
+                                                  " instances are too many (1 to " +
+                                                  std::to_string(core::instance_set::most) + ")");
     }
     std::vector<instance::redis::voter> seen;
     for (std::size_t i = 0; i != uris.size(); ++i) {
@@ -83,7 +85,7 @@ void check_instances(const std::vector<std::string>& uris, const field_namer& na
         if (first != i) {
             throw config_error(item_name(i),
                                display_of(address) + " duplicates " + item_name(first) +
-                                   " (database number, credentials and TLS are ignored); every "
+                                   " (database number, credentials and TLS are ignored). Every "
                                    "instance must be a different server, so remove one of the two");
         }
     }
@@ -104,20 +106,14 @@ void check(const config& c, const field_namer& name,
             check_range(name(field.name), *set, field.least, field.most);
         }
     }
-    check_range(name("reconnect_initial"), c.reconnect_initial, milliseconds(1),
-                c.reconnect_maximum);
-    if (!(c.drift_factor >= 0.0 && c.drift_factor <= most_drift)) {  // NaN is not allowed either
-        throw config_error(name("drift_factor"), std::to_string(c.drift_factor), "0 to 0.5");
+    check_at_most(name("reconnect_initial"), c.reconnect_initial, name("reconnect_maximum"),
+                  c.reconnect_maximum);
+    if (!(c.drift_factor >= 0.0 && c.drift_factor <= most_drift)) {  // NaN is refused, too
+        throw config_error(name("drift_factor"),
+                           std::to_string(c.drift_factor) + " is out of range (0 to 0.5)");
     }
-    if (c.max_in_flight < 1 || c.max_in_flight > most_in_flight) {
-        throw config_error(name("max_in_flight"), std::to_string(c.max_in_flight),
-                           "1 to " + std::to_string(most_in_flight));
-    }
-    if (c.max_reply_size < least_reply_size || c.max_reply_size > most_reply_size) {
-        throw config_error(
-            name("max_reply_size"), std::to_string(c.max_reply_size),
-            std::to_string(least_reply_size) + " to " + std::to_string(most_reply_size));
-    }
+    check_range(name("max_in_flight"), c.max_in_flight, 1, most_in_flight);
+    check_range(name("max_reply_size"), c.max_reply_size, least_reply_size, most_reply_size);
 }
 
 /// As a URI may, wherever it was put.
@@ -220,7 +216,7 @@ std::string position_of(std::string_view text, std::size_t byte) {
 /// Parses a JSON text. No error repeats any of it, since a password may be in it. Throws `config_error`.
 json parse_json(std::string_view text) {
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
-        throw config_error("", "an empty text", "a JSON object");
+        throw config_error("", "the text is empty. Write a JSON object");
     }
     json_watcher watcher;
     try {
@@ -238,7 +234,7 @@ json parse_json(std::string_view text) {
                     : "malformed JSON at " + where +
                           ": is a comma, a quote or a bracket missing, or one too many?");
     } catch (const json::exception&) {
-        throw config_error(watcher.pointer(), "a number that is too large", "a number");
+        throw config_error(watcher.pointer(), "a number is too large (at most 1.7e308)");
     }
 }
 
@@ -249,7 +245,9 @@ public:
 
     void read(const json& document) {
         if (!document.is_object()) {  // by its type alone: it may be a URI with a password
-            throw config_error("", document.type_name(), "an object");
+            throw config_error("", std::string("the text is not an object, but of the JSON type ")
+                                       .append(document.type_name())
+                                       .append(". Put the members between { and }"));
         }
         for (const auto& [key, value] : document.items()) {
             const std::string pointer = "/" + escape(key);
@@ -260,19 +258,24 @@ public:
     }
 
 private:
+    /// Says that the value is not `what`.
     [[noreturn]] static void fail(const std::string& pointer, const json& value,
-                                  const std::string& expected) {
+                                  const std::string& what) {
         const bool shown = value.is_primitive() &&
                            !(value.is_string() && may_hold_password(value.get<std::string>()));
-        throw config_error(pointer, shown ? value.dump() : value.type_name(), expected);
+        throw config_error(pointer,
+                           (shown ? value.dump() : std::string("this ").append(value.type_name())) +
+                               " is not " + what);
     }
 
     /// Of an object at `pointer`, which knows other members.
     [[noreturn]] static void fail_member(const std::string& pointer, const std::string& key,
                                          const std::string& known) {
         const bool is_uri = may_hold_password(key);
-        throw config_error(is_uri ? pointer : pointer + "/" + escape(key),
-                           is_uri ? "a URI as a member" : "this member", "one of: " + known);
+        throw config_error(
+            is_uri ? pointer : pointer + "/" + escape(key),
+            (is_uri ? "a URI cannot be the name of a member. " : "there is no such member. ") +
+                ("The members are: " + known));
     }
 
     bool read_plain(const std::string& key, const std::string& pointer, const json& value) {
@@ -311,7 +314,9 @@ private:
 
     void read_instances(const std::string& pointer, const json& value) {
         if (!value.is_array()) {  // by its type alone: a URI may hold a password
-            throw config_error(pointer, value.type_name(), "an array of URIs");
+            throw config_error(
+                pointer,
+                std::string("this ").append(value.type_name()).append(" is not an array of URIs"));
         }
         for (std::size_t i = 0; i != value.size(); ++i) {
             target_.instances.push_back(read_instance(pointer + "/" + std::to_string(i), value[i]));
@@ -324,11 +329,15 @@ private:
             return value.get<std::string>();
         }
         if (!value.is_object()) {
-            fail(pointer, value, "a URI, as a string, or an object with a uri");
+            fail(pointer, value, "a string with a URI, nor an object with the member uri");
         }
         const auto uri = value.find("uri");
-        if (uri == value.end() || !uri->is_string()) {
-            throw config_error(pointer + "/uri", "not a string", "a URI, as a string");
+        if (uri == value.end()) {
+            throw config_error(pointer + "/uri",
+                               "this member is missing. Set it to the instance's URI");
+        }
+        if (!uri->is_string()) {
+            fail(pointer + "/uri", *uri, "a string with a URI");
         }
         auto result = uri->get<std::string>();
         for (const auto& [key, content] : value.items()) {

@@ -18,9 +18,9 @@ public:
             case errc::contended:
                 return "the lock is not free";
             case errc::no_quorum:
-                return "too few lock instances answered";
+                return "no quorum of instances agreed in time";
             case errc::too_slow:
-                return "the lock was granted too late to be of use";
+                return "the lock was granted, but its remaining validity was too short";
             case errc::lease_lost:
                 return "the lease was lost";
             case errc::lease_expired:
@@ -34,12 +34,13 @@ public:
             case errc::not_fenced:
                 return "the lock was made without fencing";
             case errc::forked:
-                return "the lock client was made before fork(); make a new one in the child";
+                return "the lock client was made before fork(). Make a new one in the child";
             case errc::upgrade_refused:
-                return "a reader's lease cannot be upgraded: two readers that both upgraded would "
-                       "wait for each other; release it, acquire as a writer, and read again";
+                return "a reader's lease cannot be upgraded, because two readers that both "
+                       "upgraded "
+                       "would wait for each other. Release it, acquire as a writer, and read again";
             case errc::wrong_lease:
-                return "this lock cannot use this lease here";
+                return "the lease does not match this lock or this operation";
         }
         return "unknown colock error";
     }
@@ -111,9 +112,6 @@ const std::string& error::details() const noexcept {
 std::string error::message() const {
     return details_ ? code_.message() + ": " + *details_ : code_.message();
 }
-
-config_error::config_error(std::string field, const std::string& value, const std::string& allowed)
-    : config_error(std::move(field), value + " is not allowed; expected " + allowed) {}
 
 config_error::config_error(std::string field, const std::string& problem)
     : std::invalid_argument(field.empty() ? problem : field + ": " + problem),

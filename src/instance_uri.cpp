@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -31,11 +32,11 @@ using instance::redis::endpoint_text;
 using instance::redis::place_of;
 using instance::redis::sentinel_address;
 
-constexpr std::string_view expected =
+constexpr std::string_view uri_forms =
     "redis://[user[:password]@]host[:port][/database], rediss://..., "
     "redis+sentinel://[user:password@]host[:port],.../master-name[/database], "
     "redis+cluster://[user:password@]host[:port],..., "
-    "unix:///path[?db=&user=&password=] or memory://name";
+    "unix:///path[?db=&user=&password=] and memory://name";
 
 /// Behind what is wrong with a URI, which may be the rest of a password.
 constexpr std::string_view escape_hint =
@@ -43,13 +44,12 @@ constexpr std::string_view escape_hint =
     "%3F for ?, %23 for #, %25 for %, %26 for &)";
 
 /// As users know them.
-constexpr std::string_view server_parameters = "password_file, password_env or replicas_acked";
-constexpr std::string_view tls_parameters =
-    "ca_file, cert_file, key_file, tls_host, verify=peer or verify=none";
+constexpr std::string_view server_parameters = "password_file, password_env, replicas_acked";
+constexpr std::string_view tls_parameters = "ca_file, cert_file, key_file, tls_host, verify";
+constexpr std::string_view tls_names[] = {"ca_file", "cert_file", "key_file", "tls_host", "verify"};
 constexpr std::string_view sentinel_parameters =
     "sentinel_user, sentinel_password, sentinel_password_file, sentinel_password_env";
-constexpr std::string_view unix_parameters =
-    "db, user, password, password_file, password_env or replicas_acked";
+constexpr std::string_view unix_parameters = "db, user, password";
 
 /// How an instance is reached, as its URI's scheme says.
 struct scheme {
@@ -94,7 +94,7 @@ std::string list_of_schemes() {
     std::string result;
     for (const scheme& one : schemes) {
         const bool is_last = &one == std::end(schemes) - 1;
-        result += (result.empty() ? "" : is_last ? " or " : ", ") + std::string(one.name);
+        result += (result.empty() ? "" : is_last ? " and " : ", ") + std::string(one.name);
     }
     return result;
 }
@@ -137,11 +137,11 @@ public:
     instance_address parse() {
         const std::string name = lower_case(url_.scheme());
         if (url_.has_fragment()) {
-            fail("its fragment" + hint(), "no fragment");
+            fail("the fragment" + hint() + " is not supported. Remove it");
         }
         const auto* const known = std::ranges::find(schemes, name, &scheme::name);
         if (known == std::end(schemes)) {
-            fail(show("the scheme", name), list_of_schemes());
+            fail(show("the scheme", name) + " is unknown. The schemes are " + list_of_schemes());
         }
         check_parameters();
         switch (known->kind) {
@@ -160,8 +160,8 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what, std::string_view allowed) const {
-        throw config_error(field_, what, std::string(allowed));
+    [[noreturn]] void fail(const std::string& problem) const {
+        throw config_error(field_, problem);
     }
 
     /// `what` with the text that is wrong, for an error; without it if it may be the rest of a
@@ -193,8 +193,8 @@ private:
         std::set<std::string> seen;
         for (const auto& parameter : parameters()) {
             if (!seen.insert(parameter.key).second) {
-                fail(show("the parameter", parameter.key) + ", given twice,",
-                     "each parameter once");
+                fail(show("the parameter", parameter.key) +
+                     " is given twice. Remove one of the two");
             }
         }
     }
@@ -206,9 +206,12 @@ private:
     }
 
     memory_address parse_memory() const {
-        if (url_.host().empty() || url_.has_userinfo() || url_.has_port() || !url_.path().empty() ||
-            url_.has_query()) {
-            fail("what comes with its name", "memory://name, a name and nothing else");
+        if (url_.host().empty()) {
+            fail("invalid memory:// URI: the name is missing (expected memory://name)");
+        }
+        if (url_.has_userinfo() || url_.has_port() || !url_.path().empty() || url_.has_query()) {
+            fail("invalid memory:// URI: user, port, path and query are not supported (expected "
+                 "memory://name)");
         }
         return {url_.host()};
     }
@@ -216,13 +219,21 @@ private:
     address parse_unix() const {
         address result;
         result.unix_path = url_.path();
-        if (!result.unix_path.starts_with('/') || result.unix_path.size() < 2 ||
-            result.unix_path.find('\0') != std::string::npos || !url_.encoded_authority().empty()) {
-            fail("its path", "unix:///absolute/path/of/socket");
+        if (!url_.encoded_authority().empty()) {
+            fail("invalid unix:// URI: user, host and port are not supported (expected "
+                 "unix:///path/of/socket)");
+        }
+        if (!result.unix_path.starts_with('/') || result.unix_path.size() < 2) {
+            fail("invalid unix:// URI: the path is empty or not absolute (expected "
+                 "unix:///path/of/socket)");
+        }
+        if (result.unix_path.find('\0') != std::string::npos) {
+            fail("invalid unix:// URI: the path contains a zero byte. Remove it");
         }
         if (result.unix_path.size() > longest_socket_path) {
-            fail("its path, which is too long,",
-                 "at most " + std::to_string(longest_socket_path) + " bytes");
+            fail("invalid unix:// URI: the path has " + std::to_string(result.unix_path.size()) +
+                 " bytes, which is too long for a socket (at most " +
+                 std::to_string(longest_socket_path) + ")");
         }
         for (const auto& parameter : parameters()) {
             if (parameter.key == "db") {
@@ -232,7 +243,8 @@ private:
             } else if (parameter.key == "password") {
                 result.password = parameter.value;
             } else if (!parse_server_parameter(parameter, result)) {
-                fail(show("the parameter", parameter.key), unix_parameters);
+                fail_unknown(parameter, "unix",
+                             std::string(unix_parameters) + ", " + std::string(server_parameters));
             }
         }
         check_password(result);
@@ -287,8 +299,8 @@ private:
     cluster_address parse_cluster(const scheme& as) const {
         address seed = parse_login(as);
         if (const std::string path = url_.path(); path.size() > 1 && path != "/0") {
-            fail(show("the database", std::string_view(path).substr(1)),
-                 "no database (a cluster has number 0 only)");
+            fail(show("the database", std::string_view(path).substr(1)) +
+                 " is not supported, a cluster has only database 0. Remove it");
         }
         for (const auto& parameter : parameters()) {
             if (!parse_server_parameter(parameter, seed)) {
@@ -318,20 +330,20 @@ private:
         std::string host = of.host_type() == urls::host_type::ipv6 ? ipv6_host(of)
                                                                    : std::string(of.host_address());
         if (host.empty()) {
-            fail("its host, which is empty,", "a host name or address");
+            fail("the host is empty. Write a host name or an address");
         }
         if (host.find('\0') != std::string::npos) {
-            fail("its host, with a zero byte,", "a host name or address");
+            fail("the host contains a zero byte. Write a host name or an address");
         }
         if (host.find(',') != std::string::npos) {
-            fail("its list of hosts",
-                 "one host; lists go with redis+sentinel:// and redis+cluster://");
+            fail("a list of hosts is not supported with this scheme. Write one host, or use "
+                 "redis+sentinel:// or redis+cluster://");
         }
         if (!of.has_port()) {
             return {std::move(host), std::string(default_port)};
         }
         if (of.port_number() == 0) {
-            fail(show("the port", of.port()), "a port from 1 to 65535");
+            fail(show("the port", of.port()) + " is out of range (1 to 65535)");
         }
         return {std::move(host), std::to_string(of.port_number())};
     }
@@ -347,7 +359,8 @@ private:
             if (std::ranges::any_of(result.begin(), last, [&](const address& other) {
                     return place_of(other) == place_of(*last);
                 })) {
-                fail("its host " + endpoint_text(host, port) + ", given twice,", "different hosts");
+                fail("the host " + endpoint_text(host, port) +
+                     " is given twice. Remove one of the two");
             }
         };
         add(url_);
@@ -355,7 +368,8 @@ private:
             const std::string uri = "redis://" + other;
             const auto parsed = urls::parse_uri(uri);
             if (!parsed) {
-                fail("a malformed host in its list" + hint(), "host[:port],host[:port]");
+                fail("a host in the list is malformed" + hint() +
+                     ". Write host[:port],host[:port]");
             }
             add(*parsed);
         }
@@ -376,28 +390,54 @@ private:
         auto segment = segments.begin();
         if (segment == segments.end() || (*segment).empty() ||
             (*segment).find('\0') != std::string::npos) {
-            fail("its path, which names no master", "/master-name[/database]");
+            fail("the path names no master. Write /master-name[/database] after the hosts");
         }
         result.master_name = *segment;
         if (++segment != segments.end() && !(*segment).empty()) {
             result.master.database = parse_database(*segment);
         }
         if (segment != segments.end() && ++segment != segments.end()) {
-            fail("its path", "/master-name[/database]");
+            fail("the path has more than two parts. Write /master-name[/database]");
         }
     }
 
+    /// Of a parameter that this scheme does not have, or whose value is wrong.
     [[noreturn]] void fail_parameter(const urls::param& parameter, const scheme& as) const {
-        std::string allowed(server_parameters);
-        if (as.kind == scheme::kind_type::sentinel) {
-            allowed += "; of the Sentinels: " + std::string(sentinel_parameters) +
-                       (as.tls ? ", sentinel_tls=yes or sentinel_tls=no" : "");
+        const bool is_sentinel = as.kind == scheme::kind_type::sentinel;
+        const bool is_of_tls = std::ranges::find(tls_names, parameter.key) != std::end(tls_names) ||
+                               (is_sentinel && parameter.key == "sentinel_tls");
+        if (is_of_tls && as.tls) {
+            fail_value(parameter);
         }
-        allowed += as.tls ? "; of TLS: " + std::string(tls_parameters)
-                          : std::string(" (TLS files go with ") +
-                                std::string(as.name.substr(0, as.name.find('+'))) + "s" +
-                                (as.kind == scheme::kind_type::server ? "" : "+...") + "://)";
-        fail(show("the parameter", parameter.key), allowed);
+        if (is_of_tls) {
+            std::string with_tls(as.name);
+            with_tls.insert(std::min(with_tls.find('+'), with_tls.size()), 1, 's');
+            fail(show("the parameter", parameter.key) + " requires TLS. Use " + with_tls + "://");
+        }
+        fail_unknown(parameter, as.name,
+                     std::string(server_parameters)
+                         .append(is_sentinel ? ", " : "")
+                         .append(is_sentinel ? sentinel_parameters : std::string_view())
+                         .append(is_sentinel && as.tls ? ", sentinel_tls" : "")
+                         .append(as.tls ? ", " : "")
+                         .append(as.tls ? tls_parameters : std::string_view()));
+    }
+
+    [[noreturn]] void fail_value(const urls::param& parameter) const {
+        if (parameter.key == "tls_host") {
+            fail("the parameter 'tls_host' is empty. Set it to a host name in the certificate");
+        }
+        fail(show(parameter.key, parameter.value) + " is not supported (" +
+             (parameter.key == "verify" ? "peer or none)" : "yes or no)"));
+    }
+
+    [[noreturn]] void fail_unknown(const urls::param& parameter, std::string_view scheme_name,
+                                   const std::string& known) const {
+        fail(show("the parameter", parameter.key)
+                 .append(" is unknown. The parameters of ")
+                 .append(scheme_name)
+                 .append(":// are ")
+                 .append(known));
     }
 
     /// Whether it is one of those of every server.
@@ -452,7 +492,8 @@ private:
             return false;
         }
         if (parameter.value.empty()) {
-            fail("an empty " + parameter.key, "the name of a file, or of an environment variable");
+            fail("the parameter '" + parameter.key + "' is empty. Name " +
+                 (in_file ? "a file" : "an environment variable"));
         }
         (in_file ? result.password_file : result.password_env) = parameter.value;
         return true;
@@ -464,8 +505,8 @@ private:
         const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
         if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 1 ||
             number > most) {
-            fail("replicas_acked '" + std::string(text) + "'",
-                 "a number of replicas from 1 to 1000");
+            fail(show("replicas_acked", text) + " is not a number of replicas (1 to " +
+                 std::to_string(most) + ")");
         }
         return number;
     }
@@ -474,8 +515,8 @@ private:
         const int given = (a.password.empty() ? 0 : 1) + (a.password_file.empty() ? 0 : 1) +
                           (a.password_env.empty() ? 0 : 1);
         if (given > 1) {
-            fail("more than one password",
-                 "one of a password in the URI, password_file and password_env");
+            fail("more than one password is given. Use only one of a password in the URI, "
+                 "password_file and password_env");
         }
     }
 
@@ -483,7 +524,8 @@ private:
         int number = 0;
         const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
         if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || number < 0) {
-            fail(show("the database", text), "a number from 0");
+            fail(show("the database", text) + " is not a database number (0 to " +
+                 std::to_string(std::numeric_limits<int>::max()) + ")");
         }
         return number;
     }
@@ -568,12 +610,9 @@ instance_address parse_instance_uri(const std::string& field, std::string_view u
     if (!parsed) {
         // It may hold a password: do not repeat it.
         const bool may_hold_password = uri.find('@') != std::string_view::npos;
-        throw config_error(
-            field,
-            uri.empty() ? "an empty string"
-                        : "a malformed URI" +
-                              std::string(may_hold_password ? escape_hint : std::string_view()),
-            std::string(expected));
+        std::string problem(uri.empty() ? "the URI is empty" : "malformed URI");
+        problem += may_hold_password ? escape_hint : std::string_view();
+        throw config_error(field, problem.append(". The forms are ").append(uri_forms));
     }
     return uri_parser(field, *parsed, split.others).parse();
 }

@@ -129,9 +129,14 @@ bool can_start(const shared_spec& spec) noexcept {
 }
 
 void check_resource(std::string_view resource) {
-    if (resource.empty() || resource.size() > longest_resource) {
-        throw config_error("resource", "a name of " + std::to_string(resource.size()) + " bytes",
-                           "1 to " + std::to_string(longest_resource) + " bytes");
+    if (resource.empty()) {
+        throw config_error("resource", "the name is empty. Name what the lock protects");
+    }
+    if (resource.size() > longest_resource) {
+        throw config_error("resource", "the name has " + std::to_string(resource.size()) +
+                                           " bytes, which exceeds the limit of " +
+                                           std::to_string(longest_resource) +
+                                           ". Use a shorter name");
     }
 }
 

@@ -9,7 +9,10 @@
 #include "runtime/shared_parts.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace colock::detail {
 
@@ -18,16 +21,33 @@ inline std::string to_text(std::chrono::milliseconds d) {
     return std::to_string(d.count()) + " ms";
 }
 
+/// A size or a number for an error's text.
+inline std::string to_text(std::size_t n) {
+    return std::to_string(n);
+}
+
 /// Throws `config_error` unless `least <= value <= most`.
-inline void check_range(const std::string& field, std::chrono::milliseconds value,
-                        std::chrono::milliseconds least, std::chrono::milliseconds most) {
+template <typename T>
+void check_range(std::string_view field, T value, std::type_identity_t<T> least,
+                 std::type_identity_t<T> most) {
     if (value < least || value > most) {
-        throw config_error(field, to_text(value), to_text(least) + " to " + to_text(most));
+        throw config_error(std::string(field), to_text(value) + " is out of range (" +
+                                                   to_text(least) + " to " + to_text(most) + ")");
+    }
+}
+
+/// Throws `config_error` if `value` is more than the other field `limit_name`.
+inline void check_at_most(std::string_view field, std::chrono::milliseconds value,
+                          std::string_view limit_name, std::chrono::milliseconds limit) {
+    if (value > limit) {
+        const std::string name(limit_name);
+        throw config_error(std::string(field), to_text(value) + " exceeds " + name + " (" +
+                                                   to_text(limit) + "). Lower it or raise " + name);
     }
 }
 
 /// The shortest ttl leaves something after drift, the longest is one that is meant.
-inline void check_ttl(const std::string& field, std::chrono::milliseconds ttl) {
+inline void check_ttl(std::string_view field, std::chrono::milliseconds ttl) {
     check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));
 }
 
@@ -38,9 +58,10 @@ inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& 
     }
     const auto all =
         std::chrono::duration<double, std::milli>(drift.minimum) / (1.0 - drift.factor);
-    throw config_error("ttl", to_text(ttl),
-                       "more than " + to_text(std::chrono::floor<std::chrono::milliseconds>(all)) +
-                           ", which the client's drift_factor and drift_minimum take off");
+    throw config_error("ttl", to_text(ttl) +
+                                  " is not more than the client's allowance for clock drift (" +
+                                  to_text(std::chrono::floor<std::chrono::milliseconds>(all)) +
+                                  ", from drift_factor and drift_minimum). Raise the ttl");
 }
 
 /// Throws `config_error` for a ttl that is longer than one of the client's quarantines, unless that is 0.
@@ -49,25 +70,21 @@ inline void check_quarantine(std::chrono::milliseconds ttl,
     const auto is_too_long = [ttl](std::chrono::milliseconds quarantine) {
         return quarantine.count() != 0 && ttl > quarantine;
     };
-    std::string of_restart;
-    std::string of_failover;
-    if (is_too_long(longest.restart)) {
-        of_restart = "at most " + to_text(longest.restart) +
-                     ", the client's restart_quarantine: a server that has restarted without its "
-                     "data grants again after that";
+    std::string exceeded;
+    int count = 0;
+    const auto check = [&](const char* name, std::chrono::milliseconds quarantine) {
+        if (is_too_long(quarantine)) {
+            exceeded += (count++ == 0 ? "" : " and ") + std::string(name) + " (" +
+                        to_text(quarantine) + ")";
+        }
+    };
+    check("restart_quarantine", longest.restart);
+    check("failover_quarantine", longest.failover);
+    if (count != 0) {
+        throw config_error("ttl", to_text(ttl) + " exceeds the client's " + exceeded +
+                                      (count == 1 ? ". Raise the quarantine" : ". Raise both") +
+                                      " or shorten the ttl");
     }
-    if (is_too_long(longest.failover)) {
-        of_failover = "at most " + to_text(longest.failover) +
-                      ", the client's failover_quarantine: a replica that was promoted without the "
-                      "last locks grants again after that";
-    }
-    if (of_restart.empty() && of_failover.empty()) {
-        return;
-    }
-    const std::string between = of_restart.empty() || of_failover.empty() ? "" : "; and ";
-    throw config_error("ttl", to_text(ttl),
-                       longest.restart <= longest.failover ? of_restart + between + of_failover
-                                                           : of_failover + between + of_restart);
 }
 
 }  // namespace colock::detail

@@ -192,7 +192,7 @@ struct config {
 
     /// Checks the configuration, without a connection to any server.
     ///
-    /// - Exception safety: Throws `config_error`, which names the field, its value and the allowed values.
+    /// - Exception safety: Throws `config_error`, which names the field, its value, the limit and the cure.
     void validate() const;
 };
 

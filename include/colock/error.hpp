@@ -162,12 +162,10 @@ public:
 };
 
 /// The exception for a configuration or an option that cannot work. `what()` contains the field, the
-/// value and the allowed values. It never contains a password.
+/// value, the limit and the cure. It never contains a password.
 class config_error : public std::invalid_argument {
 public:
-    /// Creates an exception whose text says that `value` is not allowed, and that `allowed` is.
-    config_error(std::string field, const std::string& value, const std::string& allowed);
-    /// Creates an exception with a text of its own. `problem` contains the value, the limit and the cure.
+    /// Creates an exception. `problem` contains the value, the limit and the cure.
     config_error(std::string field, const std::string& problem);
     /// Returns the name of the field. For JSON, this is the JSON pointer, or empty for the whole text.
     [[nodiscard]] const std::string& field() const noexcept { return field_; }

@@ -118,7 +118,7 @@ struct lock_options {
     /// Checks the options without a client. The constructor of a lock also checks the ttl against its
     /// client's quarantines and drift.
     ///
-    /// - Exception safety: Throws `config_error`, which names the field, its value and the allowed values.
+    /// - Exception safety: Throws `config_error`, which names the field, its value, the limit and the cure.
     void validate() const;
 };
 

@@ -600,7 +600,7 @@ std::string acquire_operation::story() const {
     std::string text =
         describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
                          parts_.instances.states(), {without_ttl_, held_});
-    return client_holds_it() ? text + "; this client holds it already" : text;
+    return client_holds_it() ? text + ", this client holds it already" : text;
 }
 
 /// As a task that waits for itself may want to know.
@@ -613,11 +613,11 @@ std::string acquire_operation::why_without_attempt() const {
     switch (stage_) {
         case stage::in_local_queue:
             why = client_holds_it() ? ": this client holds it already"
-                                    : ": others of this client are before it in the queue";
+                                    : ": waiting in the local queue behind others of this client";
             break;
         case stage::waiting_for_turn:
             why = client_holds_it() ? ": this client holds it already, and others wait for it"
-                                    : ": its turn in the queue of the clients has not come";
+                                    : ": waiting in the remote queue behind another client";
             break;
         case stage::stepping_aside:
         case stage::attempting:
@@ -630,7 +630,7 @@ std::string acquire_operation::why_without_attempt() const {
     std::string text = describe(spec_->resource()).append(why);
     const waiter* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
     if (first != nullptr && first->met_key_without_ttl()) {
-        text += "; the key has no ttl";
+        text += ", the key has no ttl";
     }
     return text;
 }

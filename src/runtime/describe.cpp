@@ -37,9 +37,9 @@ std::string_view words_for(core::failure reason) noexcept {
         case core::failure::overloaded:
             return "overloaded, too many commands in flight";
         case core::failure::stalled:
-            return "not sent, it has not answered for a while";
+            return "not sent, the instance has not answered for a while";
         case core::failure::quarantined:
-            return "in quarantine";
+            return "quarantined";
         case core::failure::withdrawn:
             return "withdrawn before it was sent";
         case core::failure::too_late:
@@ -51,7 +51,7 @@ std::string_view words_for(core::failure reason) noexcept {
         case core::failure::server_error:
             return "error";
         case core::failure::unclear_error:
-            return "error, perhaps after it was executed";
+            return "error, possibly after the command was executed";
         case core::failure::unexpected_reply:
             return "unexpected reply";
         case core::failure::not_replicated:
@@ -65,13 +65,13 @@ std::string words_for(core::key_state whose) {
         case core::key_state::absent:
             return "denied, no such key";
         case core::key_state::foreign:
-            return "denied, held by another";
+            return "denied, held by another holder";
         case core::key_state::awaited:
-            return "denied, a writer waits";
+            return "denied, a writer is waiting";
         case core::key_state::unknown:
             break;
     }
-    return "denied, not held by us";
+    return "denied, the key is missing or has another holder";
 }
 
 /// What there is to say about a failed vote. (What is so for many of them, the instance knows.)
@@ -96,15 +96,17 @@ std::string words_for(const core::vote& vote, const instance::status& voter, std
         case core::vote_kind::granted:
             return std::string(yes);
         case core::vote_kind::denied:
-            return vote.detail
-                       ? "denied, the key holds " + printable(*vote.detail) + ", which is no lock"
-                       : words_for(vote.key);
+            return vote.detail ? "denied, the key holds " + printable(*vote.detail) +
+                                     ", which is not a lock"
+                               : words_for(vote.key);
         case core::vote_kind::failed:
             break;
     }
     std::string text(words_for(vote.reason));
     if (const std::string_view detail = detail_of(vote, voter); !detail.empty()) {
-        text += ": ";
+        const bool is_absent =
+            vote.reason == core::failure::down || vote.reason == core::failure::quarantined;
+        text += is_absent ? ", " : ": ";
         text += printable(detail);
     }
     return text;
@@ -122,19 +124,19 @@ std::string words_for(const instance::status& voter, std::string_view if_ready) 
     }
 }
 
-/// In parentheses: each instance, and what `words_of(index)` are.
+/// Each instance in brackets of its own, with what `words_of(index)` are.
 template <typename Words>
 std::string list(const std::vector<instance::status>& instances, const Words& words_of) {
     std::string text;
     for (std::size_t i = 0; i != instances.size(); ++i) {
-        text += (i == 0 ? "" : "; ") + instances[i].address + " " + words_of(i);
+        text += " [" + instances[i].address + ": " + words_of(i) + "]";
     }
-    return " (" + text + ")";
+    return text;
 }
 
 std::string describe_round(std::string_view resource, const core::round& votes,
                            const std::vector<instance::status>& instances, std::string_view yes,
-                           const key_findings& key) {
+                           std::string_view what, const key_findings& key) {
     const bool is_decided = votes.won() || votes.impossible();
     const auto words_of = [&](std::size_t i) {
         auto vote = votes.vote_of(i);
@@ -142,14 +144,14 @@ std::string describe_round(std::string_view resource, const core::round& votes,
             vote->detail = key.held[i];
         }
         std::string words = vote         ? words_for(*vote, instances[i], yes)
-                            : is_decided ? words_for(instances[i], "not needed any more")
-                                         : "not answered yet";
+                            : is_decided ? words_for(instances[i], "vote not needed")
+                                         : "no answer yet";
         return key.without_ttl.contains(i) ? words + ", the key has no ttl" : words;
     };
     return describe(resource) + ": " + std::to_string(votes.granted()) + " of " +
-           std::to_string(votes.instances()) + " instances " + std::string(yes) + ", " +
-           std::to_string(core::quorum_of(votes.instances())) + " needed" +
-           list(instances, words_of);
+           std::to_string(votes.instances()) + " instances " + std::string(yes) +
+           std::string(what) + ", " + std::to_string(core::quorum_of(votes.instances())) +
+           " required" + list(instances, words_of);
 }
 
 }  // namespace
@@ -157,12 +159,12 @@ std::string describe_round(std::string_view resource, const core::round& votes,
 std::string describe_attempt(std::string_view resource, const core::round& votes,
                              const std::vector<instance::status>& instances,
                              const key_findings& key) {
-    return describe_round(resource, votes, instances, "granted", key);
+    return describe_round(resource, votes, instances, "granted", " the lock", key);
 }
 
 std::string describe_lease_round(std::string_view resource, const core::round& votes,
                                  const std::vector<instance::status>& instances) {
-    return describe_round(resource, votes, instances, "confirmed", {});
+    return describe_round(resource, votes, instances, "confirmed", "", {});
 }
 
 std::string describe(std::string_view resource, std::string_view why,

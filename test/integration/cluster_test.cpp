@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(one_seed_is_enough_and_seeds_may_be_gone) {
     run_until_all_ready(rig);
     instance_rig none("redis+cluster://127.0.0.1:" + std::to_string(nobody.number()));
     const std::string reason = none.run_until_down();
-    BOOST_TEST(contains(reason, "no node tells the map of the cluster"), reason);
+    BOOST_TEST(contains(reason, "no node reports the map of the cluster"), reason);
     BOOST_TEST(contains(reason, std::to_string(nobody.number())), reason);
     BOOST_TEST(none.acquire("k", "ann") == "failed: down");
 }

@@ -247,7 +247,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_in_a_child_comes_to_the_executor_of_its_handler
         run_until(own, [&] { return result.has_value(); });
         return result->message();
     });
-    BOOST_TEST(said == "the lock client was made before fork(); make a new one in the child: 'z'");
+    BOOST_TEST(said == "the lock client was made before fork(). Make a new one in the child: 'z'");
     check_untouched();
 }
 

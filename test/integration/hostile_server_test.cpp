@@ -367,7 +367,8 @@ BOOST_AUTO_TEST_CASE(an_uptime_that_is_not_credible_is_not_believed, *label("fau
         settings.quarantine.length = 1h;
         instance_rig rig(server.uri(), settings);
         rig.run_until([&] { return rig.status().state == colock::instance::state::quarantined; });
-        BOOST_TEST(contains(rig.status().why_quarantined, "does not tell how long it has been up"));
+        BOOST_TEST(
+            contains(rig.status().why_quarantined, "does not report its uptime, grants locks in "));
     }
 }
 
@@ -432,7 +433,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_after_it_says_so) {
     std::this_thread::sleep_for(2s);
     rig.run_until([&] { return rig.state_changes() != changes; });
     const std::string reason = rig.status().reason;
-    const std::string text = "; the event loop was blocked for ";
+    const std::string text = ", the event loop was blocked for ";
     const auto found = reason.find(text);
     BOOST_REQUIRE_MESSAGE(found != std::string::npos, reason);
     const int blocked = std::stoi(reason.substr(found + text.size()));
@@ -496,7 +497,8 @@ void check_undone(const colock::lock_options& options) {
             co_await colock::mutex(locks, "k", how).try_acquire(asio::as_tuple);
         BOOST_TEST((e == colock::errc::no_quorum));
         BOOST_TEST(!nothing.has_value());
-        BOOST_TEST(contains(e.details(), "perhaps after it was executed: ERR upstream timed out"),
+        BOOST_TEST(contains(e.details(),
+                            "possibly after the command was executed: ERR upstream timed out"),
                    e.details());
         co_await settled(locks);
         BOOST_TEST(executed(behind, "eval") > 0U);
@@ -555,7 +557,7 @@ BOOST_AUTO_TEST_CASE(the_first_call_ends_after_the_unavailable_timeout) {
             const stopwatch time;
             const auto [e, nothing] = co_await mutex.acquire(asio::as_tuple);
             BOOST_TEST((e == colock::errc::no_quorum));
-            BOOST_TEST(contains(e.details(), "down: not connected yet"), e.details());
+            BOOST_TEST(contains(e.details(), ": down, not connected yet]"), e.details());
             BOOST_TEST((time.elapsed() >= 400ms));
             BOOST_TEST((time.elapsed() < 20s));
         }

@@ -243,7 +243,7 @@ void expect_all_named(const error& e, servers& gone) {
         BOOST_TEST(e.details().find(std::to_string(server.port())) != std::string::npos,
                    e.message());
     }
-    BOOST_TEST(e.details().find("0 of 3 instances confirmed, 2 needed") != std::string::npos,
+    BOOST_TEST(e.details().find("0 of 3 instances confirmed, 2 required") != std::string::npos,
                e.message());
 }
 

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts) {
         const auto [e, nothing] = co_await mutex(locks, "x", options).acquire(asio::as_tuple);
         BOOST_TEST((e == errc::contended));
         BOOST_TEST((e == condition::contended));
-        BOOST_TEST(e.details().find("held by another") != std::string::npos, e.message());
+        BOOST_TEST(e.details().find("held by another holder") != std::string::npos, e.message());
         BOOST_TEST(locks.counters().attempts == 3U);
     }());
 }
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(an_error_says_what_a_key_holds_that_no_lock_wrote, *label("
                 const mutex exclusive(locks, "x", options);
                 const shared_mutex shared(locks, "x", options);
                 const std::string expected = " denied, the key holds " + other.what +
-                                             ", which is no lock, the key has no ttl";
+                                             ", which is not a lock, the key has no ttl";
                 const auto tells = [&](const error& e) {
                     BOOST_TEST((e == errc::contended));
                     return e.details().find(expected) != std::string::npos;
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_learns_what_a_key_holds_that_no_lock_wrote, *label
         }
         std::string told;
         const auto tells = [&] {
-            return told.find("the key holds a list, which is no lock") != std::string::npos;
+            return told.find("the key holds a list, which is not a lock") != std::string::npos;
         };
         const stopwatch waited;
         while (!tells() && waited.elapsed() < default_timeout) {
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(a_loss_says_what_a_key_holds_that_no_lock_wrote, *label("fa
                 }
                 const auto [e] = co_await held.extend(10s, asio::as_tuple);
                 BOOST_TEST((e == errc::lease_lost));
-                BOOST_TEST(e.details().find("denied, the key holds a list, which is no lock") !=
+                BOOST_TEST(e.details().find("denied, the key holds a list, which is not a lock") !=
                                std::string::npos,
                            e.message());
                 BOOST_TEST((co_await held.release() == release_result::lost));

@@ -634,7 +634,8 @@ BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
         three.all[0].name(old_master.port());
         instance_rig rig(three.uri());
         const meter costs(rig.executor(), loop_may_rest);
-        rig.run_until([&] { return contains(rig.status().reason, "names another, or none"); });
+        rig.run_until(
+            [&] { return contains(rig.status().reason, "names another master or none"); });
         three.all[1].name(new_master.port());
         rig.run_until([&] {
             return contains(rig.status().reason, "127.0.0.2:") && three.all[1].asked() > 3 &&

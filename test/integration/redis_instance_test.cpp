@@ -670,7 +670,7 @@ BOOST_AUTO_TEST_CASE(a_password_from_a_file) {
     BOOST_TEST(rig.release("k", "a") == "granted");
     std::filesystem::remove(file);
     server.command({"CLIENT", "KILL", "USER", "ann"});
-    const std::string gone = "password_file " + file + ", which cannot be read";
+    const std::string gone = "password_file " + file + " cannot be read";
     rig.run_until([&] { return contains(rig.status().reason, gone); });
 }
 
@@ -692,15 +692,15 @@ BOOST_AUTO_TEST_CASE(a_password_that_cannot_be_read_is_an_error_of_the_configura
     const std::string empty = (folder.path() / "empty").string();
     std::ofstream{empty};
     const std::vector<std::pair<std::string, std::string>> bad{
-        {"?password_file=/none", "password_file /none, which cannot be read (No such file"},
-        {"?password_file=" + folder.path().string(), "which cannot be read (Is a directory)"},
-        {"?password_file=" + empty, "whose first line is empty"},
-        {"?password_env=COLOCK_NO_SUCH", "password_env COLOCK_NO_SUCH, which is not set"},
+        {"?password_file=/none", "password_file /none cannot be read (No such file"},
+        {"?password_file=" + folder.path().string(),
+         " cannot be read (Is a directory). Check its path"},
+        {"?password_file=" + empty, "the first line of password_file " + empty + " is empty"},
+        {"?password_env=COLOCK_NO_SUCH", "password_env COLOCK_NO_SUCH is not set. Set this"},
     };
     for (const auto& [parameters, reason] : bad) {
         const std::string text = error_of_client("redis://127.0.0.1:1" + parameters);
         BOOST_TEST(contains(text, reason), text);
-        BOOST_TEST(contains(text, "expected a password that can be read"), text);
     }
 }
 
@@ -867,7 +867,8 @@ BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_grants_nothing_for_a_while) 
     BOOST_TEST(!rig.subject().ready());
     BOOST_TEST(!rig.subject().starting());
     BOOST_TEST(rig.acquire("k", "ann") == "failed: quarantined");
-    BOOST_TEST(contains(rig.status().why_quarantined, "it had been up for only "));
+    BOOST_TEST(contains(rig.status().why_quarantined,
+                        " s before this client connected, grants locks in "));
     BOOST_TEST(!server.has("k"));
     // Existing keys can be extended and released.
     BOOST_TEST(rig.extend("held", "ann") == "granted");
@@ -1762,7 +1763,7 @@ BOOST_AUTO_TEST_CASE(the_same_server_under_two_names, *label("fault-89")) {
                 all[refused].reason ==
                 "it is the same server as " + all[1 - refused].address + " (run_id " +
                     all[1 - refused].run_id +
-                    "); every instance must be a different server, so remove one of the two");
+                    "). Every instance must be a different server, so remove one of the two");
             BOOST_TEST((all[1 - refused].state == colock::instance_state::ready));
             colock::mutex mutex(client, "k");
             colock::lease lease = co_await mutex.acquire();
@@ -1825,9 +1826,9 @@ BOOST_AUTO_TEST_CASE(states_and_reasons_reach_the_user) {
         colock::mutex mutex(client, "k");
         auto [failure, lease] = co_await mutex.try_acquire(asio::as_tuple(asio::use_awaitable));
         BOOST_TEST((failure == colock::errc::no_quorum));
-        BOOST_TEST(contains(failure.details(), "0 of 2 instances granted, 2 needed"),
+        BOOST_TEST(contains(failure.details(), "0 of 2 instances granted the lock, 2 required"),
                    failure.details());
-        BOOST_TEST(contains(failure.details(), ":" + std::to_string(server.port()) + " down: "),
+        BOOST_TEST(contains(failure.details(), ":" + std::to_string(server.port()) + ": down, "),
                    failure.details());
         co_await client.close(asio::use_awaitable);
     }(a, local_uri(b)));

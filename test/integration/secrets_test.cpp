@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_secret_is_found_in_any_disguise) {
 BOOST_AUTO_TEST_CASE(a_wrong_password) {
     const redis_server server({"--requirepass", "right"});
     const strings expected{"HELLO with AUTH was refused: WRONGPASS",
-                           "0 of 1 instances granted, 1 needed (redis://127.0.0.1:"};
+                           "0 of 1 instances granted the lock, 1 required [redis://127.0.0.1:"};
     check_says({at(":" + secret("Wrong"), server.port())}, expected);
     check_says({at("default:" + special_encoded, server.port())}, expected);
     check_says({at("nobody:" + secret("Wrong"), server.port(), "/3")}, expected);
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(several_at_once_behind_one_lock) {
     const reserved_port three;
     check_says({at(":" + special_encoded, one.port()), at(":" + special_encoded, two.port()),
                 at(":" + special_encoded, three.number())},
-               {"WRONGPASS", "unknown command", "refused", "0 of 3 instances granted"});
+               {"WRONGPASS", "unknown command", "refused", "0 of 3 instances granted the lock"});
 }
 
 BOOST_AUTO_TEST_CASE(a_uri_with_a_password_that_was_not_escaped) {
@@ -293,9 +293,9 @@ BOOST_AUTO_TEST_CASE(a_uri_with_a_password_that_was_not_escaped) {
             }
         }
     }
-    said.check_has({"a malformed URI", "Special characters are written", "its fragment", "its path",
-                    "the database", "the parameter", "the scheme 'http'", "instances[1]",
-                    "/instances/0"});
+    said.check_has({"malformed URI", "Special characters are written", "the fragment",
+                    "invalid unix:// URI", "the database", "the parameter", "the scheme 'http'",
+                    "instances[1]", "/instances/0"});
     said.check_no_secret();
 }
 
@@ -340,7 +340,8 @@ BOOST_AUTO_TEST_CASE(a_configuration_with_a_password_that_is_wrong_elsewhere) {
     add_refusal(said, [&] { config::from_uris({uri, uri}); });
     said.check_has({"malformed JSON", "an array of URIs", "duplicates", "/password",
                     "/connect_timeout_ms", "more than one password", "/no/such/file",
-                    "a URI as a member", "/thread_safe: string is not allowed"});
+                    "a URI cannot be the name of a member",
+                    "/thread_safe: this string is not true or false"});
     said.check_no_secret();
 }
 

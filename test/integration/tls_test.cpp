@@ -560,28 +560,27 @@ BOOST_AUTO_TEST_CASE(files_that_cannot_be_used_are_errors_of_the_configuration) 
     const std::string client = file("cert_file", "client.pem");
     const std::vector<std::pair<std::string, std::string>> bad{
         {file("ca_file", "none.pem"),
-         "ca_file " + path("none.pem") + ", which cannot be read (No such file or directory)"},
-        {file("ca_file", "client.key"), "ca_file " + path("client.key") + ", which cannot be used"},
-        {client, "cert_file " + path("client.pem") + " without key_file"},
-        {file("key_file", "client.key"), "key_file " + path("client.key") + " without cert_file"},
+         "ca_file " + path("none.pem") + " cannot be read (No such file or directory)"},
+        {file("ca_file", "client.key"), "ca_file " + path("client.key") + " cannot be used"},
+        {client, "cert_file " + path("client.pem") + " is given without key_file"},
+        {file("key_file", "client.key"),
+         "key_file " + path("client.key") + " is given without cert_file"},
         {file("cert_file", "none.pem") + "&" + file("key_file", "client.key"),
-         "cert_file " + path("none.pem") + ", which cannot be read"},
+         "cert_file " + path("none.pem") + " cannot be read"},
         {file("cert_file", "client.key") + "&" + file("key_file", "client.key"),
-         "cert_file " + path("client.key") + ", which cannot be used"},
+         "cert_file " + path("client.key") + " cannot be used"},
         {client + "&" + file("key_file", "none.key"),
-         "key_file " + path("none.key") + ", which cannot be read"},
+         "key_file " + path("none.key") + " cannot be read"},
         {client + "&" + file("key_file", "client.pem"),
-         "key_file " + path("client.pem") + ", which cannot be used"},
+         "key_file " + path("client.pem") + " cannot be used"},
         {client + "&" + file("key_file", "server.key"),
-         "key_file " + path("server.key") +
-             ", which is not the key of the certificate in cert_file"},
+         "key_file " + path("server.key") + " is not the key of the certificate in cert_file"},
         {client + "&" + file("key_file", "locked.key"),  // nobody to ask
-         "key_file " + path("locked.key") + ", which cannot be used"},
+         "key_file " + path("locked.key") + " cannot be used"},
     };
     for (const auto& [parameters, reason] : bad) {
         const std::string text = error_of("rediss://127.0.0.1:1?" + parameters);
         BOOST_TEST(contains(text, reason), parameters + ": " + text);
-        BOOST_TEST(contains(text, "expected TLS files that can be used"), text);
     }
 }
 

@@ -23,7 +23,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-const std::string needed = "; colock needs RESP3, as Redis 6.0 and newer and Valkey speak it";
+const std::string needed = ". colock needs RESP3, which Redis 6.0 or newer and Valkey support";
 
 std::string reason_of(const fake_server& server, const std::string& user_info = {}) {
     instance_rig rig("redis://" + user_info + "127.0.0.1:" + std::to_string(server.port()));

@@ -154,7 +154,7 @@ std::ostream& operator<<(std::ostream& out, const bad_uri& u) {
 }
 
 const std::vector<bad_uri> bad_uris{
-    {"", "an empty string"},
+    {"", "the URI is empty. The forms are redis://"},
     {"redis://h:x", "malformed"},
     {"redis://h h", "malformed"},
     {"redis://h%zz", "malformed"},
@@ -163,30 +163,35 @@ const std::vector<bad_uri> bad_uris{
     {"redis://:hunter2/x@h", "malformed"},
     {"http://h", "the scheme 'http'"},
     {"redis+tls://h", "the scheme 'redis+tls'"},
-    {"redis+sentinel://h", "its path, which names no master"},
-    {"redis+sentinel://h/", "its path, which names no master"},
-    {"redis+sentinel:///m", "its host, which is empty"},
-    {"redis+sentinel://h,/m", "its host, which is empty"},
-    {"redis+sentinel://,h/m", "its host, which is empty"},
-    {"redis+sentinel://h,h:26379/m", "its host h:26379, given twice"},
-    {"redis+sentinel://h,i:x/m", "a malformed host in its list"},
+    {"redis+sentinel://h", "the path names no master"},
+    {"redis+sentinel://h/", "the path names no master"},
+    {"redis+sentinel:///m", "the host is empty"},
+    {"redis+sentinel://h,/m", "the host is empty"},
+    {"redis+sentinel://,h/m", "the host is empty"},
+    {"redis+sentinel://h,h:26379/m", "the host h:26379 is given twice"},
+    {"redis+sentinel://h,i:x/m", "a host in the list is malformed"},
     {"redis+sentinel://h,i:0/m", "the port '0'"},
     {"redis+sentinel://h/m/x", "the database 'x'"},
-    {"redis+sentinel://h/m/1/2", "its path"},
+    {"redis+sentinel://h/m/1/2", "the path has more than two parts"},
     {"redis+sentinel://h/m?ca_file=c", "the parameter 'ca_file'"},
-    {"redis+sentinel://h/m?sentinel_tls=no", "the parameter 'sentinel_tls'"},
-    {"rediss+sentinel://h/m?sentinel_tls=maybe", "sentinel_tls=yes or sentinel_tls=no"},
+    {"redis+sentinel://h/m?sentinel_tls=no",
+     "the parameter 'sentinel_tls' requires TLS. Use rediss+sentinel://"},
+    {"redis+sentinel://h/m?verify=hunter2",
+     "the parameter 'verify' requires TLS. Use rediss+sentinel://"},
+    {"rediss+sentinel://h/m?sentinel_tls=maybe",
+     "sentinel_tls 'maybe' is not supported (yes or no)"},
     {"redis+sentinel://h/m?sentinel_password=hunter2&sentinel_password_env=P",
      "more than one password"},
     {"redis+sentinel://:hunter2@h,g/m?password_file=f", "more than one password"},
     {"redis+sentinel://:hunter2/x@h,g/m", "malformed"},
     {"redis+cluster://h/1", "the database '1'"},
-    {"redis+cluster://h,h", "given twice"},
+    {"redis+cluster://h,h", "is given twice"},
     {"redis+cluster://h?replicas_acked=0", "replicas_acked '0'"},
-    {"redis://h?replicas_acked=1001", "a number of replicas from 1 to 1000"},
+    {"redis://h?replicas_acked=1001",
+     "replicas_acked '1001' is not a number of replicas (1 to 1000)"},
     {"redis://h?replicas_acked=-1", "replicas_acked '-1'"},
-    {"rediss://h?tls_host=", "the parameter 'tls_host'"},
-    {"redis://h,g", "its list of hosts"},
+    {"rediss://h?tls_host=", "the parameter 'tls_host' is empty"},
+    {"redis://h,g", "a list of hosts is not supported with this scheme"},
     {"redis://", "host"},
     {"redis:///0", "host"},
     {"redis:h", "host"},
@@ -203,50 +208,59 @@ const std::vector<bad_uri> bad_uris{
     {"redis://h/1/2", "the database '1/2'"},
     {"redis://h/1x", "the database '1x'"},
     {"redis://h//1", "the database '/1'"},
-    {"redis://h/2147483648", "the database '2147483648'"},
-    {"redis://h#x", "its fragment"},
-    {"redis://h/0#", "its fragment"},
+    {"redis://h/2147483648",
+     "the database '2147483648' is not a database number (0 to 2147483647)"},
+    {"redis://h#x", "the fragment"},
+    {"redis://h/0#", "the fragment"},
     {"redis://h?db=1", "the parameter 'db'"},
-    {"redis://h?x=1", "the parameter 'x'"},
-    {"redis://h?verify=none", "TLS files go with rediss://"},
-    {"rediss://h?verify=maybe", "verify=peer or verify=none"},
-    {"rediss://h?db=1", "the parameter 'db'"},
+    {"redis://h?x=1",
+     "the parameter 'x' is unknown. The parameters of redis:// are password_file, password_env"},
+    {"redis://h?verify=none", "the parameter 'verify' requires TLS. Use rediss://"},
+    {"rediss://h?verify=maybe", "verify 'maybe' is not supported (peer or none)"},
+    {"rediss://u:1?verify=hunter2@h", "verify (is there a password in it?"},
+    {"rediss://h?db=1", "replicas_acked, ca_file, cert_file, key_file, tls_host, verify"},
     {"rediss://h?password=hunter2", "the parameter 'password'"},
-    {"unix://", "its path"},
-    {"unix:///", "its path"},
-    {"unix:relative", "its path"},
-    {"unix://host/path", "its path"},
-    {"unix://u:hunter2@/path", "its path"},
-    {"unix:///a%00b", "its path"},
-    {"unix://" + longest_path + "s", "too long"},
-    {"unix:///p?port=1", "the parameter 'port'"},
+    {"unix://", "unix:// URI: the path is empty or not absolute"},
+    {"unix:///", "unix:// URI: the path is empty or not absolute"},
+    {"unix:relative", "unix:// URI: the path is empty or not absolute"},
+    {"unix://host/path", "unix:// URI: user, host and port are not supported"},
+    {"unix://u:hunter2@/path", "unix:// URI: user, host and port are not supported"},
+    {"unix:///a%00b", "unix:// URI: the path contains a zero byte"},
+    {"unix://" + longest_path + "s",
+     "the path has 108 bytes, which is too long for a socket (at most 107)"},
+    {"unix:///p?port=1", "the parameter 'port' is unknown. The parameters of unix:// are db, user, "
+                         "password, password_file"},
     {"unix:///p?db=x&password=hunter2", "the database 'x'"},
-    {"unix:///p#x", "its fragment"},
-    {"memory://", "a name and nothing else"},
-    {"memory:name", "a name and nothing else"},
-    {"memory://name/x", "a name and nothing else"},
-    {"memory://name?x=1", "a name and nothing else"},
-    {"memory://name#x", "its fragment"},
-    {"memory://name:1", "a name and nothing else"},
-    {"memory://u:hunter2@name", "a name and nothing else"},
+    {"unix:///p#x", "the fragment"},
+    {"memory://", "invalid memory:// URI: the name is missing (expected memory://name)"},
+    {"memory:name", "invalid memory:// URI: the name is missing (expected memory://name)"},
+    {"memory://name/x", "user, port, path and query are not supported (expected memory://name)"},
+    {"memory://name?x=1", "user, port, path and query are not supported (expected memory://name)"},
+    {"memory://name#x", "the fragment"},
+    {"memory://name:1", "user, port, path and query are not supported (expected memory://name)"},
+    {"memory://u:hunter2@name",
+     "user, port, path and query are not supported (expected memory://name)"},
     // A password that should have been percent-encoded ends up in other parts of the URI.
     {"redis://u:1/hunter2@h", "the database (is there a password in it? Special characters"},
     {"redis://u:1?hunter2@h", "the parameter (is there a password in it?"},
     {"rediss://u:1?hunter2&x@h", "the parameter (is there a password in it?"},
     {"redis://u:99999/hunter2@h", "the port (is there a password in it?"},
-    {"redis://u:1#hunter2@h", "its fragment (is there a password in it?"},
+    {"redis://u:1#hunter2@h", "the fragment (is there a password in it?"},
     {"redis://u:hunter2/@h", "malformed URI (is there a password in it?"},
     {"redis://u:hunter2#@h", "%40 for @, %3A for :, %2F for /, %3F for ?, %23 for #, %25 for %"},
     {"redis://:hunter2%@h", "malformed URI (is there a password in it?"},
-    {"redis://h?password_file=", "an empty password_file"},
-    {"unix:///s?password_env=", "an empty password_env"},
+    {"redis://h?password_file=", "the parameter 'password_file' is empty. Name a file"},
+    {"unix:///s?password_env=",
+     "the parameter 'password_env' is empty. Name an environment variable"},
     {"redis://:hunter2@h?password_file=f", "more than one password"},
     {"redis://h?password_env=V&password_file=f", "more than one password"},
-    {"redis://h?replicas_acked=1&replicas_acked=2", "the parameter 'replicas_acked', given twice,"},
-    {"unix:///s?db=1&d%62=1", "the parameter 'db', given twice, is not allowed; expected each"},
-    {"rediss+cluster://g,h?ca_file=a&verify=none&ca_file=b", "the parameter 'ca_file', given"},
+    {"redis://h?replicas_acked=1&replicas_acked=2",
+     "the parameter 'replicas_acked' is given twice"},
+    {"unix:///s?db=1&d%62=1", "the parameter 'db' is given twice. Remove one of the two"},
+    {"rediss+cluster://g,h?ca_file=a&verify=none&ca_file=b",
+     "the parameter 'ca_file' is given twice"},
     {"redis+sentinel://h/m?sentinel_user=a&sentinel_user=b",
-     "the parameter 'sentinel_user', given"},
+     "the parameter 'sentinel_user' is given twice"},
     {"unix:///s?password=hunter2&password=hunter2", "the parameter (is there a password in it?"},
     {"unix:///s?password=hunter2&password_env=V", "more than one password"},
 };
@@ -288,7 +302,6 @@ BOOST_DATA_TEST_CASE(bad, data::make(bad_uris), sample) {
     BOOST_TEST(e.field() == "instances[1]");
     BOOST_TEST(contains(e.what(), "instances[1]: "), e.what());
     BOOST_TEST(contains(e.what(), sample.reason), e.what());
-    BOOST_TEST(contains(e.what(), " is not allowed; expected "), e.what());
     BOOST_TEST(!contains(e.what(), secret), e.what());
 }
 
@@ -391,9 +404,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_may_hold_a_password_is_not_repeated) {
 BOOST_AUTO_TEST_CASE(an_empty_list, *label("fault-35")) {
     const config_error e = error_of([] { config().validate(); });
     BOOST_TEST(e.field() == "instances");
-    BOOST_TEST(std::string(e.what()) ==
-               "instances: an empty list is not allowed; expected at least "
-               "one instance's URI");
+    BOOST_TEST(std::string(e.what()) == "instances: the list is empty. Name at least one instance");
 }
 
 BOOST_AUTO_TEST_CASE(sentinels) {
@@ -468,8 +479,7 @@ BOOST_AUTO_TEST_CASE(too_many_instances) {
     c.instances.emplace_back("memory://one-too-many");
     const config_error e = error_of([&] { c.validate(); });
     BOOST_TEST(e.field() == "instances");
-    BOOST_TEST(std::string_view(e.what()) ==
-               "instances: a list of 65 is not allowed; expected 1 to 64 instances' URIs");
+    BOOST_TEST(std::string_view(e.what()) == "instances: 65 instances are too many (1 to 64)");
 }
 
 BOOST_AUTO_TEST_CASE(different_instances) {
@@ -516,8 +526,8 @@ const std::vector<duration_field> duration_fields{
     {"instance_timeout", &config::instance_timeout, 1ms, 1min, "1 ms to 60000 ms"},
     {"connect_timeout", &config::connect_timeout, 1ms, 5min, "1 ms to 300000 ms"},
     {"silence_timeout", &config::silence_timeout, 10ms, 1h, "10 ms to 3600000 ms"},
-    {"reconnect_initial", &config::reconnect_initial, 1ms, 500ms, "1 ms to "},
-    {"reconnect_maximum", &config::reconnect_maximum, 20ms, 1h, "1 ms to "},
+    {"reconnect_initial", &config::reconnect_initial, 1ms, 500ms, "1 ms to 3600000 ms"},
+    {"reconnect_maximum", &config::reconnect_maximum, 20ms, 1h, "1 ms to 3600000 ms"},
     {"drift_minimum", &config::drift_minimum, 0ms, 1s, "0 ms to 1000 ms"},
     {"close_timeout", &config::close_timeout, 0ms, 5min, "0 ms to 300000 ms"},
 };
@@ -543,10 +553,15 @@ BOOST_DATA_TEST_CASE(durations, data::xrange(duration_fields.size()), i) {
         // With two that contradict each other, the one that must not be above the other is named.
         const bool above = field.name == "reconnect_maximum" && refused >= 1ms && refused <= 1h;
         BOOST_TEST(e.field() == (above ? "reconnect_initial" : field.name));
-        const std::string value = above ? "20 ms" : std::to_string(refused.count()) + " ms";
-        BOOST_TEST(contains(e.what(), ": " + value + " is not allowed; expected " +
-                                          (above ? "1 ms to 19 ms" : field.allowed)),
-                   e.what());
+        const bool below = field.name == "reconnect_initial" && refused == 501ms;
+        const std::string exceeds = above   ? "20 ms exceeds reconnect_maximum (19 ms)"
+                                    : below ? "501 ms exceeds reconnect_maximum (500 ms)"
+                                            : "";
+        BOOST_TEST(std::string(e.what()) ==
+                   e.field() + ": " +
+                       (exceeds.empty() ? std::to_string(refused.count()) +
+                                              " ms is out of range (" + field.allowed + ")"
+                                        : exceeds + ". Lower it or raise reconnect_maximum"));
     }
 }
 
@@ -562,7 +577,7 @@ BOOST_AUTO_TEST_CASE(drift_factor) {
         c.drift_factor = refused;
         const config_error e = error_of([&] { c.validate(); });
         BOOST_TEST(e.field() == "drift_factor");
-        BOOST_TEST(contains(e.what(), "expected 0 to 0.5"), e.what());
+        BOOST_TEST(contains(e.what(), " is out of range (0 to 0.5)"), e.what());
     }
 }
 
@@ -577,7 +592,7 @@ BOOST_AUTO_TEST_CASE(max_in_flight) {
         c.max_in_flight = refused;
         const config_error e = error_of([&] { c.validate(); });
         BOOST_TEST(std::string(e.what()) == "max_in_flight: " + std::to_string(refused) +
-                                                " is not allowed; expected 1 to 16777216");
+                                                " is out of range (1 to 16777216)");
     }
 }
 
@@ -620,7 +635,7 @@ BOOST_AUTO_TEST_CASE(max_reply_size) {
         c.max_reply_size = refused;
         const config_error e = error_of([&] { c.validate(); });
         BOOST_TEST(std::string(e.what()) == "max_reply_size: " + std::to_string(refused) +
-                                                " is not allowed; expected 131072 to 1073741824");
+                                                " is out of range (131072 to 1073741824)");
     }
 }
 
@@ -712,8 +727,8 @@ std::string with(const std::string& member) {
 }
 
 const std::vector<bad_json> bad_texts{
-    {"", "", "an empty text is not allowed; expected a JSON object"},
-    {" \r\n\t", "", "an empty text is not allowed; expected a JSON object"},
+    {"", "", "the text is empty. Write a JSON object"},
+    {" \r\n\t", "", "the text is empty. Write a JSON object"},
     {"{", "", "the JSON ends too early, at line 1, column 2: is a bracket or a quote missing?"},
     {"{\n  \"instances\": [\n", "", "the JSON ends too early, at line 3, column 1: "},
     {"{\"a\": \"hunter2", "", "the JSON ends too early, at line 1, column 15: "},
@@ -723,53 +738,53 @@ const std::vector<bad_json> bad_texts{
     {"{\"key_prefix\": \"hunter2\n\"}", "", "malformed JSON at line 1, column 24: "},
     {"{\"a\": 1,\n \"b\": 2,}", "", "malformed JSON at line 2, column 9: "},
     {"{\"a\": \"\xff\"}", "", "malformed JSON at line 1, column 8: "},
-    {with(R"("drift_factor": 1e999)"), "/drift_factor", "a number that is too large"},
-    {with(R"("a/b": [0, {"c": -1e999}])"), "/a~1b/1/c", "a number that is too large"},
-    {with(R"("redis://:hunter2@h": 1e999)"), "", "a number that is too large"},
+    {with(R"("drift_factor": 1e999)"), "/drift_factor", "a number is too large"},
+    {with(R"("a/b": [0, {"c": -1e999}])"), "/a~1b/1/c", "a number is too large"},
+    {with(R"("redis://:hunter2@h": 1e999)"), "", "a number is too large"},
     {with(R"("drift_factor": NaN)"), "", "malformed JSON"},
-    {"[]", "", "array is not allowed; expected an object"},
-    {"null", "", "null is not allowed; expected an object"},
-    {R"("redis://:hunter2@h")", "", "expected an object"},
-    {"{}", "/instances", "an empty list"},
-    {R"({"instances": []})", "/instances", "an empty list"},
-    {R"({"instances": "redis://:hunter2@h"})", "/instances",
-     "string is not allowed; expected an array of URIs"},
-    {R"({"instances": {"a": "redis://:hunter2@h"}})", "/instances", "expected an array of URIs"},
+    {"[]", "", "the text is not an object, but of the JSON type array"},
+    {"null", "", "the text is not an object, but of the JSON type null"},
+    {R"("redis://:hunter2@h")", "", "the text is not an object, but of the JSON type string"},
+    {"{}", "/instances", "the list is empty"},
+    {R"({"instances": []})", "/instances", "the list is empty"},
+    {R"({"instances": "redis://:hunter2@h"})", "/instances", "this string is not an array of URIs"},
+    {R"({"instances": {"a": "redis://:hunter2@h"}})", "/instances",
+     "this object is not an array of URIs"},
     {R"({"instances": ["memory://a", 5]})", "/instances/1",
-     "5 is not allowed; expected a URI, as a string"},
+     "5 is not a string with a URI, nor an object with the member uri"},
     {R"({"instances": ["memory://a", "nonsense"]})", "/instances/1", "an address without a scheme"},
     {R"({"instances": [["redis://:hunter2@h"]]})", "/instances/0",
-     "array is not allowed; expected a URI, as a string"},
+     "this array is not a string with a URI"},
     {R"({"instances": ["memory://a", "redis://:hunter2@h:0"]})", "/instances/1", "the port '0'"},
     {R"({"instances": ["memory://a", "memory://b", "memory://a"]})", "/instances/2",
      "memory://a duplicates /instances/0"},
-    {with(R"("key_prefix": 1)"), "/key_prefix", "1 is not allowed; expected a string"},
-    {with(R"("key_prefix": null)"), "/key_prefix", "null is not allowed; expected a string"},
-    {with(R"("drift_factor": "0.1")"), "/drift_factor", "expected a number"},
-    {with(R"("drift_factor": 0.51)"), "/drift_factor", "expected 0 to 0.5"},
-    {with(R"("drift_factor": -1)"), "/drift_factor", "expected 0 to 0.5"},
+    {with(R"("key_prefix": 1)"), "/key_prefix", "1 is not a string"},
+    {with(R"("key_prefix": null)"), "/key_prefix", "null is not a string"},
+    {with(R"("drift_factor": "0.1")"), "/drift_factor", "\"0.1\" is not a number"},
+    {with(R"("drift_factor": 0.51)"), "/drift_factor", "0.510000 is out of range (0 to 0.5)"},
+    {with(R"("drift_factor": -1)"), "/drift_factor", "-1.000000 is out of range (0 to 0.5)"},
     {with(R"("restart_quarantine_ms": -1)"), "/restart_quarantine_ms",
-     "-1 ms is not allowed; expected 0 ms to 86400000 ms"},
+     "-1 ms is out of range (0 ms to 86400000 ms)"},
     {with(R"("restart_quarantine_ms": "1 s")"), "/restart_quarantine_ms",
-     "expected a whole number of milliseconds"},
-    {with(R"("max_in_flight": -1)"), "/max_in_flight",
-     "-1 is not allowed; expected a whole number"},
-    {with(R"("max_in_flight": 1.5)"), "/max_in_flight", "1.5 is not allowed"},
-    {with(R"("max_in_flight": 0)"), "/max_in_flight", "0 is not allowed; expected 1 to 16777216"},
-    {with(R"("max_in_flight": 18446744073709551616)"), "/max_in_flight", "is not allowed"},
-    {with(R"("max_reply_size": "1 MiB")"), "/max_reply_size", "expected a whole number of bytes"},
-    {with(R"("max_reply_size": 1)"), "/max_reply_size",
-     "1 is not allowed; expected 131072 to 1073741824"},
-    {with(R"("thread_safe": 1)"), "/thread_safe", "1 is not allowed; expected true or false"},
-    {with(R"("thread_safe": "true")"), "/thread_safe", "expected true or false"},
-    {with(R"("reconnect_initial_ms": 501)"), "/reconnect_initial_ms", "501 ms is not allowed"},
+     "\"1 s\" is not a whole number of milliseconds"},
+    {with(R"("max_in_flight": -1)"), "/max_in_flight", "-1 is not a whole number from 1"},
+    {with(R"("max_in_flight": 1.5)"), "/max_in_flight", "1.5 is not a whole number from 1"},
+    {with(R"("max_in_flight": 0)"), "/max_in_flight", "0 is out of range (1 to 16777216)"},
+    {with(R"("max_in_flight": 18446744073709551616)"), "/max_in_flight", "is not a whole number"},
+    {with(R"("max_reply_size": "1 MiB")"), "/max_reply_size",
+     "\"1 MiB\" is not a whole number of bytes"},
+    {with(R"("max_reply_size": 1)"), "/max_reply_size", "1 is out of range (131072 to 1073741824)"},
+    {with(R"("thread_safe": 1)"), "/thread_safe", "1 is not true or false"},
+    {with(R"("thread_safe": "true")"), "/thread_safe", "\"true\" is not true or false"},
+    {with(R"("reconnect_initial_ms": 501)"), "/reconnect_initial_ms",
+     "501 ms exceeds /reconnect_maximum_ms (500 ms)"},
     // Members that are none.
     {with(R"("instance_timeout": 5)"), "/instance_timeout",
-     "expected one of: instances, key_prefix"},
-    {with(R"("Instances": [])"), "/Instances", "this member is not allowed"},
-    {with(R"("a/b~c": 1)"), "/a~1b~0c", "this member is not allowed"},
-    {with(R"("": 1)"), "/", "this member is not allowed"},
-    {with(R"("password": "hunter2")"), "/password", "this member is not allowed"},
+     "there is no such member. The members are: instances, key_prefix"},
+    {with(R"("Instances": [])"), "/Instances", "there is no such member"},
+    {with(R"("a/b~c": 1)"), "/a~1b~0c", "there is no such member"},
+    {with(R"("": 1)"), "/", "there is no such member"},
+    {with(R"("password": "hunter2")"), "/password", "there is no such member"},
     // Members that are there more than once. The last one would win.
     {with(R"("instances": ["memory://b"])"), "/instances",
      "this member is given twice: remove one of the two"},
@@ -789,9 +804,9 @@ const std::vector<bad_json> bad_texts{
     {with(R"("redis://:hunter2@h": {"a": 1, "a": 2})"), "",
      "a member whose name or place contains a URI is given twice"},
     {R"({"instances": [{"uri": "redis://h", "redis://:hunter2@h": 1}]})", "/instances/0",
-     "a URI as a member is not allowed; expected one of: uri, replicas_acked"},
+     "a URI cannot be the name of a member. The members are: uri, replicas_acked"},
     {R"({"instances": [{"uri": "redis://h?replicas_acked=1", "replicas_acked": 2}]})",
-     "/instances/0", "the parameter 'replicas_acked', given twice,"},
+     "/instances/0", "the parameter 'replicas_acked' is given twice"},
 };
 
 }  // namespace
@@ -821,13 +836,13 @@ BOOST_AUTO_TEST_CASE(durations) {
             const config_error e =
                 error_of([&] { config::from_json(with("\"" + name + "\": " + value)); });
             BOOST_TEST(e.field() == "/" + name);
-            BOOST_TEST(contains(e.what(), "expected a whole number of milliseconds"), e.what());
+            BOOST_TEST(contains(e.what(), " is not a whole number of milliseconds"), e.what());
         }
         for (const std::string value : {"-1", "9223372036854775807", "-9223372036854775808"}) {
             const config_error e =
                 error_of([&] { config::from_json(with("\"" + name + "\": " + value)); });
             BOOST_TEST(e.field() == "/" + name);
-            BOOST_TEST(contains(e.what(), value + " ms is not allowed"), e.what());
+            BOOST_TEST(contains(e.what(), value + " ms is out of range ("), e.what());
         }
     }
 }

@@ -108,14 +108,15 @@ BOOST_AUTO_TEST_CASE(an_error_is_its_code_and_a_story) {
     BOOST_TEST(bare.details().empty());
     BOOST_TEST(bare.message() == "the lock is not free");
 
-    const error told(errc::no_quorum, "'x': 1 of 3 instances granted");
-    BOOST_TEST(told.details() == "'x': 1 of 3 instances granted");
-    BOOST_TEST(told.message() == "too few lock instances answered: 'x': 1 of 3 instances granted");
+    const error told(errc::no_quorum, "'x': 1 of 3 instances granted the lock");
+    BOOST_TEST(told.details() == "'x': 1 of 3 instances granted the lock");
+    BOOST_TEST(told.message() ==
+               "no quorum of instances agreed in time: 'x': 1 of 3 instances granted the lock");
     const error copy = told;
     BOOST_TEST(copy.details() == told.details());
 
     const error untold(errc::no_quorum, "");
-    BOOST_TEST(untold.message() == "too few lock instances answered");
+    BOOST_TEST(untold.message() == "no quorum of instances agreed in time");
 }
 
 BOOST_AUTO_TEST_CASE(an_error_converts_to_and_from_error_code) {
@@ -129,10 +130,11 @@ BOOST_AUTO_TEST_CASE(an_error_converts_to_and_from_error_code) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_error_tells_the_story) {
-    const colock::lock_error e(error(errc::contended, "'x': 0 of 1 instances granted"));
+    const colock::lock_error e(error(errc::contended, "'x': 0 of 1 instances granted the lock"));
     BOOST_TEST((e.code() == errc::contended));
     const std::string what = e.what();
-    BOOST_TEST(what.find("'x': 0 of 1 instances granted: the lock is not free") == 0U, what);
+    BOOST_TEST(what.find("'x': 0 of 1 instances granted the lock: the lock is not free") == 0U,
+               what);
 
     const colock::lock_error bare{error(errc::contended)};
     BOOST_TEST(std::string(bare.what()).find("the lock is not free") == 0U, bare.what());
@@ -159,10 +161,12 @@ BOOST_AUTO_TEST_CASE(an_error_is_a_disposition) {
     BOOST_CHECK_EXCEPTION(boost::asio::throw_exception(told), colock::lock_error, is_told);
 }
 
-BOOST_AUTO_TEST_CASE(a_config_error_names_field_value_and_what_is_allowed) {
-    const colock::config_error e("ttl", "5 ms", "10 ms to 1 h");
+BOOST_AUTO_TEST_CASE(a_config_error_names_its_field) {
+    const colock::config_error e("ttl", "5 ms is out of range (10 ms to 1 h)");
     BOOST_TEST(e.field() == "ttl");
-    BOOST_TEST(std::string(e.what()) == "ttl: 5 ms is not allowed; expected 10 ms to 1 h");
+    BOOST_TEST(std::string(e.what()) == "ttl: 5 ms is out of range (10 ms to 1 h)");
+    BOOST_TEST(std::string(colock::config_error("", "the text is empty").what()) ==
+               "the text is empty");
     BOOST_CHECK_THROW(throw e, std::invalid_argument);
 }
 

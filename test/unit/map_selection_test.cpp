@@ -102,8 +102,9 @@ BOOST_AUTO_TEST_CASE(no_map_at_all) {
     selection.add("n1", cluster_map{});
     const map_decision decided = selection.decide(start);
     BOOST_TEST(!decided.map);
-    BOOST_TEST(decided.reason ==
-               "no node tells the map of the cluster: n1 reports a map without slots; n0 is gone");
+    BOOST_TEST(
+        decided.reason ==
+        "no node reports the map of the cluster: n1 reports a map without slots. n0 is gone");
 }
 
 BOOST_AUTO_TEST_CASE(the_newest_map_of_a_cluster_that_is_ok, *label("fault-70")) {

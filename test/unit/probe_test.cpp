@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_what_every_lock_needs_must_not_vote, *labe
                    .objection()
                    .value_or("") ==
                "scripts may not use DEL, PEXPIRE (" + unknown +
-                   "), which every lock needs; the user's ACL must allow it, and rename-command "
+                   "), which every lock needs. The user's ACL must allow it, and rename-command "
                    "must leave it");
 }
 
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(what_some_locks_need_bars_only_these, *label("fault-100")) 
     BOOST_TEST(text_of(facts.refused_to_readers).starts_with("scripts may not use TIME, ZREM ("));
     BOOST_TEST(text_of(facts.refused_to_fenced) ==
                "scripts may not use TIME (" + forbidden +
-                   "), which a lock with fencing needs; the user's ACL must allow it, and "
+                   "), which a lock with fencing needs. The user's ACL must allow it, and "
                    "rename-command must leave it");
 }
 

@@ -176,9 +176,11 @@ BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
     votes.record(1, vote::denied(key_state::foreign));
     votes.record(2, vote::denied(key_state::absent));
     votes.record(3, vote::failed(failure::server_error, said("READONLY no")));
-    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c", "d", "e"}), {}) ==
-               "'x': 1 of 5 instances granted, 3 needed (a granted; b denied, held by another; "
-               "c denied, no such key; d error: READONLY no; e not needed any more)");
+    BOOST_TEST(
+        describe_attempt("x", votes, instances_named({"a", "b", "c", "d", "e"}), {}) ==
+        "'x': 1 of 5 instances granted the lock, 3 required [a: granted] [b: denied, held by "
+        "another holder] [c: denied, no such key] [d: error: READONLY no] [e: vote not "
+        "needed]");
 }
 
 BOOST_AUTO_TEST_CASE(instances_grant_a_lock_and_confirm_what_is_done_with_its_lease) {
@@ -186,18 +188,20 @@ BOOST_AUTO_TEST_CASE(instances_grant_a_lock_and_confirm_what_is_done_with_its_le
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::absent));
     votes.record(2, vote::failed(failure::timeout));
-    BOOST_TEST(describe_lease_round("x", votes, instances_named({"a", "b", "c"})) ==
-               "'x': 1 of 3 instances confirmed, 2 needed (a confirmed; b denied, no such key; "
-               "c no answer in time)");
+    BOOST_TEST(
+        describe_lease_round("x", votes, instances_named({"a", "b", "c"})) ==
+        "'x': 1 of 3 instances confirmed, 2 required [a: confirmed] [b: denied, no such key] "
+        "[c: no answer in time]");
 }
 
 BOOST_AUTO_TEST_CASE(the_instances_that_have_not_answered_are_named) {
     colock::core::round votes(3);
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::foreign));
-    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), {}) ==
-               "'x': 1 of 3 instances granted, 2 needed (a granted; b denied, held by another; "
-               "c not answered yet)");
+    BOOST_TEST(
+        describe_attempt("x", votes, instances_named({"a", "b", "c"}), {}) ==
+        "'x': 1 of 3 instances granted the lock, 2 required [a: granted] [b: denied, held by "
+        "another holder] [c: no answer yet]");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
@@ -207,8 +211,9 @@ BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
     colock::core::instance_set without_ttl = colock::core::instance_set::only(0);
     without_ttl.add(2);
     BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), {without_ttl, {}}) ==
-               "'x': 0 of 3 instances granted, 2 needed (a denied, held by another, the key has no "
-               "ttl; b denied, held by another; c not needed any more, the key has no ttl)");
+               "'x': 0 of 3 instances granted the lock, 2 required [a: denied, held by another "
+               "holder, the key has no ttl] [b: denied, held by another holder] [c: vote not "
+               "needed, the key has no ttl]");
 }
 
 BOOST_AUTO_TEST_CASE(a_key_that_no_lock_wrote, *boost::unit_test::label("fault-34")) {
@@ -220,15 +225,18 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_lock_wrote, *boost::unit_test::label("fault-3
     votes.record(2, vote::denied(key_state::foreign));
     votes.record(3, vote::granted());
     const auto instances = instances_named({"a", "b", "c", "d"});
-    BOOST_TEST(describe_attempt("x", votes, instances,
-                                {colock::core::instance_set::only(0),
-                                 {nullptr, said("a hash"), nullptr, said("a set")}}) ==
-               "'x': 1 of 4 instances granted, 3 needed (a denied, the key holds a list, which is "
-               "no lock, the key has no ttl; b denied, the key holds a hash, which is no lock; c "
-               "denied, held by another; d granted)");
-    BOOST_TEST(describe_lease_round("x", votes, instances) ==
-               "'x': 1 of 4 instances confirmed, 3 needed (a denied, the key holds a list, which "
-               "is no lock; b denied, held by another; c denied, held by another; d confirmed)");
+    BOOST_TEST(
+        describe_attempt("x", votes, instances,
+                         {colock::core::instance_set::only(0),
+                          {nullptr, said("a hash"), nullptr, said("a set")}}) ==
+        "'x': 1 of 4 instances granted the lock, 3 required [a: denied, the key holds a list, "
+        "which is not a lock, the key has no ttl] [b: denied, the key holds a hash, which "
+        "is not a lock] [c: denied, held by another holder] [d: granted]");
+    BOOST_TEST(
+        describe_lease_round("x", votes, instances) ==
+        "'x': 1 of 4 instances confirmed, 3 required [a: denied, the key holds a list, which "
+        "is not a lock] [b: denied, held by another holder] [c: denied, held by another "
+        "holder] [d: confirmed]");
 }
 
 BOOST_AUTO_TEST_CASE(before_any_round) {
@@ -238,7 +246,7 @@ BOOST_AUTO_TEST_CASE(before_any_round) {
     voters[2].state = state::down;
     voters[2].reason = "gone";
     BOOST_TEST(describe("x", "not yet", voters) ==
-               "'x': not yet (a connected; b down: not connected yet; c down: gone)");
+               "'x': not yet [a: connected] [b: down, not connected yet] [c: down, gone]");
 }
 
 BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {
@@ -251,18 +259,20 @@ BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {
         {failure::timeout, "no answer in time"},
         {failure::connection_lost, "connection lost"},
         {failure::server_error, "error"},
-        {failure::unclear_error, "error, perhaps after it was executed"},
+        {failure::unclear_error, "error, possibly after the command was executed"},
         {failure::unexpected_reply, "unexpected reply"},
     };
     for (const auto& [reason, text] : words) {
-        const std::string before = "'x': 0 of 1 instances granted, 1 needed (a " + text;
-        BOOST_TEST(describe_one("x", vote::failed(reason)) == before + ")");
-        BOOST_TEST(describe_one("x", vote::failed(reason, said(""))) == before + ")");
-        BOOST_TEST(describe_one("x", vote::failed(reason, said("why"))) == before + ": why)");
+        const std::string before = "'x': 0 of 1 instances granted the lock, 1 required [a: " + text;
+        const std::string separator = reason == failure::down ? ", " : ": ";
+        BOOST_TEST(describe_one("x", vote::failed(reason)) == before + "]");
+        BOOST_TEST(describe_one("x", vote::failed(reason, said(""))) == before + "]");
+        BOOST_TEST(describe_one("x", vote::failed(reason, said("why"))) ==
+                   before + separator + "why]");
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_instance_tells_why_it_is_down_or_in_quarantine) {
+BOOST_AUTO_TEST_CASE(an_instance_reports_why_it_is_down_or_quarantined) {
     using colock::instance::state;
     auto voters = instances_named({"a"});
     voters[0].reason = "gone";
@@ -271,21 +281,23 @@ BOOST_AUTO_TEST_CASE(an_instance_tells_why_it_is_down_or_in_quarantine) {
         colock::core::round votes(1);
         votes.record(0, v);
         const std::string text = describe_attempt("x", votes, voters, {});
-        return text.substr(text.find('('));
+        return text.substr(text.find('['));
     };
-    BOOST_TEST(text_of(vote::failed(failure::down)) == "(a down: gone)");
-    BOOST_TEST(text_of(vote::failed(failure::down, said("why"))) == "(a down: why)");
-    BOOST_TEST(text_of(vote::failed(failure::quarantined)) == "(a in quarantine: too young)");
-    BOOST_TEST(text_of(vote::failed(failure::timeout)) == "(a no answer in time)");
-    BOOST_TEST(text_of(vote::denied(key_state::foreign)) == "(a denied, held by another)");
-    BOOST_TEST(text_of(vote::denied(key_state::awaited)) == "(a denied, a writer waits)");
+    BOOST_TEST(text_of(vote::failed(failure::down)) == "[a: down, gone]");
+    BOOST_TEST(text_of(vote::failed(failure::down, said("why"))) == "[a: down, why]");
+    BOOST_TEST(text_of(vote::failed(failure::quarantined)) == "[a: quarantined, too young]");
+    BOOST_TEST(text_of(vote::failed(failure::timeout)) == "[a: no answer in time]");
+    BOOST_TEST(text_of(vote::denied(key_state::foreign)) == "[a: denied, held by another holder]");
+    BOOST_TEST(text_of(vote::denied(key_state::awaited)) == "[a: denied, a writer is waiting]");
+    BOOST_TEST(text_of(vote::denied(key_state::unknown)) ==
+               "[a: denied, the key is missing or has another holder]");
     for (const state now : {state::connecting, state::probing, state::down}) {
         voters[0].state = now;
         voters[0].reason = "gone";
-        BOOST_TEST(text_of(vote::failed(failure::down)) == "(a down: gone)");
+        BOOST_TEST(text_of(vote::failed(failure::down)) == "[a: down, gone]");
         voters[0].reason.clear();
         BOOST_TEST(text_of(vote::failed(failure::down)) ==
-                   (now == state::down ? "(a down)" : "(a down: not connected yet)"));
+                   (now == state::down ? "[a: down]" : "[a: down, not connected yet]"));
     }
 }
 

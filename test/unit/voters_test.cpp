@@ -129,8 +129,8 @@ BOOST_DATA_TEST_CASE(the_configuration_refuses_one_server_twice, data::make(pair
     BOOST_TEST(
         text ==
         "instances[2]: " + colock::display_of(colock::parse_instance_uri("uri", sample.second)) +
-            " duplicates instances[0] (database number, credentials and TLS are ignored); "
-            "every instance must be a different server, so remove one of the two");
+            " duplicates instances[0] (database number, credentials and TLS are ignored). "
+            "Every instance must be a different server, so remove one of the two");
     BOOST_TEST(text.find("hunter2") == std::string::npos);
 }
 
@@ -142,7 +142,7 @@ BOOST_DATA_TEST_CASE(connected_instances_are_told_apart_by_run_id, data::make(pa
     BOOST_TEST(of_one_server.join(0, run_id, first) == "");
     BOOST_TEST(of_one_server.join(1, run_id, second) ==
                "it is the same server as " + first.display + " (run_id " + run_id +
-                   "); every instance must be a different server, so remove one of the two");
+                   "). Every instance must be a different server, so remove one of the two");
     voters of_two;
     BOOST_TEST(of_two.join(0, run_id, first) == "");
     BOOST_TEST(of_two.join(1, other_run_id, second) == "");

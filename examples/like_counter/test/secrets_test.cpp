@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(instances_that_fail) {
         running.ask_to_end();
         running.add_rest(said);
         said.check_has({"WRONGPASS", "ERR unknown command `HELLO`", "not RESP3", "refused",
-                        "locks_unavailable", "0 of 5 instances granted", "unreachable", "stopped"});
+                        "locks_unavailable", "0 of 5 instances granted the lock", "unreachable",
+                        "stopped"});
         said.check_no_secret();
     }
 }

@@ -22,15 +22,14 @@ std::string read_password_file(const std::string& name) {
         result += static_cast<char>(c);
     }
     if (!file || std::ferror(file.get()) != 0) {
-        throw address_error(
-            which + ", which cannot be read (" + std::generic_category().message(errno) + ")",
-            readable_password);
+        throw address_error(which + " cannot be read (" + std::generic_category().message(errno) +
+                            "). Check its path and its permissions");
     }
     if (result.ends_with('\r')) {
         result.pop_back();
     }
     if (result.empty()) {
-        throw address_error(which + ", whose first line is empty", readable_password);
+        throw address_error("the first line of " + which + " is empty. Write the password into it");
     }
     return result;
 }

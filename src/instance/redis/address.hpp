@@ -56,19 +56,11 @@ struct cluster_address {
 /// An endpoint for people, and as a key: `host:port`, with an IPv6 address in brackets.
 std::string endpoint_text(const std::string& host, const std::string& port);
 
-/// What an address names cannot be used: a file, or an environment variable. The text says which, and why.
+/// What an address names cannot be used: a file, or an environment variable. The text says which, why, and what to do.
 class address_error : public std::runtime_error {
 public:
-    address_error(const std::string& what, std::string allowed)
-        : std::runtime_error(what), allowed_(std::move(allowed)) {}
-    /// What there should be instead.
-    [[nodiscard]] const std::string& allowed() const noexcept { return allowed_; }
-
-private:
-    std::string allowed_;
+    using std::runtime_error::runtime_error;
 };
-
-inline constexpr const char* readable_password = "a password that can be read";
 
 /// The password of an address, in the URI or in a file. Throws `address_error`.
 std::string read_password(const address& of);

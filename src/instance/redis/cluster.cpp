@@ -36,13 +36,13 @@ constexpr std::size_t most_targets = 16;
 constexpr core::milliseconds kept_unused{5000};
 
 constexpr std::string_view slot_was_taken_over =
-    "its slot was taken over from a master that was not there, or in quarantine; "
-    "failover_quarantine";
+    "its slot was taken over from a master that was down or quarantined";
 constexpr std::string_view cluster_was_replaced =
-    "the nodes report another cluster than before, or an older state of it; failover_quarantine";
-constexpr std::string_view server_was_replaced = "another server is at the address of its node, "
+    "the nodes report a different cluster or an older state of it";
+constexpr std::string_view server_was_replaced = "a different server is at the address of its node "
                                                  "and has not reported yet that it belongs to this "
                                                  "cluster";
+constexpr std::string_view failover_setting = "failover_quarantine";
 
 /// Whether a command needs keys of our own beside its key.
 bool has_auxiliary_key(const core::command& command) noexcept {
@@ -402,7 +402,8 @@ void cluster::bar_all(core::time_point now) {
 core::vote cluster::bar_reason::vote() const {
     return core::vote::quarantined(
         until, std::make_shared<const std::string>(
-                   until == core::never ? std::string(why) : std::string(why) + ends_in(until)));
+                   until == core::never ? std::string(why)
+                                        : std::string(why) + grants_in(until, failover_setting)));
 }
 
 /// Why the node must not get the command now.
@@ -463,8 +464,8 @@ admission cluster::admit(const node& from, const server_facts& facts) {
         const core::time_point since =
             promotions_.first_seen(facts.replication_id, clock::now(), length, slot_count);
         result.quarantine = {core::gone_at(since, length, settings_.quarantine.drift),
-                             "it was a replica, and may lack locks of the former master",
-                             "failover_quarantine"};
+                             "it was a replica and may lack locks of the former master",
+                             std::string(failover_setting)};
     }
     return result;
 }
@@ -891,11 +892,12 @@ status cluster::snapshot() const {
     }
     if (clock::now() < all_barred_until_ && result.state == state::ready) {
         result.state = state::quarantined;
-        result.why_quarantined = std::string(cluster_was_replaced) + ends_in(all_barred_until_);
+        result.why_quarantined =
+            std::string(cluster_was_replaced) + grants_in(all_barred_until_, failover_setting);
     }
     result.quarantined_until = std::max(result.quarantined_until, all_barred_until_);
     if (!map_reason_.empty()) {
-        result.reason += (result.reason.empty() ? "" : "; ") + map_reason_;
+        result.reason += (result.reason.empty() ? "" : ". ") + map_reason_;
     }
     if (any_closed || stopped_) {
         result.state = state::closed;

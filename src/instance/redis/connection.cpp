@@ -259,7 +259,7 @@ std::string connection::reason_for(const error_code& failure) {
     std::string result = explain(failure);
     const bool is_tcp = to_.unix_path.empty();
     if (stage_ == stage::probing && !probe_->begun() && is_tcp && !encrypts()) {
-        result += " before it answered; the URI of a server with TLS begins with rediss://";
+        result += " before it answered: the URI of a server with TLS begins with rediss://";
     }
     return result;
 }
@@ -558,7 +558,7 @@ std::string connection::late_reason() const {
             return "it could not be connected to in time" + limit;
         case stage::shaking_hands:
             return "the TLS handshake was not done in time" + limit +
-                   "; the URI of a server without TLS begins with redis://";
+                   ": the URI of a server without TLS begins with redis://";
         case stage::probing:
             return "the probe was not answered in time" + limit;
         case stage::ready:
@@ -581,7 +581,7 @@ std::string connection::blocked_note() const {
     if (!recently_blocked(clock::now())) {
         return {};
     }
-    return "; the event loop was blocked for " +
+    return ", the event loop was blocked for " +
            std::to_string(std::chrono::duration_cast<milliseconds>(blocked_for_).count()) + " ms";
 }
 

@@ -22,8 +22,8 @@ void read_environment(address& to) {
         const char* const value =
             std::getenv(to.password_env.c_str());  // NOLINT(concurrency-mt-unsafe)
         if (value == nullptr || *value == '\0') {
-            throw address_error("password_env " + to.password_env + ", which is not set",
-                                readable_password);
+            throw address_error("password_env " + to.password_env +
+                                " is not set. Set this environment variable to the password");
         }
         to.password = value;
         to.password_env.clear();

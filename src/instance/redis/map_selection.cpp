@@ -52,7 +52,7 @@ std::string describe_holes(const cluster_map& in) {
 
 void append(std::string& to, std::string_view sentence) {
     if (!sentence.empty()) {
-        to += to.empty() ? "" : "; ";
+        to += to.empty() ? "" : ". ";
         to += sentence;
     }
 }
@@ -274,7 +274,7 @@ std::string map_selection::explain(const map_decision& decided) const {
     } else if (std::ranges::all_of(answers_,
                                    [](const answer& one) { return one.is == relation::empty; })) {
         append(result, failures_);
-        result.insert(0, "no node tells the map of the cluster: ");
+        result.insert(0, "no node reports the map of the cluster: ");
     }
     return result;
 }

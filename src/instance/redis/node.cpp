@@ -22,14 +22,15 @@ namespace colock::instance::redis {
 namespace asio = boost::asio;
 namespace {
 
-constexpr const char* setting = "restart_quarantine";
+constexpr const char* restart_setting = "restart_quarantine";
 
 }  // namespace
 
-std::string ends_in(core::time_point end) {
+std::string grants_in(core::time_point end, std::string_view setting) {
     const auto left = std::chrono::ceil<std::chrono::seconds>(end - clock::now());
-    return " ends in " + std::to_string(std::max(left.count(), std::chrono::seconds::rep{0})) +
-           " s";
+    return ", grants locks in " +
+           std::to_string(std::max(left.count(), std::chrono::seconds::rep{0})) + " s (" +
+           std::string(setting) + ")";
 }
 
 node::node(std::size_t index, address to, const node_settings& settings, std::uint64_t seed,
@@ -221,7 +222,7 @@ status node::snapshot() const {
     result.delay = delay_.load(std::memory_order_relaxed);
     const bool is_quarantined = result.state == state::quarantined;
     if (is_quarantined) {
-        result.why_quarantined += ends_in(result.quarantined_until);
+        result.why_quarantined += grants_in(result.quarantined_until, quarantine_setting_);
     }
     result.nodes.push_back({result.address, "master", result.state,
                             is_quarantined ? result.why_quarantined : result.reason});
@@ -240,12 +241,12 @@ void node::note_server(core::time_point now) {
     }
     if (facts_.run_id.empty()) {
         changed_ = {core::gone_at(now, length, drift),
-                    "it tells no run_id, and may be another server than before", setting};
+                    "it reports no run_id and may be a different server", restart_setting};
     } else if (facts_.run_id != *last) {
         changed_ = {core::gone_at(now, length, drift),
-                    "it has run_id " + facts_.run_id +
-                        (last->empty() ? ", and told none before" : ", and was " + *last),
-                    setting};
+                    "it is a different server, its run_id is " + facts_.run_id +
+                        (last->empty() ? " and was not reported before" : " and was " + *last),
+                    restart_setting};
     }
 }
 
@@ -257,17 +258,18 @@ quarantine_reason node::young(core::time_point now) const {
     }
     const auto uptime = facts_.uptime.value_or(std::chrono::seconds(0));
     return {core::quarantine_end(now, length, uptime, drift),
-            facts_.uptime ? "it had been up for only " + std::to_string(uptime.count()) +
-                                " s, and may have forgotten locks"
-                          : "it does not tell how long it has been up",
-            setting};
+            facts_.uptime
+                ? "restarted " + std::to_string(uptime.count()) + " s before this client connected"
+                : "it does not report its uptime",
+            restart_setting};
 }
 
 void node::quarantine(const quarantine_reason& r) {
     {
         const std::lock_guard lock(status_mutex_);
         status_.quarantined_until = r.until;
-        status_.why_quarantined = r.why + "; " + r.setting;
+        status_.why_quarantined = r.why;
+        quarantine_setting_ = r.setting;
     }
     change_state(state::quarantined, {});
     quarantine_timer_.expires_after(r.until - clock::now());

@@ -62,8 +62,8 @@ struct quarantine_reason {
     std::string setting{};  ///< which has made it so long
 };
 
-/// As the end of a text that names the setting: " ends in 3 s". Rounded up.
-std::string ends_in(core::time_point end);
+/// The end of a text about a quarantine: ", grants locks in 3 s (restart_quarantine)". Rounded up.
+std::string grants_in(core::time_point end, std::string_view setting);
 
 /// What an instance says to a server that has passed the probe.
 struct admission {
@@ -245,6 +245,7 @@ private:
 
     mutable std::mutex status_mutex_;
     status status_;
+    std::string quarantine_setting_;  // the one that made the quarantine so long
 };
 
 }  // namespace colock::instance::redis

@@ -136,7 +136,7 @@ std::shared_ptr<const std::string> probe::refused_to(std::initializer_list<kinds
     return std::make_shared<const std::string>(
         "scripts may not use " + names + " (" + without_password(first_error, password_) +
         "), which " + std::string(who_needs_it) +
-        " needs; the user's ACL must allow it, and rename-command must leave it");
+        " needs. The user's ACL must allow it, and rename-command must leave it");
 }
 
 /// HELLO answers with a map, of which `mode` and `role` are entries.
@@ -166,11 +166,11 @@ std::string probe::wrong_server() const {
         return "it is a node of a Redis Cluster, whose URI begins with redis+cluster://";
     }
     if (mode_ == "standalone" && deployment_ == deployment::cluster) {
-        return "it is not in cluster mode; the URI of a single server begins with redis://";
+        return "it is not in cluster mode: the URI of a single server begins with redis://";
     }
     if (role_ == "replica" || role_ == "slave") {
         return deployment_ == deployment::standalone
-                   ? "it is a replica, which cannot grant locks; to follow its master use "
+                   ? "it is a replica, which cannot grant locks. To follow its master, use "
                      "redis+sentinel:// or redis+cluster://"
                    : "it is a replica";
     }
@@ -199,7 +199,7 @@ std::optional<std::string> probe::objection() const {
                 &s == &steps_.front() &&
                 (s.text.starts_with("ERR unknown command") || s.text.starts_with("NOPROTO"));
             return s.name + " was refused: " + without_password(s.text, password_) +
-                   (is_too_old ? "; colock needs RESP3, as Redis 6.0 and newer and Valkey speak it"
+                   (is_too_old ? ". colock needs RESP3, which Redis 6.0 or newer and Valkey support"
                                : "");
         }
     }

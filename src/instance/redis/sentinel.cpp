@@ -283,8 +283,8 @@ admission sentinel::admit(const node& from, const server_facts& facts) {
         const core::time_point left = left_by_all(named_->since, noticed_within);
         result.quarantine = {core::gone_at(left, length, settings_.quarantine.drift),
                              facts.may_be_promoted
-                                 ? "it was a replica, and may lack locks of the former master"
-                                 : "it is another server than the former master",
+                                 ? "it was a replica and may lack locks of the former master"
+                                 : "it is a different server than the former master",
                              "failover_quarantine"};
     }
     return result;
@@ -337,10 +337,10 @@ status sentinel::snapshot() const {
     std::string answers;
     for (const node_status& one : asked) {
         any_asked = any_asked || one.state != state::connecting;
-        answers += (answers.empty() ? "" : "; ") + one.address + " " +
+        answers += (answers.empty() ? "" : ", ") + one.address + " " +
                    (one.state == state::connecting ? "not connected yet"
                     : one.state == state::down     ? one.reason
-                                                   : "names another, or none");
+                                                   : "names another master or none");
         result.nodes.push_back(one);
     }
     if (!master && stopped_) {

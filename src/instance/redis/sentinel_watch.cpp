@@ -147,7 +147,7 @@ asio::awaitable<std::string> sentinel_watch::ask(std::shared_ptr<dialog> sentine
 /// (https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/)
 std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
     if (const std::string problem = answer.problem(); !problem.empty()) {
-        change_state(state::down, "asked for '" + master_name_ + "' it says: " + problem);
+        change_state(state::down, "it reports for '" + master_name_ + "': " + problem);
         return std::nullopt;
     }
     named_master result;
@@ -168,7 +168,7 @@ std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
         }
     }
     if (result.host.empty() || result.port.empty()) {
-        change_state(state::down, "it tells no address of '" + master_name_ + "'");
+        change_state(state::down, "it reports no address of '" + master_name_ + "'");
         return std::nullopt;
     }
     result.since = clock::now() - age;

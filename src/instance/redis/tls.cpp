@@ -26,10 +26,6 @@ using boost::system::error_code;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw address_error(what, "TLS files that can be used");
-}
-
 /// Throws unless a file could be used.
 void expect_usable(const std::string& parameter, const std::string& file,
                    const error_code& failure) {
@@ -39,13 +35,15 @@ void expect_usable(const std::string& parameter, const std::string& file,
     const std::string which = parameter + " " + file;
     errno = 0;
     if (!std::ifstream(file)) {
-        refuse(which + ", which cannot be read (" + std::generic_category().message(errno) + ")");
+        throw address_error(which + " cannot be read (" + std::generic_category().message(errno) +
+                            "). Check its path and its permissions");
     }
     const int reason = ERR_GET_REASON(static_cast<unsigned long>(failure.value()));
     if (parameter == "key_file" && reason == X509_R_KEY_VALUES_MISMATCH) {
-        refuse(which + ", which is not the key of the certificate in cert_file");
+        throw address_error(which + " is not the key of the certificate in cert_file");
     }
-    refuse(which + ", which cannot be used (" + failure.message() + ")");
+    throw address_error(which + " cannot be used (" + failure.message() +
+                        "). Use a PEM file without a passphrase");
 }
 
 bool is_numeric(const std::string& host) {
@@ -134,8 +132,9 @@ asio::ssl::context make_tls_context(const address& to) {
         expect_usable("ca_file", to.tls_ca_file, failure);
     }
     if (to.tls_cert_file.empty() != to.tls_key_file.empty()) {
-        refuse(to.tls_key_file.empty() ? "cert_file " + to.tls_cert_file + " without key_file"
-                                       : "key_file " + to.tls_key_file + " without cert_file");
+        throw address_error(to.tls_key_file.empty()
+                                ? "cert_file " + to.tls_cert_file + " is given without key_file"
+                                : "key_file " + to.tls_key_file + " is given without cert_file");
     }
     if (!to.tls_cert_file.empty()) {
         tls.use_certificate_chain_file(to.tls_cert_file, failure);

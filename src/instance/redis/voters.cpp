@@ -71,7 +71,7 @@ std::string voters::join(std::size_t index, const std::string& run_id, const add
         if (other.index != index && same_voter(who, other.who)) {
             return "it is the same server as " + other.address +
                    (run_id.empty() ? "" : " (run_id " + run_id + ")") +
-                   "; every instance must be a different server, so remove one of the two";
+                   ". Every instance must be a different server, so remove one of the two";
         }
     }
     leave(index, to);

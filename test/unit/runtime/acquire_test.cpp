@@ -76,8 +76,8 @@ BOOST_AUTO_TEST_CASE(a_lock_is_contended_only_if_an_instance_has_denied, *label(
         BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
         BOOST_TEST((failed->finished_at == deadline));
         BOOST_TEST(failed->text ==
-                   "'a': 0 of 3 instances granted, 2 needed (server 0 not answered yet; server 1 "
-                   "not answered yet; server 2 not answered yet)");
+                   "'a': 0 of 3 instances granted the lock, 2 required [server 0: no answer yet] "
+                   "[server 1: no answer yet] [server 2: no answer yet]");
         BOOST_TEST(client->engine().parts().counts.unavailable == 1U);
         BOOST_TEST(client->engine().parts().counts.contended == 0U);
     }
@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
     const auto failed = client->acquire("a");
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return failed->is_finished; }));
     BOOST_TEST((failed->outcome == acquire_outcome::no_quorum));
-    for (const std::string_view part : {"'a': 1 of 3 instances granted, 2 needed", "server 0 down",
-                                        "server 1 no answer in time"}) {
+    for (const std::string_view part : {"'a': 1 of 3 instances granted the lock, 2 required",
+                                        "[server 0: down", "[server 1: no answer in time]"}) {
         BOOST_TEST(failed->text.find(part) != std::string::npos, failed->text);
     }
 }
@@ -276,9 +276,10 @@ BOOST_FIXTURE_TEST_CASE(nobody_waits_for_a_quarantine_that_ends_too_late, quaran
     BOOST_TEST((impatient->outcome == acquire_outcome::no_quorum));
     BOOST_TEST((impatient->finished_at - began >= client->usual_policy().unavailable_timeout));
     BOOST_TEST((impatient->finished_at - began < 2s));
-    BOOST_TEST(once->text ==
-               "'a': 0 of 3 instances granted, 2 needed (server 0 in quarantine: too young; server "
-               "1 in quarantine: too young; server 2 in quarantine: too young)");
+    BOOST_TEST(
+        once->text ==
+        "'a': 0 of 3 instances granted the lock, 2 required [server 0: quarantined, too young] "
+        "[server 1: quarantined, too young] [server 2: quarantined, too young]");
 }
 
 // Only two of three can grant, and one of these goes away while it is quarantined.

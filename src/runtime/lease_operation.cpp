@@ -32,12 +32,11 @@ void extend_operation::on_start() {
 }
 
 void downgrade_operation::on_start() {
-    asked_ = lease().owner()->turn.now();
     lease().downgrade(*this);
 }
 
 void downgrade_operation::on_extended() {
-    lease().admit_readers(asked_);
+    lease().admit_readers();
 }
 
 void upgrade_operation::on_start() {

@@ -97,7 +97,6 @@ private:
     void on_start() final;
 
     std::shared_ptr<const lock_spec> shared_;
-    core::time_point asked_{};
 };
 
 /// Tells whether a lease is a reader's.

@@ -286,15 +286,16 @@ void lease_state::downgrade(downgrade_operation& asker) {
     } else {
         if (!downgraded()) {  // else the last time it found no quorum
             rare().reader_spec = asker.shared();
+            rare().downgrade_began = parts_.turn.now();
         }
         extend(asker);
     }
 }
 
 /// Not once more: the readers that the first downgrade has admitted may wait in the remote queue.
-void lease_state::admit_readers(core::time_point asked) {
+void lease_state::admit_readers() {
     if (queue_ != nullptr && !queue_->is_shared()) {
-        queue_->become_shared(asked, parts_.turn.now());
+        queue_->become_shared(rare().downgrade_began, parts_.turn.now());
         parts_.queues.advance(*queue_);
     }
 }

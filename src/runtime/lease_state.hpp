@@ -141,7 +141,7 @@ public:
     void share(share_operation& asker);
     void downgrade(downgrade_operation& asker);
     /// As `on_extended` of a downgrade: the client's other readers may enter.
-    void admit_readers(core::time_point asked);
+    void admit_readers();
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
 
@@ -180,7 +180,8 @@ private:
         waiters<loss_operation> loss_waiters;
         std::string loss_details;
         std::string no_quorum_details;
-        std::shared_ptr<const lock_spec> reader_spec;  // once it was downgraded
+        std::shared_ptr<const lock_spec> reader_spec;  // once a downgrade has begun
+        core::time_point downgrade_began{};            // the first one
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;

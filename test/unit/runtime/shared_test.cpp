@@ -1417,6 +1417,35 @@ BOOST_FIXTURE_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_f
     expect_silence(one);
 }
 
+/// The server executes Ann's first downgrade, but answers too late. So Bob reads, and his share has a larger fence than
+/// Ann's writer. Ann's reader comes after that, and before the second downgrade.
+BOOST_AUTO_TEST_CASE(a_reader_after_a_downgrade_without_an_answer_has_a_fence_of_its_own,
+                     *label("fault-87")) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const acquire writer = ann->lock("a", policy_of(*ann, kinds::fenced_writer));
+    const runtime::lock_policy fenced = policy_of(*ann, kinds::fenced_shared);
+
+    one.server(0).latency = 300ms;
+    const auto unanswered = downgrade(*ann, *writer, fenced);
+    one.world().run_for(1ms);
+    one.server(0).latency = 50us;
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return unanswered->told.has_value(); }));
+    BOOST_TEST((unanswered->told == runtime::lease_result::no_quorum));
+    one.world().run_for(100ms);
+
+    const auto others = bob->lock("a", fenced);
+    const auto share = virtual_share::begin(*bob, *others);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return share->ended_with.has_value(); }));
+    BOOST_TEST_REQUIRE(share->fence_number > writer->fence_number);
+
+    const acquire reader = ann->acquire("a", fenced);
+    expect_done(one, {downgrade(*ann, *writer, fenced)});
+    expect_granted(one, {reader});
+    BOOST_TEST(reader->fence_number >= share->fence_number);
+}
+
 /// The options of a lease are those that it was taken with.
 BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_by_readers_with_the_options_of_the_writer) {
     virtual_deployment one(1);

@@ -400,8 +400,8 @@ BOOST_AUTO_TEST_CASE(exceptions_tell_the_story) {
         } catch (const lock_error& e) {
             const std::string text = e.what();
             BOOST_TEST((e.code() == condition::contended));
-            for (const std::string part :
-                 {"my resource", "memory://a denied", "memory://b denied", "redis://127.0.0.1:1"}) {
+            for (const std::string part : {"my resource", "memory://a: denied",
+                                           "memory://b: denied", "redis://127.0.0.1:1"}) {
                 BOOST_TEST(text.find(part) != std::string::npos, text << " lacks " << part);
             }
         }

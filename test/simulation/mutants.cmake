@@ -827,7 +827,7 @@ colock_mutant(
 }]]
     WITH [[        extend(asker);
         if (@MUTANT@) {
-            admit_readers(parts_.turn.now());
+            admit_readers();
         }
     }
 }]]

@@ -22,8 +22,7 @@ std::string read_password_file(const std::string& name) {
         result += static_cast<char>(c);
     }
     if (!file || std::ferror(file.get()) != 0) {
-        throw address_error(which + " cannot be read (" + std::generic_category().message(errno) +
-                            "). Check its path and its permissions");
+        throw unreadable(which);
     }
     if (result.ends_with('\r')) {
         result.pop_back();
@@ -48,6 +47,11 @@ address address::at(const std::string& other_host, const std::string& other_port
     result.display = (tls ? "rediss://" : "redis://") + endpoint_text(other_host, other_port) +
                      (database == 0 ? std::string() : "/" + std::to_string(database));
     return result;
+}
+
+address_error unreadable(const std::string& which) {
+    return address_error(which + " cannot be read (" + std::generic_category().message(errno) +
+                         "). Check its path and its permissions");
 }
 
 std::string read_password(const address& of) {

@@ -62,6 +62,9 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// That a file could not be opened or read just now, by `errno`. `which` names its parameter and its path.
+address_error unreadable(const std::string& which);
+
 /// The password of an address, in the URI or in a file. Throws `address_error`.
 std::string read_password(const address& of);
 

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 namespace colock::instance::redis {
@@ -35,8 +34,7 @@ void expect_usable(const std::string& parameter, const std::string& file,
     const std::string which = parameter + " " + file;
     errno = 0;
     if (!std::ifstream(file)) {
-        throw address_error(which + " cannot be read (" + std::generic_category().message(errno) +
-                            "). Check its path and its permissions");
+        throw unreadable(which);
     }
     const int reason = ERR_GET_REASON(static_cast<unsigned long>(failure.value()));
     if (parameter == "key_file" && reason == X509_R_KEY_VALUES_MISMATCH) {

@@ -26,24 +26,29 @@ usage() {
     cat <<'TEXT'
 Usage: cmake/bootstrap.sh [--check | --print-prefix] [--interop] [--servers] [--valkey] [--help]
 
-Prepares a Debian machine (root, or sudo) to build and test colock: installs the packages that are missing,
-and where the system neither has nor offers a Boost >= 1.88 takes the headers from Debian 13 or Debian's testing suite
-and unpacks them into build/boost/<version>/. When nothing is missing it is quick and does not use the network. A redis-server package
-installed by it leaves no service running or enabled.
+Prepares a Debian machine to build and test colock. Needs root or sudo. Installs the packages that are missing.
+If the system offers no Boost >= 1.88, unpacks the headers of a newer Debian release into build/boost/<version>/.
+If nothing is missing, it ends quickly and does not use the network. If it installs the package redis-server, it leaves
+no service running or enabled.
 
-  --check         only say what is missing (exit code 1 if something is)
-  --print-prefix  prepare, then print only the folder to give to CMAKE_PREFIX_PATH (an empty line: the system's Boost)
-  --interop       also what test/interop meets: node with npm, and redis-py
-  --servers       also the other servers that tests run on, Valkey >= 9 and Redis >= 8: taken from Debian's testing suite
-                  and unpacked, with the libraries they need, into build/valkey/ and build/redis8/; elsewhere those that
-                  are installed, if there are any
-  --valkey        of these, only Valkey
-  --help          this text
+  --check         report what is missing and install nothing. The exit code is 1 if something is missing.
+  --print-prefix  prepare the machine, then print only the folder for CMAKE_PREFIX_PATH.
+                  The line is empty if the system's Boost is used.
+  --interop       also install what test/interop needs: node with npm, and redis-py
+  --servers       also unpack the other servers that tests run on, Valkey >= 9 and Redis >= 8, into build/valkey/ and
+                  build/redis8/. They come from Debian's testing suite, with the libraries that they need. On other
+                  systems the tests use the servers that are installed.
+  --valkey        like --servers, but only Valkey
+  --help          print this text
 
 Environment:
-  COLOCK_BOOST_VERSION=1.NN   use this Boost (1.88 is the oldest supported) instead of the system's or 1.92
+  COLOCK_BOOST_VERSION=1.NN   use this Boost instead of the system's or 1.92. The oldest supported version is 1.88.
 
-Exit codes: 0 ready; 1 something is missing or failed; 2 wrong use; 3 that Boost version is no longer offered.
+Exit codes:
+  0  the machine is ready
+  1  something is missing, or a step failed
+  2  wrong usage
+  3  this version of Boost is no longer offered
 TEXT
 }
 

@@ -5,15 +5,17 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/lint.sh [--format | --tidy | --fix] [--help]
+Usage: test/lint.sh [--format | --tidy | --fix]
+       test/lint.sh --help
 
-Without options: clang-format on all C++ sources, and clang-tidy on the library's. What clang-tidy has found good before,
-with the same sources and options, is not checked again: see ~/.cache/colock/tidy.
+Without options, runs clang-format on all C++ sources and clang-tidy on the sources of the library. A source that has
+passed clang-tidy is not checked again until it, its includes or the options change. The results are in
+~/.cache/colock/tidy.
 
-  --format   only clang-format
-  --tidy     only clang-tidy
-  --fix      let clang-format rewrite the sources instead of complaining
-  --help     this text
+  --format   run only clang-format
+  --tidy     run only clang-tidy
+  --fix      format the sources with clang-format
+  --help     print this text
 TEXT
 }
 

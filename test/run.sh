@@ -9,24 +9,28 @@ Usage: test/run.sh [--coverage | --asan | --tsan] [--quick]
        test/run.sh --standstill [--seed N]
        test/run.sh --help
 
-Prepares the machine (cmake/bootstrap.sh), builds, and runs every test: unit, integration on real redis-servers,
-a minute of random faults (test/integration/chaos.sh), the package tests, and other lock libraries on the same locks.
-Shows the simulation's figures, and ends with ctest's summary; exit code 0 only if all passed.
+Prepares the machine (cmake/bootstrap.sh), builds, and runs every test:
+  - unit tests and the simulation
+  - integration tests on real redis-servers, with a minute of random faults (test/integration/chaos.sh)
+  - tests of the package
+  - tests with other lock libraries on the same locks
+
+Prints the figures of the simulation and ctest's summary. The exit code is 0 only if all tests passed.
 If an integration test fails, it is repeated once, alone (see test/repeat_failed.sh --help).
 
-  --quick      leave out the tests that take longer than a minute
-  --coverage   run the unit tests only, and print the line coverage of src/core (fails under 95 %)
-  --asan       unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  --tsan       unit and integration tests under ThreadSanitizer
-  --standstill integration tests only, in the dev build. Each test and its servers are stopped again and again for up to
+  --quick      skip the tests that take longer than a minute
+  --coverage   run the unit tests only, and print the line coverage of src/core. Fails if it is below 95 %.
+  --asan       run unit and integration tests under AddressSanitizer and UndefinedBehaviorSanitizer
+  --tsan       run unit and integration tests under ThreadSanitizer
+  --standstill run integration tests only, in the dev build. Each test and its servers are stopped again and again for up to
                300 ms (see test/standstill.sh --help). A failed test is not repeated. Tests with the label "chaos" are
                left out, because they stop servers themselves and count each outage.
   --seed N     seed of the stops, from 0 to 32767 (default: random)
-  --help       this text
+  --help       print this text
 
 Environment:
-  COLOCK_BOOST_VERSION=1.NN   the Boost to use (see cmake/bootstrap.sh --help)
-  COLOCK_FLAKY=FILE           file for the flaky tests, which other runs may have begun (default: a new build/flaky.txt)
+  COLOCK_BOOST_VERSION=1.NN   version of Boost to use (see cmake/bootstrap.sh --help)
+  COLOCK_FLAKY=FILE           file for the flaky tests. It may have entries of earlier runs. (default: a new build/flaky.txt)
 TEXT
 }
 

@@ -15,7 +15,7 @@ its own child processes is stopped (SIGSTOP) for 1 to $longest_stop ms. Up to $l
 A process that the test itself has stopped is left alone. No process stays stopped when this script ends.
 
   --seed N   seed of all random times and choices, from 0 to 32767 (default: random). It is printed.
-  --help     this text
+  --help     print this text
 
 Exit code: that of the command.
 TEXT

@@ -8,27 +8,31 @@ usage() {
     cat <<'TEXT'
 Usage: examples/like_counter/demo.sh [options]
 
-Builds the like counter and runs it: five redis-servers for locks and one for data, two service processes, and a driver
-that puts load on them. In mid-run one lock server is killed (SIGKILL) and another is stopped for two seconds (SIGSTOP);
-both come back. Then every entity is checked: the set of its likers, its running total, and the likes that the driver
-knows to have been accepted must be the same number. All that was started is gone afterwards.
+Builds and runs the like counter: five redis-servers for the locks, one for the data, two service processes, and a driver
+that sends requests. During the run one lock server is killed (SIGKILL) and another is stopped for two seconds (SIGSTOP).
+Both come back. At the end the driver checks every entity. Its set of users, its total, and the number of accepted likes
+must agree. All processes that the demo has started are stopped.
 
-  --seconds N     length of the load, 1 to 3600 (default 10)
-  --instances N   lock servers, 1 to 25 (default 5; with fewer than five, one fault comes after the other)
-  --cluster       locks and likes on one Redis Cluster of three masters. A like writes to two slots there, which no
-                  transaction covers. In place of the faults some slots in use move to another master, and back
-  --memory        no Redis at all: one service process with locks and likes in its memory, and no faults
-  --stale-writer  besides: a third process is stopped (SIGSTOP) with a lock, just before it writes. When its lock has run
-                  out, another writes; then the first wakes and sends its write, which the data server has to refuse
-  --no-lock       no locks: shows how the counters drift apart; the exit code is 1 then
-  --serve         no load: stay up for curl and a browser until Ctrl-C
-  --json FILE     write the result there
-  --help          this text
+  --seconds N     duration of the load in seconds, 1 to 3600 (default: 10)
+  --instances N   number of lock servers, 1 to 25 (default: 5). With fewer than five, the two faults do not overlap.
+  --cluster       keep locks and likes in one Redis Cluster of three masters. There a like writes to two slots, which no
+                  transaction covers. Instead of the faults, slots move to another master and back.
+  --memory        use no Redis: one service process keeps locks and likes in its memory. There are no faults.
+  --stale-writer  also start a third process, and stop it (SIGSTOP) just before it writes under its lock. When its lock has
+                  expired, another process writes. Then the first resumes, and the data server must reject its write.
+  --no-lock       use no locks, to show how the totals drift apart. The exit code is 1 then.
+  --serve         send no requests. The services run until Ctrl-C, for curl and a browser.
+  --json FILE     write the result to FILE
+  --help          print this text
 
 Environment:
   LIKE_COUNTER_PROGRAMS=DIR   use the programs in this folder instead of building them
 
-Exit codes: 0 no mismatches, no lock violations, no stale write accepted; 1 there were some; 2 wrong use; others: it could not be run.
+Exit codes:
+  0      no mismatch, no overlap of critical sections, and no stale write accepted
+  1      one of these occurred
+  2      wrong usage
+  other  the demo could not run
 TEXT
 }
 

@@ -235,15 +235,15 @@ std::string titled(const std::string& title, const std::string& what) {
 std::string section_of(const json& report) {
     std::string result = "Measured on: " + machine_in_words(report.at("machine")) + ".\n";
     result +=
-        titled("Locks taken and released per second", table_of(report, "cycles_per_second", 0));
-    result += titled("How long that takes one task, the median in microseconds",
+        titled("Locks acquired and released per second", table_of(report, "cycles_per_second", 0));
+    result += titled("Median time of one lock and release in microseconds",
                      table_of(report, "p50_us", 0));
-    result += titled("CPU of the client for it, in microseconds",
+    result += titled("CPU time of the client for one lock and release, in microseconds",
                      table_of(report, "client_cpu_us_per_cycle", 1));
     result += titled(
-        "One name that all want all the time, and hold for 5 ms, or, of two processes, for no time",
+        "One name for which all tasks compete. Each holds it for 5 ms, two processes for no time",
         hold_table_of(report));
-    result += "\nOur own bounds, and what that run gave:\n\n"
+    result += "\nThe bounds that colock has set itself, and the figures of this run:\n\n"
               "| | bound | measured | | baseline |\n|---|---|---|---|---|\n";
     for (const json& each : report.at("bounds")) {
         const bool at_least = each.contains("at_least");
@@ -251,12 +251,12 @@ std::string section_of(const json& report) {
         const bool small = limit < 10;
         result += "| " + each.at("text").get<std::string>() + " | " + (at_least ? ">= " : "<= ") +
                   number(limit, small ? 2 : 0) + " | " +
-                  number(each.at("measured").get<double>(), small ? 2 : 0) + " | " +
+                  number(each.at("measured").get<double>(), small ? 3 : 0) + " | " +
                   (each.at("met").get<bool>() ? "met" : "**not met**") + " | ";
         if (each.contains("beside")) {
             const json& beside = each.at("beside");
             result += beside.at("whose").get<std::string>() + ": " +
-                      number(beside.at("measured").get<double>(), small ? 2 : 0) + " ";
+                      number(beside.at("measured").get<double>(), small ? 3 : 0) + " ";
         }
         result += "|\n";
     }

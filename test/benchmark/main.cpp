@@ -87,31 +87,35 @@ std::vector<peer> peers_of(const run_options& options) {
 }
 
 void add_run(CLI::App& app, run_options& options) {
-    auto& run = *app.add_subcommand("run", "start servers, measure raw and colock, compare");
+    auto& run =
+        *app.add_subcommand("run", "start servers, measure colock and the other clients, compare");
     auto& campaign = options.campaign;
-    run.add_flag("--quick", options.quick, "5 instances only, 3 repetitions of 1 s");
+    run.add_flag("--quick", options.quick, "use 5 servers only, 3 repetitions of 1 s");
     run.add_option("--json", options.json, "write all figures to this file")
         ->check(colock::test::writable_file);
     run.add_option("--chart", options.chart, "draw the throughput, as SVG")
         ->check(colock::test::writable_file);
     run.add_option("--section", options.section, "write the figures for docs/benchmarks.md")
         ->check(colock::test::writable_file);
-    run.add_flag("--check", options.check, "exit with 1 when a bound is not met");
-    run.add_option("--instances", campaign.instances, "numbers of servers")
+    run.add_flag("--check", options.check, "exit with code 1 if a bound is not met");
+    run.add_option("--instances", campaign.instances, "numbers of servers, such as 1,3,5")
         ->delimiter(',')
         ->check(CLI::Range(1, 64));
-    run.add_option("--concurrency", campaign.tasks, "numbers of tasks")
+    run.add_option("--concurrency", campaign.tasks, "numbers of tasks, such as 1,1000")
         ->delimiter(',')
         ->check(CLI::Range(1, 100000));
-    run.add_option("--leases", campaign.leases, "of the workload watchdog")
+    run.add_option("--leases", campaign.leases, "leases of the workload watchdog")
         ->check(CLI::Range(1, 10'000'000));
-    run.add_option("--workload", options.workload, "only this one")
+    run.add_option("--workload", options.workload, "run only this workload")
         ->check(CLI::IsMember(workload_names()));
-    run.add_option("--redlock", options.redlock, "also node-redlock, by this script");
-    run.add_option("--redis-py", options.redis_py, "also redis-py, by this Python and script")
+    run.add_option("--redlock", options.redlock, "also measure node-redlock, with this script");
+    run.add_option("--redis-py", options.redis_py,
+                   "also measure redis-py, with this Python and script")
         ->expected(2);
-    run.add_option("--repetitions", campaign.repetitions)->check(CLI::Range(1, 1000));
-    run.add_option("--seconds", options.seconds, "of each run")->check(CLI::Range(0.1, 3600.0));
+    run.add_option("--repetitions", campaign.repetitions, "runs of each measurement")
+        ->check(CLI::Range(1, 1000));
+    run.add_option("--seconds", options.seconds, "duration of each run in seconds")
+        ->check(CLI::Range(0.1, 3600.0));
     run.callback([&run, &options] {
         if (options.quick) {
             auto& quick = options.campaign;
@@ -131,22 +135,26 @@ void add_run(CLI::App& app, run_options& options) {
 }
 
 void add_client(CLI::App& app, client_options& options) {
-    auto& client = *app.add_subcommand("client", "one run of one client, in this process");
-    client.add_option("--client", options.name)
+    auto& client = *app.add_subcommand("client", "run one client once, in this process");
+    client.add_option("--client", options.name, "the client to run")
         ->check(CLI::IsMember({"raw", "boost_redis", "colock"}));
-    client.add_option("--uri", options.uris, "a server to use; without, own ones are started");
-    client.add_option("--instances", options.instances, "how many servers to start")
+    client.add_option("--uri", options.uris, "use this server instead of starting some");
+    client.add_option("--instances", options.instances, "number of servers to start")
         ->check(CLI::Range(1, 64));
-    client.add_option("--concurrency", options.concurrency)->check(CLI::Range(1, 100000));
-    client.add_option("--seconds", options.seconds)->check(CLI::Range(0.1, 3600.0));
-    client.add_flag("--hot-key", options.hot_key, "all tasks want the same lock (colock only)");
-    client.add_option("--handoff-limit", options.handoff_limit);
+    client.add_option("--concurrency", options.concurrency, "number of tasks")
+        ->check(CLI::Range(1, 100000));
+    client.add_option("--seconds", options.seconds, "duration in seconds")
+        ->check(CLI::Range(0.1, 3600.0));
+    client.add_flag("--hot-key", options.hot_key,
+                    "let all tasks compete for one lock (colock only)");
+    client.add_option("--handoff-limit", options.handoff_limit, "lock_options::handoff_limit");
     client.add_flag("--json", options.json, "print the figures as JSON");
 }
 
 void add_report(CLI::App& app, report_options& options) {
-    auto& report = *app.add_subcommand("report", "chart and section of figures measured before");
-    report.add_option("--from", options.from, "what --json has written")->required();
+    auto& report = *app.add_subcommand(
+        "report", "make the chart and the section from figures measured before");
+    report.add_option("--from", options.from, "file that --json has written")->required();
     report.add_option("--chart", options.chart, "draw the throughput, as SVG")
         ->check(colock::test::writable_file);
     report.add_option("--section", options.section, "write the figures for docs/benchmarks.md")
@@ -154,9 +162,10 @@ void add_report(CLI::App& app, report_options& options) {
 }
 
 void add_delay(CLI::App& app, delay_options& options) {
-    auto& delay = *app.add_subcommand("delay", "a server seen from afar; for slow_minority");
-    delay.add_option("--port", options.port)->required();
-    delay.add_option("--by", options.milliseconds)->required();
+    auto& delay = *app.add_subcommand(
+        "delay", "a proxy that delays a server, for the workload slow_minority");
+    delay.add_option("--port", options.port, "port of the server")->required();
+    delay.add_option("--by", options.milliseconds, "delay in milliseconds")->required();
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -233,7 +242,7 @@ int main(int argc, char** argv) {
     client_options client_with;
     report_options report_with;
     delay_options delay_with;
-    CLI::App app("colock against the physical limit: a hand-written RESP loop");
+    CLI::App app("Compares colock with a hand-written RESP loop.");
     app.require_subcommand(1);
     add_run(app, run_with);
     add_client(app, client_with);

@@ -7,45 +7,54 @@ source "$colock_root/test/interop/others.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/benchmark/run.sh [--micro]
+Usage: test/benchmark/run.sh [--quick] [--workload NAME] [--peers] [--repetitions N] [--seconds S] [--check]
+                             [--json FILE] [--chart FILE.svg] [--section FILE.md]
        test/benchmark/run.sh --from FILE [--chart FILE.svg] [--section FILE.md]
-       test/benchmark/run.sh [--quick] [--workload NAME] [--peers] [--json FILE] [--chart FILE.svg] [--section FILE.md] [--check]
-                             [--repetitions N] [--seconds S] [--help]
+       test/benchmark/run.sh --micro
+       test/benchmark/run.sh --help
 
-Prepares the machine (cmake/bootstrap.sh), builds the release with interprocedural optimization, starts redis-servers on free
-loopback ports, measures, and prints tables of medians, and the bounds that colock has set itself. The workloads:
+Prepares the machine (cmake/bootstrap.sh) and builds the release with interprocedural optimization. Starts redis-servers
+on free loopback ports and runs the workloads. Prints tables of medians, and the bounds that colock has set itself.
 
-  uncontended     `raw`, a hand-written RESP loop that does nothing but what a lock must, `boost_redis`, the same by Boost.Redis
-                  with a request for each command, and `colock`, in alternation: 1 and 5 servers, 1, 64 and 1000 tasks, each
-                  with a lock of its own
-  paced           the same three, one task that pauses for 5 ms after each command: what waking up costs
-  hot_key_local   all tasks of one client on one lock, handed off 64 times (the default), or as often as there is time
-  hot_key_hold    16 tasks of one process, two processes, 16 processes on one lock, which each holds for a while
-  watchdog        one client holds 100,000 leases for a minute, and renews them
-  slow_minority   64 tasks with a lock each, and two of five servers stopped, or 200 ms away; and the same of `raw`
-  shared          a shared_mutex beside a mutex: write and read, each task with a lock of its own; one hot name read inside one
-                  process; 16 processes on one name at 90 % reads, for 20 s; only when it is named
-  overload        1,000 and 100,000 tasks with a lock each beside 1,000 leases: 1, 3 and 5 servers; of five, one stopped, one 100 ms away,
-                  and half a core for the client; only when it is named
-  cluster         a Redis Cluster of one master and of three, as fast as they are, and held back; only when it is named
-  native_release  on Valkey, releases by a command of its own and by a script; only when it is named
+Three clients run in alternation:
+  colock       this library
+  raw          a hand-written RESP loop that does only what a lock needs
+  boost_redis  the same loop with Boost.Redis, and one request for each command
 
-  --quick          5 servers only, 3 repetitions of 1 s (hot_key_hold: 3 s; watchdog: once 15 s): three minutes instead of twelve
-  --workload NAME  only this one
-  --peers          also node-redlock (`redlock`, and `redlock+` with the settings that make it fastest), and on one server
-                   redis-py's asyncio Lock; in `uncontended` and in `hot_key_hold` inside one process
+Workloads:
+  uncontended     1 and 5 servers with 1, 64 and 1,000 tasks, each with a lock of its own
+  paced           one task that pauses for 5 ms after each command. It shows the cost of waking up.
+  hot_key_local   all tasks of one client compete for one lock, with 64 hand-offs (the default) and without a limit
+  hot_key_hold    tasks that hold one lock for a while: 16 in one process, in two, and in 16 processes
+  watchdog        one client holds and renews 100,000 leases for a minute
+  slow_minority   64 tasks with a lock each, while two of five servers are stopped or 200 ms away
+
+Workloads that run only if --workload names them:
+  shared          a shared_mutex compared with a mutex: writes, reads, one hot name read inside one process, and 16
+                  processes on one name with 90 % reads
+  overload        1,000 and 100,000 tasks with a lock each, while the client holds 1,000 leases. With 1, 3 and 5 servers,
+                  with one of five stopped or 100 ms away, and with half a core for the client.
+  cluster         a Redis Cluster of one master and of three, at full speed and with limited speed
+  native_release  releases on Valkey by its own command and by a script
+
+  --quick          5 servers only, 3 repetitions of 1 s. Takes three minutes instead of twelve.
+                   (hot_key_hold: 3 s. watchdog: one run of 15 s.)
+  --workload NAME  run only this workload
+  --peers          also measure node-redlock and, with one server, redis-py's asyncio Lock. This applies to uncontended,
+                   and to hot_key_hold in one process. `redlock+` is node-redlock with its fastest settings.
+  --repetitions N  runs of each measurement (default: 5)
+  --seconds S      duration of each run in seconds (default: 2)
+  --check          exit with code 1 if a bound is not met
   --json FILE      write all figures to FILE
-  --chart FILE     draw the throughput of `uncontended` with its spread, as SVG
+  --chart FILE     draw the throughput of uncontended with its spread, as SVG
   --section FILE   write tables of the figures and bounds, as Markdown
-  --from FILE      instead of measuring: chart and section of what --json has written
-  --check          exit code 1 when a bound is not met
-  --micro          instead of all that: the state machines, the wire format and the timers by themselves (Google Benchmark)
-  --repetitions N  of each run (default 5)
-  --seconds S      of each run (default 2)
-  --help           this text
+  --from FILE      measure nothing: make the chart and the section from a file that --json has written
+  --micro          run the microbenchmarks instead (Google Benchmark): state machines, wire format and timers
+  --help           print this text
 
-Environment: COLOCK_REDIS_SERVER names the server to use instead of redis-server; COLOCK_BOOST_VERSION=1.NN picks the
-Boost (see cmake/bootstrap.sh --help).
+Environment:
+  COLOCK_REDIS_SERVER=PROGRAM   server to start (default: redis-server)
+  COLOCK_BOOST_VERSION=1.NN     version of Boost to use (see cmake/bootstrap.sh --help)
 TEXT
 }
 

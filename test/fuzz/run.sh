@@ -8,13 +8,13 @@ usage() {
 Usage: test/fuzz/run.sh [--seconds S] [--keep]
        test/fuzz/run.sh --help
 
-Builds the fuzz target with clang, and feeds it for S seconds (default 120), beginning with the inputs in
-test/fuzz/corpus. The reader is given each input at once and in pieces, and must find the same. Exit code 0 only if
-nothing was found; an input that fails is left in the current folder.
+Builds the fuzz target with clang and runs it, starting with the inputs in test/fuzz/corpus. The RESP reader gets each
+input as a whole and in pieces, and must return the same replies. The exit code is 0 only if no input failed. An input
+that fails is saved in the current folder.
 
-  --seconds S    for so long
-  --keep         add what reaches new code to test/fuzz/corpus, and drop what does not any more
-  --help         this text
+  --seconds S    duration in seconds (default: 120)
+  --keep         update test/fuzz/corpus: add inputs that reach new code, and remove inputs that are no longer needed
+  --help         print this text
 TEXT
 }
 

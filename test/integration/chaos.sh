@@ -5,40 +5,49 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/integration/chaos.sh [--seconds S] [--seed N] [--json FILE] [--only KIND]... [--broken HOW] [--help]
+Usage: test/integration/chaos.sh [--seconds S] [--seed N] [--json FILE] [--only KIND]... [--broken HOW]
+       test/integration/chaos.sh --help
 
-Prepares the machine (cmake/bootstrap.sh), builds, and starts five redis-servers on free loopback ports, a bad network
-before each, and four processes with 240 coroutines that want the same 48 locks. Every few hundred milliseconds
-something goes wrong: never with more than two of the five servers at once (one that is still in quarantine after a
-restart, or not yet reconnected to by every client, counts), or with one of the processes, which is stopped for longer than
-the ttl. Acquires and sections are cancelled at random moments. Then it judges, and prints as JSON, what came of it.
+Prepares the machine (cmake/bootstrap.sh) and builds. Starts five redis-servers on free loopback ports, each behind a
+proxy that can fail, and four processes. Their 240 coroutines compete for the same 48 locks.
 
-  --seconds S    of faults, 1 to 86400 (default 60)
-  --seed N       of all that is random; by default a new one, which is printed. The same seed gives the same faults in the
-                 same order; at what they strike depends on the machine as well
+A fault strikes every few hundred milliseconds. It strikes at most two of the five servers at the same time, or stops one
+process for longer than the ttl. A server counts as struck until its quarantine is over and every client is connected
+again. Acquires and critical sections are cancelled at random. At the end it prints the verdict as JSON.
+
+  --seconds S    duration of the faults in seconds, 1 to 86400 (default: 60)
+  --seed N       seed of all random choices (default: a new one, which is printed). The same seed gives the same faults in
+                 the same order. Their effects also depend on the machine.
   --json FILE    write all figures to FILE
-  --only KIND    no faults but these: client_stop, stop, restart, delay, hold, cut, drop, one_way, client_pause,
-                 client_kill, script_flush, out_of_memory, busy_script
-  --broken HOW   make the clients wrong: hold-past-validity (they stay inside when their lease has ended) or no-quarantine
-                 (they trust servers that have just restarted). Then violations are expected
-  --help         this text
+  --only KIND    inject only this kind of fault. May be repeated. One of: client_stop, stop, restart, delay, hold, cut, drop,
+                 one_way, client_pause, client_kill, script_flush, out_of_memory, busy_script
+  --broken HOW   break the clients, to see that violations are found. One of:
+                 hold-past-validity  clients stay in the critical section after their lease has ended
+                 no-quarantine       clients trust servers that have just restarted
+  --help         print this text
 
-What is wrong:
-  violations          two were in critical sections of one name at once. Each writes down when it enters and leaves, on
-                      the monotonic clock; who has no valid lease, by the lease's own account, is not inside
-  leftover_keys       keys on any server when all clients were closed, and one second more than the ttl was over; those of the
-                      remote queues, when that of the oldest ticket was (16 s)
-  unavailable_share   more than 0.01 of the time. Each process has a coroutine that takes, one after the other, locks
-                      that nobody else wants. A stretch of more than 100 ms in which none of them, in any process, got its
-                      lock is an outage, and counts from the success before it to the one after it
-  failures            all this in words; and that too few sections, faults, or (from 60 s on) kinds of faults have occurred
+These fail the run:
+  violations          two clients were in the critical section of one name at the same time. Each client records when it
+                      enters and leaves, on the monotonic clock. A client without a valid lease does not count as inside.
+  leftover_keys       keys that remain on a server 1 s after the longest ttl, when all clients are closed. The keys of
+                      the remote queues may remain until the oldest ticket has expired (16 s).
+  unavailable_share   the locks were unavailable for more than 1 % of the time. Each process has a coroutine that acquires
+                      locks which no other process uses. If none of these coroutines acquires a lock for more than 100 ms,
+                      that is an outage. It lasts from the last success to the next one.
+  failures            a list of all failures in words. Too few sections, faults or kinds of faults are failures too.
+                      (Kinds of faults are counted in runs of at least 60 s.)
 
-longest_wait_ms is how long somebody has waited for a lock that others wanted too, longest_probe_ms for one that nobody else
-wanted; stops of its own process included.
+longest_wait_ms is the longest wait for a contended lock. longest_probe_ms is the longest wait for an uncontended one. Both
+include the time for which the process itself was stopped.
 
-Environment: COLOCK_REDIS_SERVER names the server to use instead of redis-server.
+Environment:
+  COLOCK_REDIS_SERVER=PROGRAM   server to start (default: redis-server)
 
-Exit codes: 0 nothing was wrong (with --broken: there were violations); 1 something was; 2 wrong use; 130 interrupted.
+Exit codes:
+  0    no failure (with --broken: violations were found)
+  1    a failure
+  2    wrong usage
+  130  interrupted
 TEXT
 }
 

@@ -85,15 +85,16 @@ std::vector<std::string> names_of_encounters() {
 
 int main(int argc, char** argv) {
     options options;
-    CLI::App app("colock and other libraries on the same locks");
-    app.add_option("--only", options.only, "encounters")
+    CLI::App app("Runs colock and other libraries on the same locks.");
+    app.add_option("--only", options.only, "run only these tests")
         ->check(CLI::IsMember(names_of_encounters()));
-    app.add_option("--seconds", options.seconds, "of contention")->check(CLI::Range(1, 3600));
+    app.add_option("--seconds", options.seconds, "duration of the competition in seconds")
+        ->check(CLI::Range(1, 3600));
     app.add_option("--json", options.json, "write all figures to this file")
         ->check(colock::test::writable_file);
-    app.add_option("--colock", options.colock, "command of the worker")->required();
-    app.add_option("--redlock", options.redlock, "command of the worker");
-    app.add_option("--redis-py", options.redis_py, "command of the worker");
+    app.add_option("--colock", options.colock, "command of colock's worker")->required();
+    app.add_option("--redlock", options.redlock, "command of node-redlock's worker");
+    app.add_option("--redis-py", options.redis_py, "command of redis-py's worker");
     CLI11_PARSE(app, argc, argv);
     try {
         return run_all(options) ? 0 : 1;

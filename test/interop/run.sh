@@ -7,23 +7,30 @@ source "$colock_root/test/interop/others.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/interop/run.sh [--only NAME] [--seconds S] [--json FILE] [--help]
+Usage: test/interop/run.sh [--only NAME] [--seconds S] [--json FILE]
+       test/interop/run.sh --help
 
-Prepares the machine (cmake/bootstrap.sh --interop), builds, fetches node-redlock into the build tree, starts
-redis-servers on free loopback ports, and lets processes of colock and of another library take the same locks. Checks,
-step by step, that each respects what the other holds, releases, extends and lets expire; then, with all of them at it
-for S seconds, that no two critical sections overlap, that each library gets its turn, and that nothing is left behind.
+Prepares the machine (cmake/bootstrap.sh --interop), builds, and fetches node-redlock into the build folder. Starts
+redis-servers on free loopback ports. Then processes of colock and of another library acquire the same locks.
 
-  --only NAME   redlock_n5, redlock_n1 or redis_py_n1 (default: all three)
-  --seconds S   of contention, 1 to 3600 (default 5)
+First it checks step by step that each library respects the locks of the other, and that each can release and extend its
+own and let it expire. Then all processes compete for S seconds. No two critical sections may overlap, each library must
+acquire the lock, and no key may remain.
+
+  --only NAME   run only redlock_n5, redlock_n1 or redis_py_n1 (default: all three)
+  --seconds S   duration of the competition in seconds, 1 to 3600 (default: 5)
   --json FILE   write all figures to FILE
-  --help        this text
+  --help        print this text
 
 Environment:
   COLOCK_INTEROP_PROGRAMS=DIR   use the programs in this folder instead of building them
-  COLOCK_REDIS_SERVER           the server to use instead of redis-server
+  COLOCK_REDIS_SERVER=PROGRAM   server to start (default: redis-server)
 
-Exit codes: 0 all well; 1 not so; 2 wrong use; 3 the other library cannot be had on this machine.
+Exit codes:
+  0  all checks passed
+  1  a check failed
+  2  wrong usage
+  3  the other library is not available on this machine
 TEXT
 }
 

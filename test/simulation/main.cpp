@@ -306,23 +306,25 @@ int run_mutants(const arguments& a, const profile* named) {
 
 int run(int argc, char** argv) {
     arguments a;
-    CLI::App app("Deterministic simulation of colock; see run.sh");
-    app.add_option("--seeds", a.seeds, "A..B");
-    app.add_option("--seed", a.seed);
-    app.add_option("--seconds", a.seconds)->check(CLI::PositiveNumber);
-    app.add_option("--profile", a.profile);
-    app.add_option("--json", a.json)->check(test::writable_file);
-    app.add_option("--summary", a.summary, "a file for what is printed")
+    CLI::App app("Runs the deterministic simulation of colock. See test/simulation/run.sh --help.");
+    app.add_option("--seeds", a.seeds, "run the seeds A..B");
+    app.add_option("--seed", a.seed, "run one schedule");
+    app.add_option("--seconds", a.seconds, "run new seeds for so many seconds")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--profile", a.profile, "use this profile for all seeds");
+    app.add_option("--json", a.json, "write all figures to this file")->check(test::writable_file);
+    app.add_option("--summary", a.summary, "write a copy of the output to this file")
         ->check(test::writable_file);
-    app.add_option("--rule", only_rule);
-    app.add_option("--failed-seeds", a.failed_seeds);
-    app.add_option("--scenario", a.scenario);
-    app.add_flag("--scenarios", a.list_scenarios);
-    app.add_flag("--trace", a.trace);
-    app.add_flag("--mutants", a.mutants);
-    app.add_option("--half", a.half)->check(CLI::Range(1, 2));
-    app.add_option("--mutant", a.mutant, "with --mutants: those with that in their names");
-    app.add_flag("--profiles", a.list_profiles);
+    app.add_option("--rule", only_rule, "count only violations of this rule");
+    app.add_option("--failed-seeds", a.failed_seeds, "file with the seeds that have ever failed");
+    app.add_option("--scenario", a.scenario, "run this scenario");
+    app.add_flag("--scenarios", a.list_scenarios, "print the scenarios");
+    app.add_flag("--trace", a.trace, "print a timeline");
+    app.add_flag("--mutants", a.mutants, "run the mutants of the library");
+    app.add_option("--half", a.half, "with --mutants: run every second one")
+        ->check(CLI::Range(1, 2));
+    app.add_option("--mutant", a.mutant, "with --mutants: run those whose names contain this");
+    app.add_flag("--profiles", a.list_profiles, "print the profiles");
     try {
         app.parse(argc, argv);
         const profile* named = a.profile.empty() ? nullptr : find_profile(a.profile);

@@ -9,30 +9,31 @@ Usage: test/simulation/run.sh [--seeds A..B | --seconds S] [--profile NAME] [--r
        test/simulation/run.sh --seed S [--profile NAME] [--trace]
        test/simulation/run.sh --scenario NAME [--trace]
        test/simulation/run.sh --mutants [--half 1|2 | --mutant NAME] [--seeds A..B] [--profile NAME] [--json FILE]
-       test/simulation/run.sh [--profiles | --scenarios | --help]
+       test/simulation/run.sh --profiles | --scenarios | --help
 
-Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules: each is a world of clients, instances and a
-network of its own, made from a seed, in virtual time, with the library's own engine and whatever faults the profile
-has in force. Prints schedules, steps, injected faults by kind, acquisitions, violations and the rate. Exit code 0
-only if nothing was violated and all faults of the profiles were really injected.
+Prepares the machine (cmake/bootstrap.sh), builds, and runs schedules in virtual time. A schedule is a world with clients,
+instances and a network, made from a seed. The clients run the library's own engine. A profile says which faults the
+world injects. Prints the number of schedules, steps, faults of each kind, acquisitions and violations, and the rate. The
+exit code is 0 only if there was no violation and each fault of the profiles was injected.
 
-  --seeds A..B     these schedules (default 1..10000; with --mutants 1..3000)
-  --seconds S      fresh seeds for so long, and before them all that ever failed (failed_seeds.txt)
-  --profile NAME   all with these faults; without, the seed decides
-  --rule NAME      only violations of this rule count (see checker.hpp), as with --rule "mutual exclusion"
-  --profiles       the names, and what they stand for
+  --seeds A..B     run these seeds (default: 1..10000, with --mutants 1..3000)
+  --seconds S      run new seeds for S seconds, after all seeds that have ever failed (failed_seeds.txt)
+  --profile NAME   use this profile for all seeds (default: the seed selects one)
+  --rule NAME      count only violations of this rule, for example "mutual exclusion". checker.hpp lists the rules.
   --json FILE      write all figures to FILE
-  --seed S         one schedule
-  --scenario NAME  one thing that goes wrong, step by step, with exact expectations (see scenario.cpp)
-  --scenarios      their names, and what they are about
-  --trace          the schedule, or the scenario, told as a timeline
-  --mutants        run broken variants of the library, and say in how many schedules each is caught; all must be, and
-                   also by the scenarios that were made for it
-  --half 1|2       with --mutants: only every other one, from the first or the second on
-  --mutant NAME    with --mutants: only those that have this in their names
-  --help           this text
+  --seed S         run one schedule
+  --scenario NAME  run one scenario: a few steps with exact expectations (see scenario.cpp)
+  --trace          print the schedule or the scenario as a timeline
+  --mutants        run variants of the library with one fault each, and print how many schedules detect each. A mutant
+                   that has scenarios of its own must fail in them too.
+  --half 1|2       with --mutants: run only the first, third, ... mutant, or the second, fourth, ...
+  --mutant NAME    with --mutants: run only the mutants whose names contain NAME
+  --profiles       print the profiles with their descriptions
+  --scenarios      print the scenarios with their descriptions
+  --help           print this text
 
-Environment: COLOCK_BOOST_VERSION=1.NN picks the Boost (see cmake/bootstrap.sh --help).
+Environment:
+  COLOCK_BOOST_VERSION=1.NN   version of Boost to use (see cmake/bootstrap.sh --help)
 TEXT
 }
 

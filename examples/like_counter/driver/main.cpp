@@ -59,51 +59,57 @@ std::string writable_file(const std::string& path) {
 }
 
 void describe_load(CLI::App& app, options& chosen) {
-    app.add_option("--target", chosen.targets, "address:port of a service process; repeat it")
+    app.add_option("--target", chosen.targets,
+                   "address:port of a service process. May be repeated.")
         ->required()
         ->allow_extra_args(false);
-    app.add_option("--connections", chosen.connections, "connections, over all targets")
+    app.add_option("--connections", chosen.connections,
+                   "number of connections to all targets together")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
-    app.add_option("--seconds", chosen.seconds, "how long")
+    app.add_option("--seconds", chosen.seconds, "duration in seconds")
         ->check(CLI::Range(1, 86'400))
         ->capture_default_str();
-    app.add_option("--users", chosen.workload.users)
+    app.add_option("--users", chosen.workload.users, "number of users")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    app.add_option("--entities", chosen.workload.entities)
+    app.add_option("--entities", chosen.workload.entities, "number of entities")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    app.add_option("--authors", chosen.workload.authors)
+    app.add_option("--authors", chosen.workload.authors, "number of authors")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
     app.add_option("--zipf", chosen.workload.exponent,
-                   "exponent of the distributions of entities and users; 0: all alike")
+                   "exponent of the Zipf distribution of entities and users. 0: uniform")
         ->check(CLI::Range(0.0, 5.0))
         ->capture_default_str();
-    app.add_option("--unlikes", chosen.workload.unlike_share, "share of likes taken back")
+    app.add_option("--unlikes", chosen.workload.unlike_share,
+                   "share of requests that withdraw a like")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    app.add_option("--reads", chosen.workload.read_share, "share of requests that only read")
+    app.add_option("--reads", chosen.workload.read_share,
+                   "share of requests that only read, 0 to 1")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     app.add_option("--repeats", chosen.workload.repeat_share,
-                   "share of requests that repeat what another connection has just begun")
+                   "share of requests that repeat one of another connection, 0 to 1")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    app.add_option("--seed", chosen.workload.seed, "of all that is random")->capture_default_str();
+    app.add_option("--seed", chosen.workload.seed, "seed of all random choices")
+        ->capture_default_str();
     app.add_option("--run", chosen.workload.run,
-                   "prefix of the authors' names; by default one that was not used before");
-    app.add_option("--json", chosen.json, "file for the result; -: stdout")
+                   "prefix of the authors' names. Default: a new one");
+    app.add_option("--json", chosen.json, "file for the result, or - for stdout")
         ->required()
         ->check(writable_file);
 }
 
 void describe_report(CLI::App& app, options& chosen) {
-    app.add_option("RESULT", chosen.result_file, "what load has written")->required();
-    app.add_option("--faults", chosen.faults_file, "file of what was done to the lock instances");
+    app.add_option("RESULT", chosen.result_file, "file that the command load has written")
+        ->required();
+    app.add_option("--faults", chosen.faults_file, "file with the faults of the lock servers");
     app.add_option("--stale-writes", chosen.stale_writes,
-                   "of writes that were made to come too late: REFUSED/MADE")
+                   "rejected and attempted stale writes, as REFUSED/MADE")
         ->check([](const std::string& text) {
             return read_stale_writes(text) ? std::string() : "expected REFUSED/MADE, not " + text;
         });
@@ -258,8 +264,9 @@ int run(int argc, char** argv) {
     CLI::App app("Drives the like counter.", "like_counter_driver");
     options chosen;
     chosen.workload.run = "run" + std::to_string(std::random_device()());
-    CLI::App& load_command = *app.add_subcommand("load", "puts load on services, checks them");
-    CLI::App& report_command = *app.add_subcommand("report", "tells what came of it");
+    CLI::App& load_command =
+        *app.add_subcommand("load", "sends requests to the services, and checks the replies");
+    CLI::App& report_command = *app.add_subcommand("report", "prints the result");
     app.require_subcommand(1);
     describe_load(load_command, chosen);
     describe_report(report_command, chosen);

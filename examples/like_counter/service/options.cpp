@@ -45,38 +45,40 @@ struct raw_options {
 };
 
 void describe(CLI::App& app, raw_options& raw) {
-    app.add_option("--listen", raw.listen, "host:port to serve on; port 0: any that is free")
+    app.add_option("--listen", raw.listen, "host:port to serve on. Port 0 selects a free port.")
         ->capture_default_str();
     app.add_option("--lock", raw.locks,
-                   "an instance that votes on the locks; repeat it for each (redis://..., "
-                   "rediss://..., redis+cluster://host:port,host:port, unix://..., memory://name)")
+                   "URI of a lock instance. May be repeated. (redis://..., rediss://..., "
+                   "redis+cluster://host:port,host:port, unix://..., memory://name)")
         ->allow_extra_args(false);
     app.add_option("--config", raw.config_file,
-                   "a JSON file with colock's configuration; --lock replaces its instances");
+                   "JSON file with colock's configuration. --lock replaces its instances.");
     app.add_option("--dawdle-ms", raw.dawdle_ms,
-                   "do nothing for so long before each write, as a process that is stopped there")
+                   "wait for so many ms before each write, like a process that is stopped there")
         ->check(CLI::Range(0, 60'000))
         ->capture_default_str();
-    app.add_flag("--no-lock", raw.no_lock, "take no locks, to see the counters drift apart");
+    app.add_flag("--no-lock", raw.no_lock, "use no locks, to show how the totals drift apart");
     app.add_option("--data", raw.data,
-                   "where the likes are: redis://host[:port][/database], "
+                   "server of the data: redis://host[:port][/database], "
                    "redis+cluster://host[:port],host[:port],..., memory")
         ->required();
-    app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks")
+    app.add_option("--ttl-ms", raw.ttl_ms, "ttl of the locks in ms")
         ->check(CLI::Range(300, 86'400'000))
         ->capture_default_str();
-    app.add_option("--patience-ms", raw.patience_ms, "longest wait of a request for its lock")
+    app.add_option("--patience-ms", raw.patience_ms,
+                   "longest wait of a request for its lock, in ms")
         ->check(CLI::Range(1, 3'600'000))
         ->capture_default_str();
     app.add_option("--stop-patience-ms", raw.stop_patience_ms,
-                   "how long requests in flight may take when the service stops")
+                   "time for open requests when the service stops, in ms")
         ->check(CLI::Range(0, 3'600'000))
         ->capture_default_str();
-    app.add_option("--max-body-bytes", raw.max_body_bytes)->capture_default_str();
-    app.add_option("--max-header-bytes", raw.max_header_bytes)
+    app.add_option("--max-body-bytes", raw.max_body_bytes, "longest body of a request")
+        ->capture_default_str();
+    app.add_option("--max-header-bytes", raw.max_header_bytes, "longest header of a request")
         ->check(CLI::Range(256, 1'048'576))
         ->capture_default_str();
-    app.add_option("--max-connections", raw.max_connections)
+    app.add_option("--max-connections", raw.max_connections, "most connections at a time")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
 }
@@ -111,12 +113,12 @@ asio::ip::tcp::endpoint parse_endpoint(const std::string& text) {
 std::optional<colock::config> read_lock_config(const raw_options& raw) {
     if (raw.no_lock) {
         if (!raw.locks.empty() || !raw.config_file.empty()) {
-            throw std::invalid_argument("--no-lock goes with neither --lock nor --config");
+            throw std::invalid_argument("--no-lock cannot be combined with --lock or --config");
         }
         return std::nullopt;
     }
     if (raw.locks.empty() && raw.config_file.empty()) {
-        throw std::invalid_argument("which instances vote? Give --lock, --config, or --no-lock");
+        throw std::invalid_argument("no lock instances: give --lock, --config or --no-lock");
     }
     if (raw.config_file.empty()) {
         return colock::config::from_uris(raw.locks);
@@ -133,14 +135,14 @@ colock::lock_options lock_options_for(milliseconds ttl) {
     colock::lock_options lock;
     lock.ttl = ttl;
     lock.fencing = true;
-    // The sections are a few milliseconds long: what waits for one should not sleep through ten.
+    // A critical section takes a few milliseconds, so a waiter should not sleep through ten of them.
     lock.retry.initial = milliseconds(2);
     lock.retry.maximum = milliseconds(50);
     lock.validate();
     return lock;
 }
 
-/// Now, and not at the first like.
+/// Reports a wrong ttl at the start, and not at the first like.
 void check_quarantine(const options& given) {
     const auto quarantine = given.locks ? given.locks->restart_quarantine : std::nullopt;
     if (quarantine && quarantine->count() != 0 && given.lock.ttl > *quarantine) {
@@ -182,14 +184,14 @@ options interpret(const raw_options& raw) {
 [[noreturn]] void refuse_arguments(std::string_view why) {
     refuse(why.find('@') == std::string_view::npos
                ? why
-               : "arguments that are not repeated here, as there may be a password in them; "
-                 "see --help");
+               : "wrong arguments. They are not shown, because one may contain a password. "
+                 "See --help.");
 }
 
 }  // namespace
 
 options read_options(int argc, char** argv) {
-    CLI::App app("Counts likes, over HTTP, under locks of colock.", "like_counter_service");
+    CLI::App app("Counts likes over HTTP, with locks of colock.", "like_counter_service");
     raw_options raw;
     describe(app, raw);
     try {

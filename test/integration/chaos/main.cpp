@@ -69,13 +69,15 @@ int main(int argc, char** argv) {
     options.seed = std::random_device{}();
     options.client = colock::test::path_of_chaos_client;
     std::string json;
-    CLI::App app("colock under random faults");
-    app.add_option("--seconds", options.seconds)->check(CLI::Range(1, 86400));
-    app.add_option("--seed", options.seed, "of all that is random");
+    CLI::App app("Runs colock under random faults. See test/integration/chaos.sh --help.");
+    app.add_option("--seconds", options.seconds, "duration in seconds")
+        ->check(CLI::Range(1, 86400));
+    app.add_option("--seed", options.seed, "seed of all random choices");
     app.add_option("--json", json, "write all figures to this file")
         ->check(colock::test::writable_file);
-    app.add_option("--only", options.only, "kinds of faults")->check(CLI::IsMember(storm::kinds()));
-    app.add_option("--broken", options.broken, "make the clients wrong, and expect violations")
+    app.add_option("--only", options.only, "inject only these kinds of faults")
+        ->check(CLI::IsMember(storm::kinds()));
+    app.add_option("--broken", options.broken, "break the clients, and expect violations")
         ->transform(CLI::CheckedTransformer(breakages));
     CLI11_PARSE(app, argc, argv);
     try {

@@ -16,18 +16,18 @@ std::string price = "10";  // in a real program, in several stores that no trans
 asio::awaitable<void> work(colock::client& locks) {
     colock::shared_mutex prices{locks, "prices"};
 
-    // Any number of processes read together. The readers of this one share a lease on the servers.
+    // Any number of processes read together. The readers of this one share an entry on the servers.
     auto read = [](colock::lease& /*lease*/) -> asio::awaitable<void> {
         std::cout << "the price is " << price << '\n';
         co_return;
     };
     co_await colock::with_shared_lock(prices, read);
 
-    // One writes, alone. Then it lets others read, and reads on itself, before anybody else writes.
+    // The writer is alone. Then it becomes a reader: others may read too, and nobody writes in between.
     colock::lease lease = co_await prices.acquire();
     price = "12";
     co_await prices.downgrade(lease);
-    co_await colock::with_shared_lock(prices, read);
+    std::cout << "the price is still " << price << '\n';
     co_await lease.release();
 
     co_await locks.close();

@@ -100,14 +100,15 @@ struct config {
     /// The constant part of the allowed clock drift: see `drift_factor`. Allowed: 0 to 1 s.
     std::chrono::milliseconds drift_minimum{2};
 
-    /// The time after a server's start during which it grants no locks. A server that restarts may have
-    /// lost the locks that it had granted. It is therefore `instance_state::quarantined` until all of
-    /// them have ended. In the meantime it renews and releases leases, and restores missing keys.
+    /// The time after a server's start during which the client ignores its grants. A server that restarts
+    /// may have lost the locks that it had granted. It is therefore `instance_state::quarantined` until all
+    /// of them have ended. Renewals and releases still work there, and renewals restore missing keys.
     ///
     /// Must be at least the longest ttl that any program uses on these instances. Locks of this client
-    /// with a longer ttl are rejected, unless this setting is 0. Set it to 0 only if all servers persist every write, or for a
-    /// trial. With one instance, set it to your longest ttl: see docs/servers.md. With fencing, set it to
-    /// at least 1 s, because a server that has lost its last writes may repeat a fence for that time.
+    /// with a longer ttl are rejected, unless this setting is 0. Set it to 0 only if all servers persist
+    /// every write, or for a trial. With one instance, set it to your longest ttl: see docs/servers.md. With
+    /// fencing, set it to at least 1 s, because a server that has lost its last writes may repeat a fence
+    /// for that time.
     ///
     /// The uptime comes from the server's wall clock, rounded down by up to one second. If that clock is
     /// set forward during a quarantine, the quarantine ends too early. A server that does not report its
@@ -125,13 +126,14 @@ struct config {
     /// and 0 for fewer. 10 s is the default ttl.
     std::optional<std::chrono::milliseconds> restart_quarantine{};
 
-    /// The time after a failover during which a promoted server grants no locks. Replication is
-    /// asynchronous, so a promoted replica may lack the last locks of the former master. This concerns a
-    /// former replica that Sentinels name, or that is the master of some slots of a cluster. It renews
-    /// and releases leases in the meantime.
+    /// The time after a failover during which the client ignores the grants of a promoted server.
+    /// Replication is asynchronous, so a promoted replica may lack the last locks of the former master.
+    /// This applies only to a former replica that Sentinels name, or that is the master of some slots of a
+    /// cluster. Renewals and releases still work there.
     ///
-    /// Must be at least the longest ttl that any program uses on these instances. Locks of this client
-    /// with a longer ttl are rejected, unless this setting is 0.
+    /// Must be at least the longest ttl that any program uses on these instances. If an instance has
+    /// Sentinels or is a cluster, locks of this client with a longer ttl are rejected, unless this setting
+    /// is 0.
     ///
     /// With Sentinels, the time counts from when the last client can have detected the failover. The
     /// Sentinels report since when a server has been the master. A cluster does not report this. There the

@@ -57,10 +57,10 @@ struct lock_options {
     ///
     /// If the servers support client tracking, the clients that wait for a name queue at one of them. Each
     /// client renews its place there every `maximum`, which is limited to 50 ms to 1 s. After a longer
-    /// wait, the interval grows up to 4 s. It is then no longer than the time that the client has waited.
-    /// So the death of a client at most doubles the wait of the clients behind it. The first client polls
-    /// if others acquire the lock again and again, right after its release. It does so every 1 to 2 ms,
-    /// or every `initial` if that is less. See docs/mutex.md.
+    /// wait, the interval grows up to 4 s. If a client dies, its place expires after four such intervals,
+    /// and then the next client continues. The first client polls if others acquire the lock again and
+    /// again, right after its release. It does so every 1 to 2 ms, or every `initial` if that is less. See
+    /// docs/mutex.md.
     retry_options retry{};
 
     /// The time without a quorum of answers after which a waiting `acquire` fails with `errc::no_quorum`.

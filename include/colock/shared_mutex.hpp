@@ -29,11 +29,11 @@ namespace colock {
 /// them.
 ///
 /// @code{.cpp}
-/// // One writes, alone. Then it lets others read, and reads on itself, before anybody else writes.
+/// // The writer is alone. Then it becomes a reader: others may read too, and nobody writes in between.
 /// colock::lease lease = co_await prices.acquire();
 /// price = "12";
 /// co_await prices.downgrade(lease);
-/// co_await colock::with_shared_lock(prices, read);
+/// std::cout << "the price is still " << price << '\n';
 /// co_await lease.release();
 /// @endcode
 ///
@@ -47,8 +47,8 @@ namespace colock {
 /// Redlock library. A waiting `mutex` does not keep out new readers of other clients, so overlapping
 /// readers can starve it. A waiting writer keeps them out.
 ///
-/// **Readers.** Each reader's lease has a ttl of its own on the servers. A reader that has died keeps a
-/// writer out for no longer than this ttl. The readers of one client share a lease on the servers, so a
+/// **Readers.** Each entry of a reader on the servers has a ttl of its own. A reader that has died keeps a
+/// writer out for no longer than this ttl. The readers of one client share an entry on the servers, so a
 /// new reader may need no round trip. This holds for `lock_options::handoff_time` after the grant, under
 /// these conditions:
 /// - The options are equal, without `max_hold`, and `renew` and `handoff_limit` are not 0.
@@ -58,14 +58,14 @@ namespace colock {
 ///
 /// **Fairness.** Neither side starves. Inside a client, readers and writers wait first come, first served,
 /// so a waiting writer stops the readers behind it. Between clients, waiters use the order of the remote
-/// queue, but readers do not wait for each other there. A reader that has waited there for 5 s attempts,
-/// whatever is before it in the queue. It attempts again every 5 s. So a `mutex` that is before it and
+/// queue, but readers do not wait for each other there. After a wait of 5 s, a reader attempts regardless of
+/// its place, and again every 5 s. So a `mutex` that is before it and
 /// waits for other readers delays it for a limited time only.
 ///
 /// A waiting writer sets a *writer mark* on the servers, which keeps new readers out. It does so when it is
 /// the first in the remote queue, or has waited there for 5 s. A writer that does not use the remote queue
-/// sets the mark on each attempt. It has `retry_options::attempts`, or the server does not support client
-/// tracking. A writer behind readers of its own client sets no mark until these have released.
+/// sets the mark on each attempt. The reason is `retry_options::attempts`, or a server that does not support
+/// client tracking. A writer behind readers of its own client sets no mark until these have released.
 ///
 /// The mark ends when the writer stops waiting. If the writer has died, the mark ends after at most 1 s.
 /// After the readers have left, the mark also keeps out a `mutex` and a writer's `try_acquire`. Writers

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_signal_of_type_none_cancels_nothing) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancellation_after_the_end_has_no_effect) {
+BOOST_AUTO_TEST_CASE(a_cancellation_after_completion_has_no_effect) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending_acquire one;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_cancellation_after_the_end_has_no_effect) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_waiter_ends_at_once) {
+BOOST_AUTO_TEST_CASE(a_cancelled_waiter_completes_immediately) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client other(executor, instances.config());
@@ -157,8 +157,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_ends_at_once) {
 
 /// One server is stopped, some receive the request late, and the others' answers are late. All of them grant
 /// sooner or later. Servers that can be reached are free at once, the others as soon as they can be reached.
-BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_the_send_is_undone_on_all_servers,
-                     *label("fault-02")) {
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_after_sending_is_rolled_back, *label("fault-02")) {
     for (const std::size_t silent : {0U, 3U, 5U}) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, quiet_config());
@@ -287,8 +286,7 @@ BOOST_AUTO_TEST_CASE(no_watchdog_survives_a_cancelled_acquire) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_release_cancelled_before_it_is_sent_happens_nevertheless,
-                     *label("fault-04")) {
+BOOST_AUTO_TEST_CASE(a_release_cancelled_before_sending_is_still_executed, *label("fault-04")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
@@ -312,8 +310,7 @@ BOOST_AUTO_TEST_CASE(a_release_cancelled_before_it_is_sent_happens_nevertheless,
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_release_cancelled_after_it_is_sent_happens_nevertheless,
-                     *label("fault-04")) {
+BOOST_AUTO_TEST_CASE(a_release_cancelled_after_sending_is_still_executed, *label("fault-04")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
@@ -374,7 +371,7 @@ BOOST_AUTO_TEST_CASE(the_ttl_ends_a_lock_whose_cancelled_release_never_arrives,
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_alone) {
+BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_valid) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -396,7 +393,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_extend_leaves_the_lease_alone) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_wait_for_the_loss) {
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_lost_leaves_the_lease_valid) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x").acquire();
@@ -417,7 +414,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_for_the_loss) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_close_goes_on) {
+BOOST_AUTO_TEST_CASE(a_cancelled_close_continues_in_the_background) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -483,7 +480,7 @@ bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-BOOST_AUTO_TEST_CASE(the_error_tells_why_no_server_can_be_asked) {
+BOOST_AUTO_TEST_CASE(the_error_reports_why_no_server_is_reachable) {
     run_test([&]() -> asio::awaitable<void> {
         config nobody_there;
         const std::array<reserved_port, 3> ports;
@@ -505,7 +502,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_why_no_server_can_be_asked) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_error_tells_that_the_servers_are_silent) {
+BOOST_AUTO_TEST_CASE(the_error_reports_that_too_few_instances_are_connected) {
     run_test([&]() -> asio::awaitable<void> {
         for (redis_server& server : instances) {
             server.pause();
@@ -521,7 +518,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_that_the_servers_are_silent) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_error_tells_that_another_has_the_lock) {
+BOOST_AUTO_TEST_CASE(the_error_reports_that_the_lock_is_held) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         client others(co_await asio::this_coro::executor, instances.config());
@@ -542,7 +539,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_that_another_has_the_lock) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_error_tells_of_a_key_without_ttl) {
+BOOST_AUTO_TEST_CASE(the_error_reports_a_key_without_ttl) {
     const std::vector<std::vector<std::string>> commands{{"SETNX", "x", "left by somebody"},
                                                          {"RPUSH", "x", "no lock at all"}};
     for (const auto& command : commands) {
@@ -565,7 +562,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_of_a_key_without_ttl) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_client_names_the_resource) {
+BOOST_AUTO_TEST_CASE(the_error_of_a_closed_client_names_the_resource) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending_acquire one;

@@ -110,7 +110,7 @@ std::string view_of(const client& locks) {
     return result;
 }
 
-BOOST_AUTO_TEST_CASE(slots_move_and_a_master_dies_while_500_coroutines_lock) {
+BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_slots_move_and_a_master_dies) {
     // Else the whole cluster would stop while the slots of the dead master are served by nobody.
     redis_cluster cluster(3, 1, {"--cluster-require-full-coverage", "no"});
     run_test(

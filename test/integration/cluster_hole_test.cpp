@@ -90,7 +90,7 @@ asio::awaitable<double> rate(const std::uint64_t& cycles) {
 BOOST_AUTO_TEST_SUITE(cluster_hole_test, *label("fault-103"))
 
 // The waiters are either many at one slot, or at many slots.
-BOOST_AUTO_TEST_CASE(waiters_behind_a_hole_do_not_slow_down_the_others) {
+BOOST_AUTO_TEST_CASE(waiters_for_unserved_slots_do_not_slow_other_locks) {
     run_test(
         []() -> asio::awaitable<void> {
             const auto executor = co_await asio::this_coro::executor;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(waiters_behind_a_hole_do_not_slow_down_the_others) {
         120s);
 }
 
-BOOST_AUTO_TEST_CASE(waiters_behind_a_hole_go_on_when_it_is_filled) {
+BOOST_AUTO_TEST_CASE(waiters_for_unserved_slots_acquire_when_slots_are_served) {
     run_test(
         []() -> asio::awaitable<void> {
             half_a_cluster nodes;

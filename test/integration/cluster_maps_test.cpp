@@ -139,7 +139,7 @@ void run_until_reason(instance_rig& rig, std::string_view part) {
 BOOST_AUTO_TEST_SUITE(cluster_maps_test)
 
 // The master that was replaced stays in the shard, as a master that has failed.
-BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor, *label("fault-92")) {
+BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor_is_ignored, *label("fault-92")) {
     for (const std::string health : {"fail", "loading"}) {
         for (const bool is_last : {false, true}) {
             const reserved_port old_master;
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_failed_master_beside_its_successor, *label("fault-92")) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(shards_without_the_slots_that_slots_reports, *label("fault-93")) {
+BOOST_AUTO_TEST_CASE(cluster_slots_is_used_if_cluster_shards_lacks_slots, *label("fault-93")) {
     fake_node node;
     node.change([&](report& r) {
         r.shards = shards_reply({{{}, {{.port = node.port(), .id = "n"}}}});
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(shards_without_the_slots_that_slots_reports, *label("fault-
 }
 
 // Some node is asked to execute the command. It knows the owner.
-BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner, *label("fault-93")) {
+BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner_is_redirected, *label("fault-93")) {
     fake_node first;
     fake_node second;
     first.change([&](report& r) {
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_command_for_a_slot_without_an_owner, *label("fault-93")) 
 }
 
 // Each of these was a node with a connection to be made, for five seconds at least.
-BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_others) {
+BOOST_AUTO_TEST_CASE(redirects_to_ever_new_nodes_add_only_a_bounded_number) {
     std::atomic<std::size_t> named{0};
     const reserved_port here;
     const fake_server node(
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_names_ever_new_others) {
 }
 
 // No other node of the cluster knows the owner, but the next seed does.
-BOOST_AUTO_TEST_CASE(another_seed_knows_the_owner, *label("fault-96")) {
+BOOST_AUTO_TEST_CASE(a_missing_owner_is_found_through_another_seed, *label("fault-96")) {
     fake_node first;
     fake_node second;
     first.change([&](report& r) {
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(another_seed_knows_the_owner, *label("fault-96")) {
     BOOST_TEST(second.acquires() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_first_seed_has_an_empty_map, *label("fault-96")) {
+BOOST_AUTO_TEST_CASE(an_empty_map_of_the_first_seed_is_skipped, *label("fault-96")) {
     fake_node first;
     fake_node second;
     first.change([&](report& r) {
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(the_first_seed_has_an_empty_map, *label("fault-96")) {
 }
 
 // The owner stays the same, and is there all the time.
-BOOST_AUTO_TEST_CASE(a_map_that_comes_and_goes, *label("fault-94")) {
+BOOST_AUTO_TEST_CASE(a_temporarily_incomplete_map_causes_no_quarantine, *label("fault-94")) {
     fake_node first;
     fake_node second;
     const std::string complete = halves(first.port(), "1", second.port(), "2");
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_map_that_comes_and_goes, *label("fault-94")) {
 }
 
 // All nodes that can be asked report it, and none reports the newer map any more.
-BOOST_AUTO_TEST_CASE(a_cluster_that_was_restored_from_a_backup, *label("fault-95")) {
+BOOST_AUTO_TEST_CASE(a_cluster_restored_from_a_backup_is_quarantined, *label("fault-95")) {
     fake_node node;
     node.change([&](report& r) {
         r.epoch = 7;
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_was_restored_from_a_backup, *label("fault-95
 }
 
 // A node that lags behind is not believed while another node has the newer map.
-BOOST_AUTO_TEST_CASE(a_node_that_lags_behind, *label("fault-95")) {
+BOOST_AUTO_TEST_CASE(the_older_map_of_a_lagging_node_is_ignored, *label("fault-95")) {
     fake_node first;
     fake_node second;
     const std::string map = halves(first.port(), "1", second.port(), "2");
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_lags_behind, *label("fault-95")) {
 }
 
 // The address of one node answers for another cluster, whose epoch is higher. The other node of the first cluster is there.
-BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken, *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(an_address_taken_over_by_another_cluster_is_quarantined, *label("fault-91")) {
     fake_node taken;
     fake_node kept;
     fake_node foreign;
@@ -346,8 +346,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken, *label("fault-91
 }
 
 // The node was down from the start on. Then another cluster has its address.
-BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken_before_the_first_connection,
-                     *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(another_cluster_found_at_first_connect_is_quarantined, *label("fault-91")) {
     const reserved_port address;
     fake_node kept;
     kept.change([&](report& r) { r.shards = halves(address.number(), "a1", kept.port(), "a2"); });
@@ -369,8 +368,7 @@ BOOST_AUTO_TEST_CASE(an_address_that_another_cluster_has_taken_before_the_first_
 }
 
 // The map of the server at the address is not known yet.
-BOOST_AUTO_TEST_CASE(a_server_that_was_replaced_grants_nothing_before_its_map_is_read,
-                     *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(a_replaced_server_grants_nothing_before_its_map_is_read, *label("fault-91")) {
     fake_node node;
     node.change([&](report& r) { r.shards = all_slots_at(node.port(), "a"); });
     instance_rig rig(uri_of({&node}), settings_with(1s));
@@ -412,11 +410,11 @@ void remake_cluster_with_epoch(std::size_t epoch) {
     BOOST_TEST(contains(rig.status().reason, "another cluster"), rig.status().reason);
 }
 
-BOOST_AUTO_TEST_CASE(a_cluster_that_was_made_again_with_a_lower_epoch, *label("fault-95")) {
+BOOST_AUTO_TEST_CASE(a_recreated_cluster_with_a_lower_epoch_is_quarantined, *label("fault-95")) {
     remake_cluster_with_epoch(3);
 }
 
-BOOST_AUTO_TEST_CASE(a_cluster_that_was_made_again_with_a_higher_epoch, *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(a_recreated_cluster_with_a_higher_epoch_is_quarantined, *label("fault-91")) {
     remake_cluster_with_epoch(99);
 }
 

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(each_key_is_locked_at_the_master_of_its_slot) {
     BOOST_TEST(status.nodes[0].role == "master");
 }
 
-BOOST_AUTO_TEST_CASE(one_seed_is_enough_and_seeds_may_be_gone) {
+BOOST_AUTO_TEST_CASE(one_reachable_seed_is_enough_to_find_the_nodes) {
     const reserved_port nobody;
     instance_rig rig("redis+cluster://127.0.0.1:" + std::to_string(nobody.number()) +
                      ",127.0.0.1:" + std::to_string(three()[2].port()));
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(one_seed_is_enough_and_seeds_may_be_gone) {
     BOOST_TEST(none.acquire("k", "ann") == "failed: down");
 }
 
-BOOST_AUTO_TEST_CASE(a_single_server_is_no_cluster) {
+BOOST_AUTO_TEST_CASE(a_standalone_server_is_rejected_as_a_cluster) {
     const redis_server single;
     instance_rig rig("redis+cluster://127.0.0.1:" + std::to_string(single.port()));
     const meter costs(rig.executor(), loop_may_rest);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(commands_follow_a_slot_that_has_moved, *label("fault-69")) 
 }
 
 // ASK is followed with ASKING in front of each command, and changes nothing else.
-BOOST_AUTO_TEST_CASE(a_slot_that_is_moving, *label("fault-71")) {
+BOOST_AUTO_TEST_CASE(commands_follow_ask_redirects_while_a_slot_moves, *label("fault-71")) {
     const moved_slot slot("{moving}");
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_moving, *label("fault-71")) {
 }
 
 // The lock's key and its counter are on different nodes, or one of them does not exist.
-BOOST_AUTO_TEST_CASE(fenced_locks_throughout_a_slow_migration, *label("fault-72")) {
+BOOST_AUTO_TEST_CASE(fenced_locks_work_throughout_a_slow_migration, *label("fault-72")) {
     const moved_slot slot("{fenced}");
     const std::string key = "{fenced}";
     instance_rig rig(three().uri());
@@ -230,7 +230,8 @@ BOOST_AUTO_TEST_CASE(fenced_locks_throughout_a_slow_migration, *label("fault-72"
     lock_and_release("after");
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_that_is_held_while_its_keys_move_one_by_one, *label("fault-72")) {
+BOOST_AUTO_TEST_CASE(a_held_fenced_lock_survives_the_move_of_its_keys_one_by_one,
+                     *label("fault-72")) {
     const moved_slot slot("{between}");
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-8
 }
 
 // No key of ours can be in the slot of such a name, so nothing is sent.
-BOOST_AUTO_TEST_CASE(names_whose_keys_cannot_be_in_one_slot, *label("fault-73")) {
+BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *label("fault-73")) {
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
@@ -321,7 +322,7 @@ BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74"
 }
 
 // A command that was given up is not sent again.
-BOOST_AUTO_TEST_CASE(an_acquire_that_was_given_up_is_not_sent_on, *label("fault-74")) {
+BOOST_AUTO_TEST_CASE(a_withdrawn_acquire_is_not_sent_to_the_new_owner, *label("fault-74")) {
     const moved_slot slot("{given up}");
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
@@ -336,7 +337,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_was_given_up_is_not_sent_on, *label("fault-
 }
 
 // One master behind two instances would vote twice.
-BOOST_AUTO_TEST_CASE(a_cluster_votes_once, *label("fault-78")) {
+BOOST_AUTO_TEST_CASE(a_cluster_rejects_a_node_that_another_instance_uses, *label("fault-78")) {
     auto settings = quick_settings();
     instance_rig first(three().uri(), settings);
     run_until_all_ready(first);
@@ -351,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_votes_once, *label("fault-78")) {
     second.run_until([&] { return contains(second.status().reason, "it is the same server as"); });
 }
 
-BOOST_AUTO_TEST_CASE(releases_go_one_by_one) {
+BOOST_AUTO_TEST_CASE(a_batch_of_releases_across_slots_is_granted) {
     instance_rig rig(three().uri());
     const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
@@ -368,7 +369,7 @@ BOOST_AUTO_TEST_CASE(releases_go_one_by_one) {
 }
 
 // Two nodes redirect a command to each other. It fails with their words, in bounded time.
-BOOST_AUTO_TEST_CASE(nodes_that_disagree_for_ever, *label("fault-69")) {
+BOOST_AUTO_TEST_CASE(endless_redirects_fail_after_a_bounded_number, *label("fault-69")) {
     std::atomic<std::size_t> sent{0};
     std::string other;
     const auto map_of = [](std::uint16_t port) {
@@ -447,7 +448,7 @@ bool is_at(const instance_rig& rig, std::uint16_t port) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_map_of_a_node_that_is_cut_off_is_not_believed, *label("fault-70")) {
+BOOST_AUTO_TEST_CASE(the_map_of_a_node_that_is_cut_off_is_ignored, *label("fault-70")) {
     const fake_server right([](const auto& command) { return answer_as_server(command); });
     const fake_server wrong([](const auto& command) { return answer_as_server(command); });
     const std::atomic<std::uint16_t> at_right{right.port()};
@@ -462,7 +463,7 @@ BOOST_AUTO_TEST_CASE(the_map_of_a_node_that_is_cut_off_is_not_believed, *label("
     BOOST_TEST(rig.status().nodes.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_map_with_an_older_epoch_is_not_believed, *label("fault-70")) {
+BOOST_AUTO_TEST_CASE(a_map_with_an_older_epoch_is_ignored, *label("fault-70")) {
     fake_server right([](const auto& command) { return answer_as_server(command); });
     const fake_server wrong([](const auto& command) { return answer_as_server(command); });
     const std::atomic<std::uint16_t> at_right{right.port()};
@@ -483,7 +484,7 @@ BOOST_AUTO_TEST_CASE(a_map_with_an_older_epoch_is_not_believed, *label("fault-70
 }
 
 // All known nodes are gone, but the names in the URI still work.
-BOOST_AUTO_TEST_CASE(all_addresses_change_at_once, *label("fault-70")) {
+BOOST_AUTO_TEST_CASE(seeds_find_the_nodes_after_all_addresses_change, *label("fault-70")) {
     std::optional<fake_server> old_node(
         std::in_place, [](const auto& command) { return answer_as_server(command); });
     const fake_server new_node([](const auto& command) { return answer_as_server(command); });
@@ -499,7 +500,7 @@ BOOST_AUTO_TEST_CASE(all_addresses_change_at_once, *label("fault-70")) {
 }
 
 /// With the rights that docs/permissions.md lists, and no others.
-BOOST_AUTO_TEST_CASE(the_least_rights_for_a_cluster) {
+BOOST_AUTO_TEST_CASE(the_documented_rights_suffice_for_a_cluster) {
     const moved_slot slot("{rights}");
     strings rights{"ACL", "SETUSER", "colock", ">x"};
     const strings usual = documented_rights();
@@ -573,7 +574,7 @@ BOOST_FIXTURE_TEST_CASE(a_promoted_master_is_found_and_quarantined, with_replica
 }
 
 // A dead master has no replica. Its slots are assigned to another master by hand, without their locks.
-BOOST_AUTO_TEST_CASE(a_slot_that_is_given_to_another_master_is_quarantined, *label("fault-70")) {
+BOOST_AUTO_TEST_CASE(a_slot_reassigned_to_another_master_is_quarantined, *label("fault-70")) {
     redis_cluster nodes(3, 0, {"--cluster-require-full-coverage", "no"});
     instance_rig rig(nodes.uri(3), settings_with(1s));
     const meter costs(rig.executor(), loop_may_rest);
@@ -606,7 +607,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_given_to_another_master_is_quarantined, *lab
 }
 
 // Such a failover holds up writes for a while, and loses none.
-BOOST_FIXTURE_TEST_CASE(a_failover_by_hand, with_replicas, *label("fault-76")) {
+BOOST_FIXTURE_TEST_CASE(a_manual_failover_loses_no_lock, with_replicas, *label("fault-76")) {
     instance_rig rig(nodes.uri(), settings_with(300ms));
     const meter costs(rig.executor(), loop_may_rest);
     run_until_all_ready(rig);
@@ -647,7 +648,7 @@ BOOST_FIXTURE_TEST_CASE(a_master_that_is_promoted_again_is_quarantined_again, wi
 }
 
 // A release that the dead master's node refuses is sent again when this is possible.
-BOOST_FIXTURE_TEST_CASE(what_a_dead_master_missed_goes_to_the_promoted_one, with_replicas,
+BOOST_FIXTURE_TEST_CASE(a_refused_release_can_be_sent_to_the_promoted_master, with_replicas,
                         *label("fault-70")) {
     instance_rig rig(nodes.uri(), settings_with(0ms));
     const meter costs(rig.executor(), loop_may_rest);
@@ -681,7 +682,7 @@ BOOST_FIXTURE_TEST_CASE(without_quarantine_a_lost_lock_is_granted_twice, with_re
 }
 
 // At the address of its only node there is another cluster, which knows nothing of the locks. Its epoch is higher.
-BOOST_AUTO_TEST_CASE(a_cluster_that_took_the_address_of_another_one, *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(a_cluster_at_the_address_of_another_one_is_quarantined, *label("fault-91")) {
     redis_cluster nodes(1);
     instance_rig rig(nodes.uri(), settings_with(1s));
     const meter costs(rig.executor(), loop_may_rest);

@@ -165,7 +165,7 @@ asio::awaitable<void> await_and_check(scene& s, Token token) {
 
 BOOST_AUTO_TEST_SUITE(completion_token_test)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(deferred_by_default, Operation, operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(operations_are_deferred_by_default, Operation, operations) {
     on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
         // as_tuple alone is as_tuple of the default; so this is co_await operation().
         auto result = co_await Operation::start(s, asio::as_tuple);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(deferred_by_default, Operation, operations) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(co_await_without_a_token) {
+BOOST_AUTO_TEST_CASE(operations_can_be_awaited_without_a_token) {
     run_test([]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, in_memory());
         mutex lock(locks, "resource");
@@ -200,7 +200,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(use_awaitable, Operation, all_operations) {
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(cancel_after_that_does_not_come, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancel_after_does_not_fire_before_its_timeout, Operation,
+                              all_operations) {
     on_scene<Operation>([](scene& s) -> asio::awaitable<void> {
         co_await await_and_check<Operation>(s, asio::cancel_after(1min, asio::use_awaitable));
     });
@@ -243,7 +244,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(callback_with_error_code, Operation, operations) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(with_lock_and_a_callback) {
+BOOST_AUTO_TEST_CASE(with_lock_accepts_a_callback) {
     on_scene<with_lock>([](scene& s) -> asio::awaitable<void> {
         bool done = false;
         with_lock::start(s, [&](std::exception_ptr thrown, int result) {
@@ -322,7 +323,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bind_executor_with_a_thread, Operation, operations
 }
 
 /// A finished operation does not keep the other context at work, even if the lease remembers it.
-BOOST_AUTO_TEST_CASE(a_cancelled_wait_lets_go_of_its_executor) {
+BOOST_AUTO_TEST_CASE(a_cancelled_wait_releases_its_executor) {
     on_scene<extend>([](scene& s) -> asio::awaitable<void> {
         asio::io_context other;
         asio::cancellation_signal signal;
@@ -383,7 +384,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(bind_allocator, Operation, operations) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(exceptions_tell_the_story) {
+BOOST_AUTO_TEST_CASE(exceptions_report_the_resource_and_all_votes) {
     run_test([]() -> asio::awaitable<void> {
         config configuration = in_memory();
         configuration.instances.push_back("redis://127.0.0.1:1");
@@ -409,7 +410,7 @@ BOOST_AUTO_TEST_CASE(exceptions_tell_the_story) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(failures_through_every_token) {
+BOOST_AUTO_TEST_CASE(failures_reach_every_completion_token) {
     run_test([]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, in_memory());
         mutex lock(locks, "resource");
@@ -427,7 +428,7 @@ BOOST_AUTO_TEST_CASE(failures_through_every_token) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(operations_on_an_empty_lease) {
+BOOST_AUTO_TEST_CASE(operations_on_an_empty_lease_fail_with_not_held) {
     run_test([]() -> asio::awaitable<void> {
         lease nothing;
         const auto [extend_error] = co_await nothing.extend(1s, asio::as_tuple);
@@ -439,7 +440,7 @@ BOOST_AUTO_TEST_CASE(operations_on_an_empty_lease) {
     }());
 }
 
-BOOST_FIXTURE_TEST_CASE(on_real_servers, shared_servers<3>) {
+BOOST_FIXTURE_TEST_CASE(all_operations_work_on_real_servers, shared_servers<3>) {
     const auto test_all =
         [&]<typename... Operations>(std::type_identity<std::tuple<Operations...>>) {
             (on_scene<Operations>(

@@ -203,7 +203,7 @@ public:
 
 BOOST_AUTO_TEST_SUITE(conformance)
 
-BOOST_DATA_TEST_CASE(a_lock_is_taken_once_and_given_back_by_its_holder, all_kinds) {
+BOOST_DATA_TEST_CASE(a_lock_is_granted_once_and_released_only_by_its_holder, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
@@ -221,7 +221,7 @@ BOOST_DATA_TEST_CASE(a_lock_is_taken_once_and_given_back_by_its_holder, all_kind
     BOOST_TEST(rig.release("k", "bob") == "granted");
 }
 
-BOOST_DATA_TEST_CASE(an_absent_key, all_kinds) {
+BOOST_DATA_TEST_CASE(an_absent_key_denies_all_but_an_acquire, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.extend("k", "ann") == "denied: nobody");
@@ -232,7 +232,7 @@ BOOST_DATA_TEST_CASE(an_absent_key, all_kinds) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");  // none of them has made it
 }
 
-BOOST_DATA_TEST_CASE(only_remaining_tells_the_time, all_kinds) {
+BOOST_DATA_TEST_CASE(only_remaining_reports_the_remaining_time, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (const auto& vote :
@@ -244,7 +244,7 @@ BOOST_DATA_TEST_CASE(only_remaining_tells_the_time, all_kinds) {
     }
 }
 
-BOOST_DATA_TEST_CASE(the_ttl_is_set_and_reset, all_kinds) {
+BOOST_DATA_TEST_CASE(the_ttl_is_set_by_acquire_and_only_lengthened_by_extend, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("k", "ann", 1h) == "granted");
@@ -278,7 +278,7 @@ BOOST_DATA_TEST_CASE(a_key_expires, all_kinds) {
     rig.run_until([&] { return rig.acquire("k", "ann") == "granted"; });
 }
 
-BOOST_DATA_TEST_CASE(a_day_and_a_millisecond, all_kinds) {
+BOOST_DATA_TEST_CASE(ttls_from_a_millisecond_to_a_day_are_supported, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("day", "ann", 24h) == "granted");
@@ -287,7 +287,7 @@ BOOST_DATA_TEST_CASE(a_day_and_a_millisecond, all_kinds) {
     rig.run_until([&] { return rig.remaining("blink") == "denied: nobody"; });
 }
 
-BOOST_DATA_TEST_CASE(a_key_that_is_no_lock_is_somebody_elses, all_kinds) {
+BOOST_DATA_TEST_CASE(a_foreign_key_counts_as_another_holder, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     s.plant_foreign_key("k");
@@ -299,7 +299,7 @@ BOOST_DATA_TEST_CASE(a_key_that_is_no_lock_is_somebody_elses, all_kinds) {
     BOOST_TEST((vote.remaining > 1min && vote.remaining <= 10min));
 }
 
-BOOST_DATA_TEST_CASE(any_bytes_make_a_key_and_a_token, all_kinds) {
+BOOST_DATA_TEST_CASE(keys_and_tokens_may_contain_any_bytes, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     std::string all_bytes;
@@ -335,7 +335,7 @@ BOOST_DATA_TEST_CASE(tokens_are_compared_as_bytes_not_as_numbers_or_text, all_ki
     BOOST_TEST(rig.release("k", "ann") == refusal(sample, "denied: another"));
 }
 
-BOOST_DATA_TEST_CASE(a_key_of_64_KiB, all_kinds) {
+BOOST_DATA_TEST_CASE(keys_of_64_kib_are_supported, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     const std::string key(64 * 1024, 'k');
@@ -349,7 +349,7 @@ BOOST_DATA_TEST_CASE(a_key_of_64_KiB, all_kinds) {
     BOOST_TEST(rig.remaining(key + "k") == "denied: another");
 }
 
-BOOST_DATA_TEST_CASE(an_empty_value_and_an_empty_key, all_kinds) {
+BOOST_DATA_TEST_CASE(empty_tokens_and_empty_keys_are_supported, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     BOOST_TEST(rig.acquire("k", "") == "granted");
@@ -383,7 +383,7 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
 }
 
 /// By which a lease is handed off: the key stays as it is.
-BOOST_DATA_TEST_CASE(a_holder_moves_the_counter_on, all_kinds) {
+BOOST_DATA_TEST_CASE(a_holder_increments_the_fence_counter, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
@@ -396,7 +396,7 @@ BOOST_DATA_TEST_CASE(a_holder_moves_the_counter_on, all_kinds) {
     BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").fence == far + 3);
 }
 
-BOOST_DATA_TEST_CASE(a_fenced_acquire_is_denied_as_a_plain_one_and_then_counts_nothing, all_kinds) {
+BOOST_DATA_TEST_CASE(a_denied_fenced_acquire_does_not_count, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
@@ -416,7 +416,7 @@ BOOST_DATA_TEST_CASE(a_fenced_acquire_is_denied_as_a_plain_one_and_then_counts_n
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "list", "ann")) == "denied: another");
 }
 
-BOOST_DATA_TEST_CASE(a_fenced_key_is_a_key_like_any_other, all_kinds) {
+BOOST_DATA_TEST_CASE(a_fenced_key_is_extended_and_released_like_a_plain_key, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.ask_fence(fenced_acquire, "k", "ann");
@@ -429,7 +429,7 @@ BOOST_DATA_TEST_CASE(a_fenced_key_is_a_key_like_any_other, all_kinds) {
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
 }
 
-BOOST_DATA_TEST_CASE(only_the_holder_raises_the_counter_and_nobody_lowers_it, all_kinds) {
+BOOST_DATA_TEST_CASE(a_counter_is_raised_only_by_the_holder_and_never_lowered, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
@@ -446,7 +446,7 @@ BOOST_DATA_TEST_CASE(only_the_holder_raises_the_counter_and_nobody_lowers_it, al
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "list", "ann", far)) == "denied: another");
 }
 
-BOOST_DATA_TEST_CASE(a_heal_gets_no_less_than_it_asks_for_and_counts_nobody, all_kinds) {
+BOOST_DATA_TEST_CASE(a_restore_raises_the_counter_to_its_fence_without_counting, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
@@ -468,7 +468,7 @@ BOOST_DATA_TEST_CASE(a_heal_gets_no_less_than_it_asks_for_and_counts_nobody, all
     }
 }
 
-BOOST_DATA_TEST_CASE(a_heal_of_what_another_has_is_denied_and_counts_nothing, all_kinds) {
+BOOST_DATA_TEST_CASE(a_restore_of_a_held_key_is_denied_and_does_not_count, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
@@ -485,7 +485,7 @@ BOOST_DATA_TEST_CASE(a_heal_of_what_another_has_is_denied_and_counts_nothing, al
 }
 
 /// What a node of a cluster does that has only one of the two keys.
-BOOST_DATA_TEST_CASE(counting_alone_looks_at_no_key, all_kinds) {
+BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
@@ -525,7 +525,7 @@ BOOST_DATA_TEST_CASE(counting_alone_looks_at_no_key, all_kinds) {
 }
 
 /// Whatever the kind: an acquire that puts back a key takes it if there is none, for the ttl that it is given.
-BOOST_DATA_TEST_CASE(a_heal_puts_back_a_key_that_is_gone, all_kinds) {
+BOOST_DATA_TEST_CASE(a_restore_recreates_a_missing_key, all_kinds) {
     using namespace colock::kinds;
     subject s(sample);
     auto& rig = s.rig;
@@ -606,7 +606,7 @@ BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kind
     BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
 }
 
-BOOST_DATA_TEST_CASE(releases_behind_each_other_have_an_answer_each, all_kinds) {
+BOOST_DATA_TEST_CASE(each_of_many_consecutive_releases_gets_a_vote, all_kinds) {
     constexpr int keys = 150;  // more than go to a server as one
     subject s(sample);
     auto& rig = s.rig;
@@ -637,7 +637,7 @@ BOOST_DATA_TEST_CASE(releases_behind_each_other_have_an_answer_each, all_kinds) 
     }
 }
 
-BOOST_DATA_TEST_CASE(a_key_twice_among_releases, all_kinds) {
+BOOST_DATA_TEST_CASE(a_key_released_twice_in_a_batch_is_released_once, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (const std::string key : {"k", "l", "m"}) {
@@ -651,7 +651,7 @@ BOOST_DATA_TEST_CASE(a_key_twice_among_releases, all_kinds) {
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(commands_of_many_batches_in_flight_are_executed_in_their_order, all_kinds) {
+BOOST_DATA_TEST_CASE(batches_in_flight_are_executed_in_order, all_kinds) {
     constexpr int cycles = 300;
     subject s(sample);
     auto& rig = s.rig;
@@ -667,7 +667,7 @@ BOOST_DATA_TEST_CASE(commands_of_many_batches_in_flight_are_executed_in_their_or
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once, all_kinds) {
+BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once_are_executed_in_order, all_kinds) {
     constexpr int keys = 5000;
     subject s(sample);
     auto& rig = s.rig;
@@ -680,7 +680,7 @@ BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once, all_kinds) {
 }
 
 // Random scripts, whose votes a map foretells.
-BOOST_DATA_TEST_CASE(random_scripts, all_kinds) {
+BOOST_DATA_TEST_CASE(random_commands_get_the_predicted_votes, all_kinds) {
     const strings keys{"k", "l", "m\0"s};
     const strings tokens{"ann", "bob", ""};
     for (unsigned seed = 0; seed != 20; ++seed) {
@@ -735,7 +735,7 @@ BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
 
 // Whether commands are wanted is asked for a batch to reconsider; of any other it may be asked, and
 // need not be. A receiver that does not want a command any more says so to the batch.
-BOOST_DATA_TEST_CASE(withdrawn_without_a_word_to_the_batch_is_sent_as_it_comes, all_kinds) {
+BOOST_DATA_TEST_CASE(a_silently_withdrawn_command_may_still_be_sent, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.withdraw_silently(rig.submit(step::acquire, "k", "ann"));
@@ -755,7 +755,7 @@ BOOST_DATA_TEST_CASE(withdrawn_without_a_word_to_the_batch_is_sent_as_it_comes, 
     }
 }
 
-BOOST_DATA_TEST_CASE(all_of_a_batch_withdrawn, all_kinds) {
+BOOST_DATA_TEST_CASE(a_completely_withdrawn_batch_is_not_executed, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != 5; ++i) {
@@ -765,7 +765,7 @@ BOOST_DATA_TEST_CASE(all_of_a_batch_withdrawn, all_kinds) {
     BOOST_TEST(rig.remaining("k") == "denied: nobody");
 }
 
-BOOST_DATA_TEST_CASE(what_was_sent_cannot_be_withdrawn, all_kinds) {
+BOOST_DATA_TEST_CASE(a_sent_command_cannot_be_withdrawn, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     const auto tag = rig.submit(step::acquire, "k", "ann");
@@ -794,7 +794,7 @@ BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_ki
     BOOST_TEST(rig.remaining("held") == "denied: another");
 }
 
-BOOST_DATA_TEST_CASE(of_a_batch_only_what_is_too_late_is_refused, all_kinds) {
+BOOST_DATA_TEST_CASE(rejects_only_expired_commands_of_a_batch, all_kinds) {
     const auto past = std::chrono::steady_clock::now() - 1ns;
     const auto future = past + 1h;
     for (std::size_t late = 0; late != 4; ++late) {
@@ -837,7 +837,7 @@ BOOST_DATA_TEST_CASE(commands_for_another_instance_are_not_executed_and_get_no_v
     BOOST_TEST(rig.remaining("l") == "denied: nobody");
 }
 
-BOOST_DATA_TEST_CASE(a_batch_of_nothing_for_it, all_kinds) {
+BOOST_DATA_TEST_CASE(a_batch_without_own_commands_sends_nothing, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != 3; ++i) {
@@ -852,7 +852,7 @@ BOOST_DATA_TEST_CASE(a_batch_of_nothing_for_it, all_kinds) {
     BOOST_TEST(rig.order_of_votes().size() == 1U);
 }
 
-BOOST_DATA_TEST_CASE(what_is_for_another_instance_takes_no_room, all_kinds) {
+BOOST_DATA_TEST_CASE(commands_for_another_instance_do_not_count_as_in_flight, all_kinds) {
     subject s(sample, 2);
     auto& rig = s.rig;
     rig.submit_for_another(step::acquire, "a", "ann");
@@ -864,7 +864,7 @@ BOOST_DATA_TEST_CASE(what_is_for_another_instance_takes_no_room, all_kinds) {
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(beyond_the_bound_a_vote_fails_at_once, all_kinds) {
+BOOST_DATA_TEST_CASE(commands_beyond_max_in_flight_fail_immediately, all_kinds) {
     subject s(sample, 3);
     auto& rig = s.rig;
     for (const char* key : {"a", "b", "c", "d", "e"}) {
@@ -885,7 +885,7 @@ BOOST_DATA_TEST_CASE(beyond_the_bound_a_vote_fails_at_once, all_kinds) {
     BOOST_TEST(rig.votes() == strings(3, "granted"), boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(what_is_not_sent_takes_no_room, all_kinds) {
+BOOST_DATA_TEST_CASE(unsent_commands_do_not_count_as_in_flight, all_kinds) {
     subject s(sample, 2);
     auto& rig = s.rig;
     const auto past = std::chrono::steady_clock::now() - 1s;
@@ -928,7 +928,7 @@ BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
     BOOST_TEST(rig.votes() == strings(last, "failed: withdrawn"), boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(nothing_of_its_own_to_send_is_told_of, all_kinds) {
+BOOST_DATA_TEST_CASE(no_resend_is_reported_in_normal_operation, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.flush();  // of nothing
@@ -944,7 +944,7 @@ BOOST_DATA_TEST_CASE(nothing_of_its_own_to_send_is_told_of, all_kinds) {
 
 // The rest is about instances that are given the same batch, and share what encodes it.
 
-BOOST_DATA_TEST_CASE(each_executes_all_of_a_shared_batch, all_teams) {
+BOOST_DATA_TEST_CASE(each_instance_executes_all_of_a_shared_batch, all_teams) {
     instance_group all(uris_of(sample));
     all.run_until_ready();
     strings expected;
@@ -960,7 +960,7 @@ BOOST_DATA_TEST_CASE(each_executes_all_of_a_shared_batch, all_teams) {
     BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(of_a_shared_batch_each_executes_what_is_for_it, all_teams) {
+BOOST_DATA_TEST_CASE(each_instance_executes_its_part_of_a_shared_batch, all_teams) {
     instance_group all(uris_of(sample));
     all.run_until_ready();
     all.submit(step::acquire, "k", "ann", colock::core::instance_set::only(0));
@@ -979,7 +979,7 @@ BOOST_DATA_TEST_CASE(of_a_shared_batch_each_executes_what_is_for_it, all_teams) 
     BOOST_TEST(votes == expected, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(one_that_has_stopped_costs_the_others_nothing, all_teams) {
+BOOST_DATA_TEST_CASE(a_stopped_instance_does_not_affect_the_others, all_teams) {
     instance_group all(uris_of(sample));
     all.run_until_ready();
     all[1].stop();
@@ -994,7 +994,7 @@ BOOST_DATA_TEST_CASE(one_that_has_stopped_costs_the_others_nothing, all_teams) {
 
 // Random scripts of which each sees another part, so that some share what is written and some do
 // not; a map for each foretells the votes.
-BOOST_DATA_TEST_CASE(random_shared_batches, all_teams) {
+BOOST_DATA_TEST_CASE(random_shared_batches_get_the_predicted_votes, all_teams) {
     const strings keys{"k", "l", "m\0"s};
     const strings tokens{"ann", "bob", ""};
     const auto past = std::chrono::steady_clock::now() - 1ns;
@@ -1105,7 +1105,7 @@ BOOST_DATA_TEST_CASE(after_stop_every_vote_is_down, all_kinds) {
 }
 
 // Granted or lost, as it comes; but one vote each, which the rig checks.
-BOOST_DATA_TEST_CASE(stop_with_commands_in_flight, all_kinds) {
+BOOST_DATA_TEST_CASE(every_command_in_flight_at_stop_gets_one_vote, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     for (int i = 0; i != 100; ++i) {
@@ -1122,7 +1122,7 @@ BOOST_DATA_TEST_CASE(stop_with_commands_in_flight, all_kinds) {
     }
 }
 
-BOOST_DATA_TEST_CASE(stop_inside_a_vote, all_kinds) {
+BOOST_DATA_TEST_CASE(stop_may_be_called_inside_a_vote, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.after_vote = [&](colock::instance::command_tag) { rig.subject().stop(); };
@@ -1134,7 +1134,7 @@ BOOST_DATA_TEST_CASE(stop_inside_a_vote, all_kinds) {
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 }
 
-BOOST_DATA_TEST_CASE(stop_inside_a_vote_on_a_refused_command, all_kinds) {
+BOOST_DATA_TEST_CASE(stop_may_be_called_inside_a_vote_on_a_withdrawn_command, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     rig.after_vote = [&](colock::instance::command_tag) { rig.subject().stop(); };
@@ -1150,7 +1150,7 @@ BOOST_DATA_TEST_CASE(stop_inside_a_vote_on_a_refused_command, all_kinds) {
     rig.after_vote = nullptr;
 }
 
-BOOST_DATA_TEST_CASE(the_status_of_one_that_is_ready, all_kinds) {
+BOOST_DATA_TEST_CASE(a_ready_instance_reports_its_status_without_password, all_kinds) {
     subject s(sample);
     const auto status = s.rig.status();
     BOOST_TEST((status.state == colock::instance::state::ready));
@@ -1162,7 +1162,7 @@ BOOST_DATA_TEST_CASE(the_status_of_one_that_is_ready, all_kinds) {
 }
 
 /// Without any one of these rights, the server refuses the command of that name.
-BOOST_AUTO_TEST_CASE(each_of_the_least_rights_is_needed) {
+BOOST_AUTO_TEST_CASE(each_documented_right_is_needed) {
     redis_server server;
     for (const std::string& right : documented_rights()) {
         // Where there is a command for releases that the user may not use, they go one by one.
@@ -1238,7 +1238,7 @@ milliseconds life_of_key(subject& s) {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(readers_hold_it_together_and_keep_writers_out, all_kinds) {
+BOOST_DATA_TEST_CASE(readers_share_the_lock_and_keep_writers_out, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");  // the first attempt only looks
@@ -1262,7 +1262,7 @@ BOOST_DATA_TEST_CASE(readers_hold_it_together_and_keep_writers_out, all_kinds) {
     BOOST_TEST(ask(s, joins, ann_reads) == "denied: another");
 }
 
-BOOST_DATA_TEST_CASE(a_share_is_taken_once, all_kinds) {
+BOOST_DATA_TEST_CASE(repeated_acquires_of_a_share_need_one_release, all_kinds) {
     subject s(sample);
     for (int i = 0; i != 3; ++i) {  // a reply that was lost, say
         BOOST_TEST(ask(s, joins, ann_reads) == "granted");
@@ -1278,7 +1278,7 @@ BOOST_DATA_TEST_CASE(a_share_is_taken_once, all_kinds) {
 
 /// Fault 37: one's renewal does not keep another alive.
 BOOST_TEST_DECORATOR(*label("fault-37"))
-BOOST_DATA_TEST_CASE(a_share_that_is_not_renewed_ends_beside_one_that_is, all_kinds) {
+BOOST_DATA_TEST_CASE(a_share_expires_although_another_is_renewed, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads, 10min) == "granted");
     BOOST_TEST(ask(s, joins, bob_reads, short_life) == "granted");
@@ -1321,7 +1321,7 @@ BOOST_DATA_TEST_CASE(an_extend_shortens_no_share, all_kinds) {
 
 /// Fault 38: nor does an acquire that is executed once more, as what was sent first may be executed last.
 BOOST_TEST_DECORATOR(*label("fault-38"))
-BOOST_DATA_TEST_CASE(a_share_that_is_taken_again_is_not_shortened, all_kinds) {
+BOOST_DATA_TEST_CASE(a_repeated_acquire_does_not_shorten_a_share, all_kinds) {
     subject s(sample);
     ask(s, looks, ann_reads, 10min);
     BOOST_TEST(ask(s, joins, ann_reads, 1ms) == "granted");
@@ -1333,7 +1333,7 @@ BOOST_DATA_TEST_CASE(a_share_that_is_taken_again_is_not_shortened, all_kinds) {
     }
 }
 
-BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
+BOOST_DATA_TEST_CASE(a_waiting_writer_keeps_new_readers_out, all_kinds) {
     subject s(sample);
     for (const step_of_kind& first : {looks, joins}) {
         BOOST_TEST(ask(s, first, ann_reads) == "granted");
@@ -1354,7 +1354,7 @@ BOOST_DATA_TEST_CASE(a_waiting_writer_lets_no_reader_in_any_more, all_kinds) {
 
 /// Fault 43: a writer that asks right after the readers have left does not wait for its own mark to end.
 BOOST_TEST_DECORATOR(*label("fault-43"))
-BOOST_DATA_TEST_CASE(a_mark_is_in_no_writers_way, all_kinds) {
+BOOST_DATA_TEST_CASE(a_writer_mark_does_not_block_writers, all_kinds) {
     using namespace colock::kinds;
     subject s(sample);
     const auto way_of = [&s](const lock_kind& kind) {
@@ -1398,7 +1398,7 @@ BOOST_DATA_TEST_CASE(a_mark_is_in_no_writers_way, all_kinds) {
 
 /// Fault 42: a writer that has given up keeps readers out no longer than its mark lives.
 BOOST_TEST_DECORATOR(*label("fault-42"))
-BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kinds) {
+BOOST_DATA_TEST_CASE(an_abandoned_writer_mark_expires, all_kinds) {
     subject s(sample);
     ask(s, looks, ann_reads);
     ask(s, claims, "da");
@@ -1411,7 +1411,7 @@ BOOST_DATA_TEST_CASE(the_mark_of_a_writer_that_has_gone_ends_by_itself, all_kind
 
 /// Fault 42: a writer that waits no more takes its mark back, and nothing else.
 BOOST_TEST_DECORATOR(*label("fault-42"))
-BOOST_DATA_TEST_CASE(a_writer_takes_its_mark_back, all_kinds) {
+BOOST_DATA_TEST_CASE(a_writer_removes_its_writer_mark, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
@@ -1435,7 +1435,7 @@ BOOST_DATA_TEST_CASE(a_writer_takes_its_mark_back, all_kinds) {
 
 /// Fault 42: it takes back its own, and the others keep readers out.
 BOOST_TEST_DECORATOR(*label("fault-42"))
-BOOST_DATA_TEST_CASE(each_writer_has_a_mark_of_its_own, all_kinds) {
+BOOST_DATA_TEST_CASE(each_writer_has_its_own_writer_mark, all_kinds) {
     subject s(sample);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
@@ -1459,7 +1459,7 @@ BOOST_DATA_TEST_CASE(each_writer_has_a_mark_of_its_own, all_kinds) {
 
 /// Fault 42: the mark of a writer that waits for less than a second ends with that time. It does not shorten that of another.
 BOOST_TEST_DECORATOR(*label("fault-42"))
-BOOST_DATA_TEST_CASE(a_mark_lives_no_longer_than_its_writer_waits, all_kinds) {
+BOOST_DATA_TEST_CASE(a_writer_mark_lives_no_longer_than_its_writer_waits, all_kinds) {
     subject s(sample);
     const auto claims_for = [](std::chrono::milliseconds patience) {
         return claims.with_patience(patience);
@@ -1538,7 +1538,7 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
 }
 
 /// Fault 86: a server that came back with older data has a counter that is behind the last writer's.
-BOOST_AUTO_TEST_CASE(a_reader_is_not_behind_a_writer_that_was_forgotten, *label("fault-86")) {
+BOOST_AUTO_TEST_CASE(a_reader_gets_a_larger_fence_after_a_counter_loss, *label("fault-86")) {
     subject s(kind::tcp);
     const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
@@ -1563,7 +1563,7 @@ BOOST_AUTO_TEST_CASE(a_reader_is_not_behind_a_writer_that_was_forgotten, *label(
 }
 
 /// A share that is put back was not denied before, and joins the other readers nevertheless.
-BOOST_DATA_TEST_CASE(a_healed_share_joins_the_others_but_passes_no_writer, all_kinds) {
+BOOST_DATA_TEST_CASE(a_restored_share_joins_readers_but_overtakes_no_writer, all_kinds) {
     subject s(sample);
     for (const auto* kind : {&colock::kinds::shared, &colock::kinds::fenced_shared}) {
         const step_of_kind heals = step_of_kind(step::acquire, *kind).healing();
@@ -1582,7 +1582,7 @@ BOOST_DATA_TEST_CASE(a_healed_share_joins_the_others_but_passes_no_writer, all_k
 }
 
 /// Its share is in the key for as long as that has other readers and nobody looks.
-BOOST_DATA_TEST_CASE(a_reader_whose_share_is_over_confirms_no_fence, all_kinds) {
+BOOST_DATA_TEST_CASE(a_reader_with_an_expired_share_cannot_confirm_a_fence, all_kinds) {
     subject s(sample);
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
     const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
@@ -1596,7 +1596,7 @@ BOOST_DATA_TEST_CASE(a_reader_whose_share_is_over_confirms_no_fence, all_kinds) 
 }
 
 /// Fault 21: the mark would keep readers out for as long as the server's clock was set back. (In memory: see the unit test.)
-BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fault-21")) {
+BOOST_AUTO_TEST_CASE(a_writer_mark_expires_after_the_clock_is_set_back, *label("fault-21")) {
     subject s(kind::tcp);
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
@@ -1632,7 +1632,7 @@ BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fau
 }
 
 /// Clients that have asked for the key would be told of a change. (In memory: see the unit test.)
-BOOST_AUTO_TEST_CASE(a_claim_without_a_mark_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_writer_that_does_not_wait_changes_no_key) {
     subject s(kind::tcp);
     const auto changes = [] {
         const std::string info = shared_server().command({"INFO", "persistence"}).value_or("");
@@ -1650,8 +1650,7 @@ BOOST_AUTO_TEST_CASE(a_claim_without_a_mark_changes_nothing) {
 }
 
 /// Fault 85: a token of another library may begin as a reader's.
-BOOST_AUTO_TEST_CASE(a_foreign_token_that_begins_as_a_readers_is_an_exclusive_holders,
-                     *label("fault-85")) {
+BOOST_AUTO_TEST_CASE(a_foreign_token_with_a_reader_prefix_counts_as_exclusive, *label("fault-85")) {
     subject s(kind::tcp);
     for (const std::string& token :
          {"reader:42"s, "reader:"s, ann_reads + "0", ann_reads.substr(0, ann_reads.size() - 1),
@@ -1667,7 +1666,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_token_that_begins_as_a_readers_is_an_exclusive_ho
 }
 
 /// Fault 34: what is not ours is left alone, even if it is of the same type.
-BOOST_AUTO_TEST_CASE(a_sorted_set_of_somebody_else_is_left_alone, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_foreign_sorted_set_is_left_alone, *label("fault-34")) {
     subject s(kind::tcp);
     for (const strings& members :
          {strings{"1", "x"}, strings{"1", ann_reads, "2", "x"}, strings{"-1", "writer:7", "2", "x"},
@@ -1843,7 +1842,8 @@ bool is_done(const step_of_kind& what, const colock::core::vote& vote) {
 }  // namespace
 
 /// Whatever is asked of all kinds, memory says what a server says.
-BOOST_DATA_TEST_CASE(memory_and_servers_say_the_same, data::make({kind::tcp, kind::user})) {
+BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
+                     data::make({kind::tcp, kind::user})) {
     constexpr std::uint64_t ahead = twins::ahead_of_clock;
     // Each key with what its counter begins with: far from the clock, with the clock, or with few numbers left.
     const std::vector<std::pair<std::string, std::uint64_t>> keys{

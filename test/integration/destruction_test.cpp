@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_was_moved_from_behaves_as_closed) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory, *label("fault-10")) {
+BOOST_AUTO_TEST_CASE(objects_may_be_destroyed_in_any_order_in_memory, *label("fault-10")) {
     for (const bool thread_safe : {false, true}) {
         config configuration = in_memory();
         configuration.thread_safe = thread_safe;
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(destroyed_in_every_order_in_memory, *label("fault-10")) {
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_with_servers, shared_servers<3>,
+BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_with_servers, shared_servers<3>,
                         *label("fault-10")) {
     for (const bool thread_safe : {false, true}) {
         config configuration = instances.config();
@@ -217,15 +217,15 @@ void destroy_in_flight_in_every_order(servers& instances, scene what) {
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_acquire, shared_servers_far_away<5>,
-                        *label("fault-10")) {
+BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_during_acquire,
+                        shared_servers_far_away<5>, *label("fault-10")) {
     destroy_in_flight_in_every_order(
         instances, {quiet_config(), network, false,
                     [](parts& p, mark m) { p.lock->acquire([m](auto&&...) {}); }});
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_extend, shared_servers_far_away<5>,
-                        *label("fault-10")) {
+BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_during_extend,
+                        shared_servers_far_away<5>, *label("fault-10")) {
     destroy_in_flight_in_every_order(instances,
                                      {quiet_config(), network, true, [](parts& p, mark m) {
                                           p.held->wait_lost([m](auto&&...) {});
@@ -233,8 +233,8 @@ BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_extend, shared_servers_f
                                       }});
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_release, shared_servers_far_away<5>,
-                        *label("fault-10")) {
+BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_during_release,
+                        shared_servers_far_away<5>, *label("fault-10")) {
     destroy_in_flight_in_every_order(instances,
                                      {quiet_config(), network, true, [](parts& p, mark m) {
                                           p.held->release([m](auto&&...) {});
@@ -242,8 +242,8 @@ BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_release, shared_servers_
                                       }});
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_close, shared_servers_far_away<5>,
-                        *label("fault-10")) {
+BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_during_close,
+                        shared_servers_far_away<5>, *label("fault-10")) {
     destroy_in_flight_in_every_order(instances,
                                      {quiet_config(), network, true, [](parts& p, mark m) {
                                           p.locks->close([m](auto&&...) {});
@@ -251,8 +251,8 @@ BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_close, shared_servers_fa
                                       }});
 }
 
-BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_with_lock, shared_servers_far_away<5>,
-                        *label("fault-10")) {
+BOOST_FIXTURE_TEST_CASE(objects_may_be_destroyed_in_any_order_during_with_lock,
+                        shared_servers_far_away<5>, *label("fault-10")) {
     destroy_in_flight_in_every_order(
         instances, {quiet_config(), network, false, [](parts& p, mark m) {
                         const auto body = [m](lease&) -> asio::awaitable<void> { co_return; };
@@ -261,7 +261,7 @@ BOOST_FIXTURE_TEST_CASE(destroyed_in_every_order_during_with_lock, shared_server
 }
 
 /// A coroutine owns the lease whose loss it waits for.
-BOOST_AUTO_TEST_CASE(a_context_destroyed_under_coroutines_that_own_everything) {
+BOOST_AUTO_TEST_CASE(destroying_a_context_destroys_coroutines_that_own_objects) {
     for (const bool thread_safe : {false, true}) {
         config configuration = in_memory();
         configuration.thread_safe = thread_safe;
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_under_coroutines_that_own_everything) {
 
 /// No server answers the release, and `close` gives it up. What is kept for its votes must be freed with the context
 /// (the address sanitizer would report a leak).
-BOOST_AUTO_TEST_CASE(a_context_destroyed_before_the_last_votes) {
+BOOST_AUTO_TEST_CASE(a_context_may_be_destroyed_before_the_last_votes) {
     servers instances(3);
     config configuration = instances.config();
     configuration.close_timeout = 0ms;
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_context_destroyed_before_the_last_votes) {
 }
 
 /// The executor is more than a pointer to the context.
-BOOST_AUTO_TEST_CASE(a_lease_that_outlives_its_strand) {
+BOOST_AUTO_TEST_CASE(a_lease_may_outlive_its_strand) {
     std::optional<lease> held;
     {
         asio::io_context context;

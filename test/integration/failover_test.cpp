@@ -80,7 +80,7 @@ private:
 BOOST_AUTO_TEST_SUITE(failover_test)
 
 // Two clients with 200 coroutines on 20 names, so that locks are contended inside each client and between the two.
-BOOST_AUTO_TEST_CASE(a_master_dies_while_many_lock) {
+BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_during_a_sentinel_failover) {
     deployment servers;
     run_test(
         [&]() -> asio::awaitable<void> {

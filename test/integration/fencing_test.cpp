@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(fences_grow_from_holder_to_holder_across_clients) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(counters_that_agree_cost_no_second_round) {
+BOOST_AUTO_TEST_CASE(counters_that_agree_need_no_second_round_trip) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(counters_that_differ_are_raised_before_the_lease_is_granted
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_minority_that_is_down_changes_nothing) {
+BOOST_AUTO_TEST_CASE(fences_grow_while_a_minority_is_down) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, network.config());
         co_await all_ready(locks);
@@ -159,7 +159,7 @@ asio::awaitable<void> second_round_held_up(const servers& instances, proxies& ne
     BOOST_TEST(instances.holding("x") >= 3U);  // the first round has reached a quorum at least
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_second_round_is_undone) {
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_in_its_second_round_is_rolled_back) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());
         co_await all_ready(locks);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(fenced_and_plain_locks_exclude_each_other) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_without_a_fence_says_so) {
+BOOST_AUTO_TEST_CASE(fence_throws_for_a_lease_without_a_fence) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const auto code_of = [](const lease& one) {
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_lease_without_a_fence_says_so) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again, *label("fault-26")) {
+BOOST_AUTO_TEST_CASE(flushed_scripts_are_resent_and_fences_grow, *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(the_write_of_a_stopped_holder_is_refused, *label("fault-20"
 const std::vector<strings> losses{{"FLUSHALL"}, {"DEL", "x"}, {"DEL", counter_name}};
 
 /// One server after another loses it, alone or together with the next ones.
-BOOST_AUTO_TEST_CASE(counters_lost_between_two_holders, *label("fault-25")) {
+BOOST_AUTO_TEST_CASE(fences_grow_although_counters_are_lost_between_holders, *label("fault-25")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         client others(co_await asio::this_coro::executor, instances.config());
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(counters_lost_between_two_holders, *label("fault-25")) {
 }
 
 /// A minority is healed, and its counters then reach the fence again.
-BOOST_AUTO_TEST_CASE(counters_lost_by_a_minority_while_held, *label("fault-25")) {
+BOOST_AUTO_TEST_CASE(counters_lost_by_a_minority_are_restored_while_held, *label("fault-25")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         client others(co_await asio::this_coro::executor, instances.config());
@@ -412,8 +412,7 @@ std::string put(const redis_server& server, const strings& oddity) {
     return server.command({"DUMP", counter_name}).value();
 }
 
-BOOST_AUTO_TEST_CASE(counters_that_are_no_numbers_on_a_minority_are_left_alone,
-                     *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(invalid_counters_on_a_minority_are_left_alone, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -442,7 +441,7 @@ BOOST_AUTO_TEST_CASE(counters_that_are_no_numbers_on_a_minority_are_left_alone,
     }());
 }
 
-BOOST_AUTO_TEST_CASE(counters_that_are_no_numbers_on_a_majority_are_an_error, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(invalid_counters_on_a_majority_fail_the_acquire, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -478,7 +477,7 @@ BOOST_AUTO_TEST_CASE(counters_that_are_no_numbers_on_a_majority_are_an_error, *l
 
 const std::vector<std::string> in_memory{"memory://f1", "memory://f2", "memory://f3"};
 
-BOOST_AUTO_TEST_CASE(fences_in_memory) {
+BOOST_AUTO_TEST_CASE(fences_of_memory_instances_grow_with_the_clock) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, config::from_uris(in_memory));
         const mutex lock(locks, "x", fenced());

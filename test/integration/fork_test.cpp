@@ -198,7 +198,7 @@ using parents = std::tuple<parent_by_tcp, parent_by_unix_sockets>;
 
 BOOST_AUTO_TEST_SUITE(fork_test)
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(every_operation_in_a_child_fails_at_once, Parent, parents) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_operation_in_a_child_fails_with_forked, Parent, parents) {
     Parent p;
     const std::string said = in_child(p.context, [&] {
         std::string result;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(destructors_in_a_child_do_nothing, Parent, parents
     p.check_untouched();
 }
 
-BOOST_FIXTURE_TEST_CASE(an_error_in_a_child_comes_to_the_executor_of_its_handler, parent_by_tcp) {
+BOOST_FIXTURE_TEST_CASE(a_child_reports_errors_on_the_executor_of_the_handler, parent_by_tcp) {
     const std::string said = in_child([&] {
         asio::io_context own;
         std::optional<error> result;
@@ -253,7 +253,7 @@ BOOST_FIXTURE_TEST_CASE(an_error_in_a_child_comes_to_the_executor_of_its_handler
 
 // The thread sanitizer bears no new threads in a child of a process that has had some; Asio has one to resolve names.
 #if !defined(__SANITIZE_THREAD__)
-BOOST_FIXTURE_TEST_CASE(a_client_that_is_made_in_a_child_works, parent_by_tcp) {
+BOOST_FIXTURE_TEST_CASE(a_client_created_in_a_child_works, parent_by_tcp) {
     const std::string said = in_child([&] {
         std::string result;
         run_test([&]() -> asio::awaitable<void> {
@@ -271,7 +271,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_is_made_in_a_child_works, parent_by_tcp) {
 }
 #endif
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_under_way_at_the_fork_goes_on_in_the_parent_only, Parent,
+BOOST_AUTO_TEST_CASE_TEMPLATE(operations_pending_at_the_fork_continue_only_in_the_parent, Parent,
                               parents) {
     Parent p;
     std::optional<error> waited;
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(what_was_under_way_at_the_fork_goes_on_in_the_pare
     p.check_untouched();
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_takes_no_reply_from_its_parent, Parent, parents) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_consumes_no_reply_of_its_parent, Parent, parents) {
     Parent p;
     for (redis_server& server : p.instances) {
         server.command({"CONFIG", "RESETSTAT"});
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_child_takes_no_reply_from_its_parent, Parent, pa
 }
 
 /// The context is run by a thread that does not exist in the child, and may be in the middle of something.
-BOOST_AUTO_TEST_CASE(a_parent_whose_client_is_busy_in_another_thread) {
+BOOST_AUTO_TEST_CASE(a_fork_is_safe_while_another_thread_runs_the_client) {
     for (const bool thread_safe : {false, true}) {
         asio::io_context context;
         config settings = config::from_uris({"memory://a", "memory://b", "memory://c"});
@@ -389,7 +389,7 @@ std::string words_of_two_threads(const Start& start) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(two_threads_at_once_without_thread_safe_end_the_program) {
+BOOST_AUTO_TEST_CASE(concurrent_use_without_thread_safe_aborts_the_program) {
     const auto ignore = [](const auto&...) {};
     const std::vector<std::function<void(client&, lease&)>> uses{
         [&](client& locks, lease&) { mutex(locks, "y").acquire(ignore); },
@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(two_threads_at_once_without_thread_safe_end_the_program) {
                }) == " and no SIGABRT");
 }
 
-BOOST_AUTO_TEST_CASE(one_thread_after_another_is_no_fault) {
+BOOST_AUTO_TEST_CASE(use_by_one_thread_after_another_is_allowed) {
     asio::io_context context;
     client locks(context, config::from_uris({"memory://a"}));
     lease held;

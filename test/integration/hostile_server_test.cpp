@@ -108,33 +108,33 @@ void check_too_large(const std::string& command, const fake_reply& reply) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_huge_string) {
+BOOST_AUTO_TEST_CASE(an_oversized_string_ends_the_connection) {
     check_too_large("SET", endless("$10000000000\r\n", "x"));
 }
 
-BOOST_AUTO_TEST_CASE(a_line_without_end) {
+BOOST_AUTO_TEST_CASE(an_endless_line_ends_the_connection) {
     check_too_large("SET", endless("+", "x"));
 }
 
-BOOST_AUTO_TEST_CASE(a_huge_push) {
+BOOST_AUTO_TEST_CASE(an_oversized_push_ends_the_connection) {
     check_too_large("SET", endless(">1000000000\r\n", ":1\r\n"));
 }
 
-BOOST_AUTO_TEST_CASE(a_huge_answer_to_the_probe) {
+BOOST_AUTO_TEST_CASE(an_oversized_probe_reply_ends_the_connection) {
     check_too_large("HELLO", endless("%1000000000\r\n", ":1\r\n"));
     check_too_large("INFO", endless("$10000000000\r\n", "x"));
 }
 
-BOOST_AUTO_TEST_CASE(a_huge_array) {
+BOOST_AUTO_TEST_CASE(an_oversized_array_ends_the_connection) {
     check_too_large("SET", endless("*1000000000\r\n", ":1\r\n"));
 }
 
 /// Its length could be within the limit, but its elements are not.
-BOOST_AUTO_TEST_CASE(a_push_that_grows) {
+BOOST_AUTO_TEST_CASE(a_push_that_grows_past_the_limit_ends_the_connection) {
     check_too_large("SET", endless(">300000\r\n", ":1\r\n"));
 }
 
-BOOST_AUTO_TEST_CASE(a_large_reply_within_the_limit) {
+BOOST_AUTO_TEST_CASE(a_large_reply_within_the_limit_is_accepted) {
     const fake_server server =
         answering("INFO", bulk_string("redis_version:7.0.0\r\nuptime_in_seconds:1000\r\nother:" +
                                       std::string(limit / 2, 'x') + "\r\n"));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_never_answered_ends_the_connection) {
 }
 
 /// Each command gets the reply to the next one, until a reply does not fit or none arrives.
-BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
+BOOST_AUTO_TEST_CASE(a_dropped_reply_ends_the_connection) {
     std::atomic<int> sets{0};
     const fake_server server([&sets](const fake_server::words& command) -> std::string {
         if (command[0] == "SET" && sets++ == 0) {
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_was_dropped_between_others) {
 }
 
 // The reply to a command that its sender has given up still belongs to this command.
-BOOST_AUTO_TEST_CASE(a_command_that_was_given_up_keeps_its_reply, *label("fault-79")) {
+BOOST_AUTO_TEST_CASE(a_withdrawn_command_keeps_its_reply, *label("fault-79")) {
     const redis_server server;
     tcp_proxy network(server.port());
     instance_rig rig(network.uri());
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_was_given_up_keeps_its_reply, *label("fault-
     BOOST_TEST(to_text(rig.vote_on(next)) == "denied: another");
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_that_no_command_waits_for) {
+BOOST_AUTO_TEST_CASE(an_unexpected_reply_ends_the_connection) {
     fake_server server([](const fake_server::words& command) { return answer_as_server(command); });
     instance_rig rig(server.uri(), patient_settings());
     for (const char* reply : {"+OK\r\n", ":1\r\n", "_\r\n", "-ERR no\r\n", "*1\r\n:1\r\n"}) {
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_no_command_waits_for) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(two_replies_to_one_command) {
+BOOST_AUTO_TEST_CASE(two_replies_to_one_command_end_the_connection) {
     const fake_server server = answering("SET", "+OK\r\n+OK\r\n");
     instance_rig rig(server.uri(), patient_settings());
     rig.run_until_ready();
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(two_replies_to_one_command) {
     BOOST_TEST(contains(rig.run_until_down(), "a reply that no command waits for"));
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_that_is_no_answer) {
+BOOST_AUTO_TEST_CASE(a_reply_of_the_wrong_type_ends_the_connection) {
     const fake_server server = answering("SET", ":1\r\n");
     instance_rig rig(server.uri(), patient_settings());
     rig.run_until_ready();
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_no_answer) {
     BOOST_TEST(contains(rig.status().reason, "no answer to the command"), rig.status().reason);
 }
 
-BOOST_AUTO_TEST_CASE(bytes_that_are_not_resp) {
+BOOST_AUTO_TEST_CASE(bytes_that_are_not_resp3_end_the_connection) {
     for (const char* reply :
          {"HTTP/1.1 400 Bad Request\r\n\r\n", "$\r\n", ":x\r\n", "$1\r\nab\r\n", "*?\r\n"}) {
         const fake_server server = answering("SET", reply);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_not_resp) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(half_a_reply_and_silence) {
+BOOST_AUTO_TEST_CASE(an_incomplete_reply_ends_the_connection_in_time) {
     const fake_server server = answering("SET", "$5\r\nhel");
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(half_a_reply_and_silence) {
                rig.status().reason);
 }
 
-BOOST_AUTO_TEST_CASE(half_a_push_and_silence) {
+BOOST_AUTO_TEST_CASE(an_incomplete_push_ends_the_connection_in_time) {
     fake_server server([](const fake_server::words& command) { return answer_as_server(command); });
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_dialog_ends_in_time_in_a_flood_of_pushes, *label("fault-1
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_flood_of_pushes_is_no_answer, *label("fault-105")) {
+BOOST_AUTO_TEST_CASE(a_flood_of_pushes_does_not_count_as_an_answer, *label("fault-105")) {
     const fake_server to_probe([](const fake_server::words&) { return flood(); });
     auto settings = impatient_settings();
     settings.connection.connect_timeout = 500ms;
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_pushes_is_no_answer, *label("fault-105")) {
 }
 
 /// Messages of one Sentinel have the others asked.
-BOOST_AUTO_TEST_CASE(a_flood_of_messages_does_not_become_one_of_questions, *label("fault-105")) {
+BOOST_AUTO_TEST_CASE(a_flood_of_messages_causes_no_flood_of_queries, *label("fault-105")) {
     const redis_server master;
     fake_sentinel loud;
     fake_sentinel other;
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_messages_does_not_become_one_of_questions, *labe
 }
 
 /// What was computed with the largest numbers has overflowed.
-BOOST_AUTO_TEST_CASE(an_uptime_that_is_not_credible_is_not_believed, *label("fault-105")) {
+BOOST_AUTO_TEST_CASE(an_implausible_uptime_counts_as_not_reported, *label("fault-105")) {
     for (const std::chrono::seconds uptime :
          {std::chrono::seconds::max(), std::chrono::seconds::min(), std::chrono::seconds(-1)}) {
         const fake_server server([&](const fake_server::words& command) {
@@ -372,7 +372,7 @@ BOOST_AUTO_TEST_CASE(an_uptime_that_is_not_credible_is_not_believed, *label("fau
     }
 }
 
-BOOST_AUTO_TEST_CASE(pushes_of_any_kind_do_no_harm) {
+BOOST_AUTO_TEST_CASE(pushes_of_any_kind_are_ignored) {
     fake_server server([](const fake_server::words& command) { return answer_as_server(command); });
     instance_rig rig(server.uri(), patient_settings());
     rig.run_until_ready();
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_SUITE_END()
 // The event loop was blocked, so nobody has read the answers.
 BOOST_AUTO_TEST_SUITE(blocked_event_loop)
 
-BOOST_AUTO_TEST_CASE(answers_that_came_meanwhile_are_read_first) {
+BOOST_AUTO_TEST_CASE(replies_received_while_blocked_are_read_before_timeouts) {
     const redis_server server;
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(answers_that_came_meanwhile_are_read_first) {
     BOOST_TEST(rig.status().reason.empty(), rig.status().reason);
 }
 
-BOOST_AUTO_TEST_CASE(an_idle_connection_outlives_it) {
+BOOST_AUTO_TEST_CASE(an_idle_connection_survives_a_blocked_event_loop) {
     const redis_server server;
     auto settings = impatient_settings();
     settings.connection.silence_timeout = 1500ms;  // half of it for the ping: the server may pause
@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(an_idle_connection_outlives_it) {
     BOOST_TEST(rig.status().reason.empty(), rig.status().reason);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_after_it_says_so) {
+BOOST_AUTO_TEST_CASE(a_lost_connection_reports_a_blocked_event_loop) {
     redis_server server;
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_after_it_says_so) {
     rig.run_until_ready();
 }
 
-BOOST_AUTO_TEST_CASE(a_silent_server_is_not_excused_without_a_blocked_loop) {
+BOOST_AUTO_TEST_CASE(no_blocked_event_loop_is_reported_for_a_silent_server) {
     redis_server server;
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
@@ -510,11 +510,11 @@ void check_undone(const colock::lock_options& options) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_key_that_was_made_is_deleted) {
+BOOST_AUTO_TEST_CASE(a_key_set_by_a_failed_acquire_is_deleted) {
     check_undone({});
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_was_made_with_a_fence_is_deleted) {
+BOOST_AUTO_TEST_CASE(a_key_set_by_a_failed_fenced_acquire_is_deleted) {
     check_undone({.fencing = true});
 }
 
@@ -569,7 +569,7 @@ BOOST_AUTO_TEST_CASE(the_first_call_ends_after_the_unavailable_timeout) {
     }(three.config()));
 }
 
-BOOST_AUTO_TEST_CASE(the_timeouts_of_later_calls_begin_with_these_calls) {
+BOOST_AUTO_TEST_CASE(queued_calls_fail_after_their_unavailable_timeout) {
     const silent_servers three;
     run_test([](colock::config configuration) -> asio::awaitable<void> {
         colock::client locks(co_await asio::this_coro::executor, std::move(configuration));
@@ -590,7 +590,7 @@ BOOST_AUTO_TEST_CASE(the_timeouts_of_later_calls_begin_with_these_calls) {
     }(three.config()));
 }
 
-BOOST_AUTO_TEST_CASE(the_whole_of_connecting_is_bounded) {
+BOOST_AUTO_TEST_CASE(connect_timeout_bounds_connecting_and_the_probe) {
     const fake_server server = silent_server();
     auto settings = patient_settings();
     settings.connection.connect_timeout = 2s;
@@ -604,7 +604,7 @@ BOOST_AUTO_TEST_CASE(the_whole_of_connecting_is_bounded) {
 }
 
 /// The first call waits for a server that answers, whichever call it is.
-BOOST_AUTO_TEST_CASE(a_healthy_server_is_waited_for_by_the_first_call) {
+BOOST_AUTO_TEST_CASE(the_first_call_waits_for_a_healthy_server) {
     const redis_server server;
     run_test([](std::string uri) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;

@@ -89,17 +89,17 @@ asio::awaitable<void> cost_little(std::size_t waiters, double most) {
 
 BOOST_AUTO_TEST_SUITE(idle_waiter)
 
-BOOST_AUTO_TEST_CASE(costs_one_server_little) {
+BOOST_AUTO_TEST_CASE(mutex_waiters_send_few_commands_to_one_server) {
     run_test(cost_little<1, mutex>(4, 2.5), 100s);
 }
 
-BOOST_AUTO_TEST_CASE(costs_three_servers_little) {
+BOOST_AUTO_TEST_CASE(mutex_waiters_send_few_commands_to_three_servers) {
     run_test(cost_little<3, mutex>(4, 4), 100s);
 }
 
 /// A writer has to renew its mark, by which the servers let in no reader. A mark lives for a second only, since that of a dead
 /// writer keeps readers out.
-BOOST_AUTO_TEST_CASE(that_writes_costs_what_its_marks_do) {
+BOOST_AUTO_TEST_CASE(waiting_writers_send_commands_at_a_bounded_rate) {
     run_test(cost_little<1, shared_mutex>(4, 30), 100s);
 }
 

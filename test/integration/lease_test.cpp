@@ -23,7 +23,7 @@ using boost::unit_test::label;
 
 BOOST_FIXTURE_TEST_SUITE(lease_test, shared_servers<5>)
 
-BOOST_AUTO_TEST_CASE(an_empty_lease) {
+BOOST_AUTO_TEST_CASE(an_empty_lease_is_invalid_and_has_no_resource) {
     lease nothing;
     BOOST_TEST(!nothing.valid());
     BOOST_TEST(nothing.resource().empty());
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(an_empty_lease) {
     nothing = std::move(another);
 }
 
-BOOST_AUTO_TEST_CASE(extend_to_a_longer_ttl) {
+BOOST_AUTO_TEST_CASE(extend_to_a_longer_ttl_prolongs_validity_and_keys) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_keeps_to_an_extension_with_a_shorter_ttl) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(extend_without_a_watchdog) {
+BOOST_AUTO_TEST_CASE(extend_prolongs_a_lease_without_watchdog_until_it_expires) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x", without_watchdog(500ms)).acquire();
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(extend_without_a_watchdog) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(several_extends_at_once_are_done_in_order) {
+BOOST_AUTO_TEST_CASE(concurrent_extends_complete_in_order) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_out_of_bounds_is_refused, *label("fault-35")) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(extend_after_release) {
+BOOST_AUTO_TEST_CASE(extend_and_wait_lost_after_release_fail_with_not_held) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x").acquire();
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(release_is_idempotent) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(release_after_the_keys_were_deleted) {
+BOOST_AUTO_TEST_CASE(release_reports_lost_if_the_keys_were_deleted) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x").acquire();
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(release_leaves_the_successors_keys_alone) {
 }
 
 /// The release is prompt and has a result of its own, whether the servers can be reached or not.
-BOOST_AUTO_TEST_CASE(release_of_an_expired_lease, *label("fault-16")) {
+BOOST_AUTO_TEST_CASE(release_of_an_expired_lease_reports_expired_promptly, *label("fault-16")) {
     servers three(3);
     enum class keys { still_there, expired, unreachable };
     for (const keys state : {keys::still_there, keys::expired, keys::unreachable}) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(release_of_an_expired_lease, *label("fault-16")) {
 }
 
 /// The program stands still until the ttl is over, so that the client has not noticed the end yet.
-BOOST_AUTO_TEST_CASE(release_by_a_program_that_was_late, *label("fault-16")) {
+BOOST_AUTO_TEST_CASE(release_after_a_blocked_event_loop_reports_expired, *label("fault-16")) {
     for (const lock_options& options : {without_watchdog(200ms), with_ttl(200ms)}) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, instances.config());
@@ -247,7 +247,7 @@ void expect_all_named(const error& e, servers& gone) {
                e.message());
 }
 
-BOOST_AUTO_TEST_CASE(release_with_all_servers_gone) {
+BOOST_AUTO_TEST_CASE(extend_and_release_fail_with_no_quorum_without_servers) {
     run_test([&]() -> asio::awaitable<void> {
         servers gone(3);
         client locks(co_await asio::this_coro::executor, gone.config());
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(assigning_over_a_held_lease_releases_it) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_destructor_hands_the_release_over) {
+BOOST_AUTO_TEST_CASE(the_destructor_releases_in_the_background) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(an_operation_may_outlive_its_lease) {
 const std::vector<std::vector<std::string>> deletions{{"FLUSHALL"}, {"DEL", "x"}};
 
 /// The loss is announced long before the ttl is over, and nothing makes the keys again.
-BOOST_AUTO_TEST_CASE(keys_deleted_on_a_majority_are_a_loss, *label("fault-25")) {
+BOOST_AUTO_TEST_CASE(deleting_the_keys_on_a_majority_loses_the_lease, *label("fault-25")) {
     for (const auto& deletion : deletions) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, instances.config());
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(keys_deleted_on_a_majority_are_a_loss, *label("fault-25")) 
 }
 
 /// The watchdog gives the key to the minority again, and nobody else gets the lock meanwhile.
-BOOST_AUTO_TEST_CASE(keys_deleted_on_a_minority_are_healed, *label("fault-25")) {
+BOOST_AUTO_TEST_CASE(keys_deleted_on_a_minority_are_restored, *label("fault-25")) {
     for (const auto& deletion : deletions) {
         run_test([&]() -> asio::awaitable<void> {
             constexpr milliseconds ttl = 10s;
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(another_holders_key_on_a_minority_is_left_alone) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_whose_holder_never_lets_go, *label("fault-17")) {
+BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_that_is_never_released, *label("fault-17")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lock_options options = with_ttl(1s);
@@ -469,7 +469,7 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_whose_holder_never_lets_go, *label("f
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_expires_a_little_before_the_end) {
+BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_expires_shortly_before_its_end) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x", without_watchdog(4s)).acquire();
@@ -481,7 +481,7 @@ BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_expires_a_little_before_the_end)
     }());
 }
 
-BOOST_AUTO_TEST_CASE(several_operations_wait_for_the_loss) {
+BOOST_AUTO_TEST_CASE(several_wait_lost_calls_complete_on_a_loss) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease held = co_await mutex(locks, "x", without_watchdog(200ms)).acquire();

@@ -89,11 +89,11 @@ void with_both_stores(asio::awaitable<void> (*test)(like_store&)) {
 
 BOOST_AUTO_TEST_SUITE(like_store_test)
 
-BOOST_AUTO_TEST_CASE(one_who_has_read_is_not_overtaken) {
+BOOST_AUTO_TEST_CASE(the_write_of_an_overtaken_holder_is_rejected) {
     with_both_stores(who_has_read_is_not_overtaken);
 }
 
-BOOST_AUTO_TEST_CASE(one_who_writes_before_another_has_come) {
+BOOST_AUTO_TEST_CASE(a_write_before_the_next_holder_enters_is_accepted) {
     with_both_stores(who_writes_before_another_has_come);
 }
 

@@ -72,7 +72,7 @@ lock_options patient(std::size_t limit) {
 
 BOOST_FIXTURE_TEST_SUITE(local_queue_test, shared_servers<5>)
 
-BOOST_AUTO_TEST_CASE(first_come_first_served) {
+BOOST_AUTO_TEST_CASE(waiters_acquire_in_the_order_of_arrival) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(first_come_first_served) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(handed_off_so_many_times) {
+BOOST_AUTO_TEST_CASE(handoff_limit_bounds_the_number_of_handoffs) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(handed_off_so_many_times) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(handed_off_for_so_long) {
+BOOST_AUTO_TEST_CASE(no_handoff_happens_after_handoff_time) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(handed_off_for_so_long) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(no_round_trip_while_the_servers_are_stopped) {
+BOOST_AUTO_TEST_CASE(a_handoff_needs_no_round_trip) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(no_round_trip_while_the_servers_are_stopped) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_single_attempt_is_told_at_once) {
+BOOST_AUTO_TEST_CASE(a_single_attempt_on_a_held_lock_fails_immediately) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_is_told_at_once) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
+BOOST_AUTO_TEST_CASE(a_queued_waiter_gives_up_after_the_time_of_its_attempts) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const lease held = co_await mutex(locks, "a name").acquire();
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(gives_up_when_its_attempts_would_be_over) {
 }
 
 /// The holder has let go, and nobody is before it any more.
-BOOST_AUTO_TEST_CASE(attempts_when_its_turn_and_the_end_of_its_time_come_together) {
+BOOST_AUTO_TEST_CASE(a_waiter_attempts_if_its_turn_and_its_timeout_coincide) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client locks(executor, patient_config(instances));
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_leaves_the_local_queue_when_its_time_is_up) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
+BOOST_AUTO_TEST_CASE(cancelled_waiters_leave_the_middle_of_the_queue) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x", patient(1000));
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(cancelled_from_the_middle) {
 }
 
 // The operation that is at the key, and those that have just come to it.
-BOOST_AUTO_TEST_CASE(the_first_is_cancelled) {
+BOOST_AUTO_TEST_CASE(the_next_waiter_attempts_if_the_first_is_cancelled) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client other(executor, patient_config(instances));
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(every_holder_has_a_larger_fence) {
 }
 
 /// The keys are gone, and another client has come: with a larger fence than any that was given out before.
-BOOST_AUTO_TEST_CASE(no_fence_is_given_out_for_a_lease_whose_keys_are_gone) {
+BOOST_AUTO_TEST_CASE(a_fenced_lease_with_deleted_keys_is_not_handed_off) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         client others(co_await asio::this_coro::executor, patient_config(instances));
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(no_fence_is_given_out_for_a_lease_whose_keys_are_gone) {
 }
 
 /// The waiter that was to have it next gives up while the servers count.
-BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) {
+BOOST_AUTO_TEST_CASE(a_fenced_lease_is_released_if_the_next_waiter_cancels) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(10);
@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_that_nobody_waits_for_any_more_is_released) 
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
+BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_to_a_lock_with_other_options) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         lease held = co_await mutex(locks, "x").acquire();
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_to_a_lock_with_other_options) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_handed_off_with_another_ttl) {
+BOOST_AUTO_TEST_CASE(a_lease_extended_to_another_ttl_is_not_handed_off) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_with_another_ttl) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_handed_off_while_an_extension_is_under_way) {
+BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_during_an_extension) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x");
@@ -435,7 +435,7 @@ BOOST_AUTO_TEST_CASE(not_handed_off_while_an_extension_is_under_way) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_handed_off_without_a_watchdog) {
+BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_is_not_handed_off) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         const mutex lock(locks, "x", without_watchdog(10s));
@@ -488,7 +488,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_was_handed_off_counts_as_released) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
+BOOST_AUTO_TEST_CASE(the_watchdog_renews_a_lease_after_a_handoff) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(1000);
@@ -518,7 +518,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_goes_on_for_the_next) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_time_to_hold_it_begins_anew) {
+BOOST_AUTO_TEST_CASE(max_hold_restarts_at_a_handoff) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         lock_options options = patient(10);
@@ -587,7 +587,7 @@ BOOST_AUTO_TEST_CASE(other_clients_get_their_turn) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(without_a_quorum_all_that_have_waited_long_enough_fail) {
+BOOST_AUTO_TEST_CASE(without_a_quorum_waiters_fail_after_their_own_timeout) {
     run_test([&]() -> asio::awaitable<void> {
         servers own(3);
         client locks(co_await asio::this_coro::executor, own.config());
@@ -624,7 +624,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_all_that_have_waited_long_enough_fail) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(all_go_on_when_the_servers_are_back) {
+BOOST_AUTO_TEST_CASE(all_waiters_acquire_when_the_servers_are_back) {
     run_test([&]() -> asio::awaitable<void> {
         servers own(3);
         client locks(co_await asio::this_coro::executor, own.config());
@@ -643,7 +643,7 @@ BOOST_AUTO_TEST_CASE(all_go_on_when_the_servers_are_back) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(closing_ends_all) {
+BOOST_AUTO_TEST_CASE(closing_fails_all_waiters) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, patient_config(instances));
         co_await all_ready(locks);
@@ -669,7 +669,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_all) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_context_ends_while_they_wait) {
+BOOST_AUTO_TEST_CASE(the_context_may_be_destroyed_while_waiters_are_queued) {
     auto context = std::make_unique<asio::io_context>();
     lease held;
     crowd all;

@@ -112,16 +112,16 @@ void compare(Hurt hurt, Heal heal) {
 
 BOOST_AUTO_TEST_SUITE(minority_test)
 
-BOOST_AUTO_TEST_CASE(two_of_five_stopped, *label("fault-29")) {
+BOOST_AUTO_TEST_CASE(two_stopped_servers_of_five_do_not_slow_acquires, *label("fault-29")) {
     compare([](redis_server& s) { s.pause(); }, [](redis_server& s) { s.resume(); });
 }
 
-BOOST_AUTO_TEST_CASE(two_of_five_killed) {
+BOOST_AUTO_TEST_CASE(two_killed_servers_of_five_do_not_slow_acquires) {
     compare([](redis_server& s) { s.kill(); }, [](redis_server& s) { s.restart(); });
 }
 
 /// The servers are stopped for so long that the client gives up their connections and reconnects in vain.
-BOOST_AUTO_TEST_CASE(two_of_five_stopped_for_long, *label("fault-29")) {
+BOOST_AUTO_TEST_CASE(two_servers_stopped_for_long_cause_no_timeout, *label("fault-29")) {
     run_test(
         [&]() -> asio::awaitable<void> {
             const meter costs(co_await asio::this_coro::executor);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_a_minority) {
 
 // A stopped server finds the SET in its socket when it goes on, long after the client has given up the connection and released
 // the lock, and after the ttl.
-BOOST_AUTO_TEST_CASE(a_key_that_is_made_after_its_release_is_undone) {
+BOOST_AUTO_TEST_CASE(a_key_set_after_its_release_is_deleted) {
     servers three(3);
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_made_after_its_release_is_undone) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(locks_released_without_a_minority_are_deleted_there_when_it_returns) {
+BOOST_AUTO_TEST_CASE(releases_reach_an_unavailable_minority_when_it_returns) {
     servers five(5);
     proxies network(five);
     run_test([&]() -> asio::awaitable<void> {

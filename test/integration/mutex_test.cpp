@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(not_reentrant) {
+BOOST_AUTO_TEST_CASE(a_mutex_is_not_reentrant) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         mutex lock(locks, "x");
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(acquire_waits_for_the_release) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(try_acquire_for_gets_it_when_released_in_time) {
+BOOST_AUTO_TEST_CASE(try_acquire_for_succeeds_if_released_in_time) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client a(executor, instances.config());
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(deadlines_are_honoured) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_latest_deadline_that_there_is) {
+BOOST_AUTO_TEST_CASE(the_maximum_timeout_and_deadline_are_accepted) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const auto first = co_await mutex(locks, "x").try_acquire_for(mutex::duration::max());
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_waits_no_longer_than_the_ttl_of_the_holder) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts) {
+BOOST_AUTO_TEST_CASE(acquire_fails_after_the_configured_number_of_attempts) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -234,7 +234,7 @@ void check_unchanged(servers& instances, std::size_t first, const std::string& d
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_is_no_lock_belongs_to_another, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_foreign_key_counts_as_another_holder, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -277,7 +277,7 @@ const std::vector<other_value> other_values{
 };
 
 /// It was "held by another", and nobody found the cause.
-BOOST_AUTO_TEST_CASE(an_error_says_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(the_error_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(an_error_says_what_a_key_holds_that_no_lock_wrote, *label("
 }
 
 /// In the remote queue, too, where one instance tells of the key.
-BOOST_AUTO_TEST_CASE(a_waiter_learns_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_cancelled_waiter_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_learns_what_a_key_holds_that_no_lock_wrote, *label
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_says_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_loss_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_loss_says_what_a_key_holds_that_no_lock_wrote, *label("fa
 }
 
 /// The keys are there before the lock is taken, or replace its keys while it is held.
-BOOST_AUTO_TEST_CASE(keys_that_are_no_locks_on_a_minority_are_left_alone, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(foreign_keys_on_a_minority_are_left_alone, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(keys_that_are_no_locks_on_a_minority_are_left_alone, *label
     }());
 }
 
-BOOST_AUTO_TEST_CASE(keys_that_are_no_locks_on_a_majority_are_a_loss, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(foreign_keys_on_a_majority_cause_a_loss, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -430,7 +430,7 @@ BOOST_AUTO_TEST_CASE(keys_that_are_no_locks_on_a_majority_are_a_loss, *label("fa
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_is_no_lock_may_expire, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(acquire_succeeds_when_a_foreign_key_expires, *label("fault-34")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -443,7 +443,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_no_lock_may_expire, *label("fault-34")) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(any_number_of_instances) {
+BOOST_AUTO_TEST_CASE(a_lock_works_with_any_number_of_instances) {
     for (const std::size_t n : {1U, 2U, 3U, 5U}) {
         run_test([&]() -> asio::awaitable<void> {
             config configuration = instances.config();
@@ -486,7 +486,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_of_an_even_number_is_more_than_half, *label("fault
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_key_is_plain_redlock) {
+BOOST_AUTO_TEST_CASE(the_key_has_the_plain_redlock_format) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -506,7 +506,7 @@ BOOST_AUTO_TEST_CASE(the_key_is_plain_redlock) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(prefix_and_binary_names, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(names_may_be_binary_and_are_limited_to_64_kib, *label("fault-35")) {
     run_test([&]() -> asio::awaitable<void> {
         config configuration = instances.config();
         configuration.key_prefix = "app:";
@@ -543,7 +543,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_unique) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_right_away_waits_for_the_connections) {
+BOOST_AUTO_TEST_CASE(the_first_acquire_waits_for_the_connections) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         BOOST_TEST(ready_instances(locks) == 0U);
@@ -553,7 +553,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_right_away_waits_for_the_connections) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(without_servers_it_fails_in_bounded_time, *label("fault-33")) {
+BOOST_AUTO_TEST_CASE(acquires_fail_in_bounded_time_without_servers, *label("fault-33")) {
     run_test([]() -> asio::awaitable<void> {
         // No server listens at these addresses.
         const config configuration = config::from_uris(
@@ -598,7 +598,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_may_outlive_its_client) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(close_ends_everything) {
+BOOST_AUTO_TEST_CASE(close_ends_pending_operations_and_leases) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -666,7 +666,7 @@ BOOST_AUTO_TEST_CASE(closing_leaves_the_lock_to_a_holder_that_has_not_released_i
     }());
 }
 
-BOOST_AUTO_TEST_CASE(closing_twice_at_once_and_while_connecting) {
+BOOST_AUTO_TEST_CASE(concurrent_closes_complete_while_connecting) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const auto waiting = co_await start([](client& c) -> asio::awaitable<void> {

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(releases_run_no_script) {
 }
 
 // An error may come of the command, and not of what is asked for: the script tells.
-BOOST_AUTO_TEST_CASE(a_script_answers_what_the_command_cannot) {
+BOOST_AUTO_TEST_CASE(a_script_answers_if_the_native_command_fails) {
     const redis_server server;
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_script_answers_what_the_command_cannot) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(many_at_once_that_the_command_cannot_answer) {
+BOOST_AUTO_TEST_CASE(scripts_answer_many_failed_native_releases_at_once) {
     constexpr int keys = 200;
     const redis_server server;
     instance_rig rig(server.uri());
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(many_at_once_that_the_command_cannot_answer) {
     BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_fails_when_the_instance_stops) {
+BOOST_AUTO_TEST_CASE(a_pending_resend_fails_when_the_instance_stops) {
     const redis_server server;
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_fails_when_the_instance_stops) {
     BOOST_TEST(to_text(rig.vote_on(list)) == "failed: down");
 }
 
-BOOST_AUTO_TEST_CASE(a_user_without_the_command_uses_the_script) {
+BOOST_AUTO_TEST_CASE(a_user_without_the_native_command_uses_the_script) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-delifeq"});
     instance_rig rig(uri_of_ann(server));
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_the_command_uses_the_script) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(forbidden_while_it_is_used) {
+BOOST_AUTO_TEST_CASE(releases_fall_back_to_scripts_if_the_command_is_forbidden) {
     constexpr int keys = 100;
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all"});
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(forbidden_while_it_is_used) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_touch_does_not_forbid_the_command) {
+BOOST_AUTO_TEST_CASE(a_forbidden_key_does_not_disable_the_native_command) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
     instance_rig rig(uri_of_ann(server));
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_the_user_may_not_touch_does_not_forbid_the_comma
     BOOST_TEST(executed(server, "delifeq") == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_without_the_command_beside_others_with_it) {
+BOOST_AUTO_TEST_CASE(servers_with_and_without_the_command_share_a_batch) {
     const redis_server with;
     const redis_server without({"--rename-command", "DELIFEQ", ""});
     instance_group all({with.uri(), without.uri(), with.uri() + "/1"});
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_the_command_beside_others_with_it) {
 }
 
 // A server is replaced by an older one, and no user hears of it.
-BOOST_AUTO_TEST_CASE(a_server_that_is_replaced_by_an_older_one) {
+BOOST_AUTO_TEST_CASE(native_releases_follow_a_change_of_the_server_version) {
     const char* const newer = std::getenv("COLOCK_REDIS_SERVER");
     BOOST_TEST_REQUIRE(newer != nullptr);
     const std::string valkey = newer;

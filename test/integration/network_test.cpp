@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_does_not_slow_the_others, *label("fault-29
 }
 
 /// With the default timeout of an instance. The client notices that the server is silent, and sends it no new locks.
-BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_locks, *label("fault-29")) {
+BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_acquires, *label("fault-29")) {
     servers five(5);
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_sent_no_new_locks, *label("fault-29")) 
 }
 
 /// Nobody waits for the server: the timeout of a vote is longer than the test.
-BOOST_AUTO_TEST_CASE(a_half_open_connection_is_noticed_in_time, *label("fault-30")) {
+BOOST_AUTO_TEST_CASE(a_half_open_connection_is_detected_in_time, *label("fault-30")) {
     servers five(5);
     proxies network(five);
     for (const way which : {way::both, way::to_server, way::to_client}) {
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_half_open_connection_is_noticed_in_time, *label("fault-30
 }
 
 /// The timeouts are so long that the test fails if anybody waits for the names.
-BOOST_AUTO_TEST_CASE(slow_names_do_not_delay_the_others, *label("fault-31")) {
+BOOST_AUTO_TEST_CASE(slow_name_lookups_do_not_delay_other_instances, *label("fault-31")) {
     servers four(4);
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(slow_names_do_not_delay_the_others, *label("fault-31")) {
 }
 
 /// The client stops waiting for the name in time, and asks again.
-BOOST_AUTO_TEST_CASE(slow_names_are_given_up_in_time, *label("fault-31")) {
+BOOST_AUTO_TEST_CASE(a_slow_name_lookup_times_out_and_is_retried, *label("fault-31")) {
     servers one(1);
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
@@ -263,7 +263,7 @@ std::atomic<int> broken_pipes{0};
 
 /// The thread that resolves a name may outlive the client. Nobody waits for its answer then, and the answer must not end the
 /// program by a SIGPIPE.
-BOOST_AUTO_TEST_CASE(a_slow_name_may_outlive_its_client, *label("fault-31")) {
+BOOST_AUTO_TEST_CASE(a_slow_name_lookup_may_outlive_its_client, *label("fault-31")) {
     struct sigaction counted {};
     struct sigaction before {};
     counted.sa_handler = [](int) { ++broken_pipes; };
@@ -306,7 +306,7 @@ struct hanging_names {
 };
 
 /// Each attempt had a thread and a descriptor of its own, for as long as the name server was silent.
-BOOST_AUTO_TEST_CASE(attempts_join_a_look_up_that_hangs, *label("fault-101")) {
+BOOST_AUTO_TEST_CASE(connect_attempts_share_a_hanging_name_lookup, *label("fault-101")) {
     using instance::redis::lookups;
     using instance::redis::resolver;
     const hanging_names names;
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(attempts_join_a_look_up_that_hangs, *label("fault-101")) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(all_who_wait_for_a_name_get_its_addresses, *label("fault-101")) {
+BOOST_AUTO_TEST_CASE(all_resolvers_waiting_for_a_name_get_its_addresses, *label("fault-101")) {
     using instance::redis::lookups;
     using instance::redis::resolver;
     const hanging_names names;
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(all_who_wait_for_a_name_get_its_addresses, *label("fault-10
 }
 
 /// Each question to a node of a cluster is a new dialog.
-BOOST_AUTO_TEST_CASE(dialogs_join_a_look_up_that_hangs, *label("fault-101")) {
+BOOST_AUTO_TEST_CASE(dialogs_share_a_hanging_name_lookup, *label("fault-101")) {
     const hanging_names names;
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(dialogs_join_a_look_up_that_hangs, *label("fault-101")) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(names_that_hang_cost_one_thread_each, *label("fault-101")) {
+BOOST_AUTO_TEST_CASE(hanging_name_lookups_cost_one_thread_each, *label("fault-101")) {
     const hanging_names names;
     const std::string three = "a.slow.test:1,b.slow.test:1,c.slow.test:1";
     for (const std::string& uri :
@@ -435,7 +435,7 @@ asio::awaitable<void> check_shut_out(client& locks, servers& all) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_login_refused_on_connect, *label("fault-32")) {
+BOOST_AUTO_TEST_CASE(a_login_refused_on_connect_fails_all_acquires, *label("fault-32")) {
     struct sample {
         std::vector<std::string> arguments;
         std::vector<std::string> forbids;
@@ -479,7 +479,8 @@ BOOST_AUTO_TEST_CASE(a_login_refused_on_connect, *label("fault-32")) {
 }
 
 /// The client was connected. Then the servers refuse the login for a while.
-BOOST_AUTO_TEST_CASE(a_login_refused_on_reconnect, *label("fault-32")) {
+BOOST_AUTO_TEST_CASE(a_login_refused_on_reconnect_fails_acquires_until_allowed,
+                     *label("fault-32")) {
     struct sample {
         std::vector<std::string> forbids;
         std::vector<std::string> allows;
@@ -591,7 +592,7 @@ BOOST_AUTO_TEST_CASE(dialogs_try_the_address_that_answered_first, *label("fault-
 }
 
 /// A server that answers, and is not the right one, must not hide the right one.
-BOOST_AUTO_TEST_CASE(an_address_that_refuses_is_not_tried_again_at_once, *label("fault-104")) {
+BOOST_AUTO_TEST_CASE(an_address_that_refuses_is_not_retried_immediately, *label("fault-104")) {
     const redis_server server;
     const fake_server refusing([](const fake_server::words&) { return "-ERR no\r\n"; },
                                server.port(), "127.0.0.2");
@@ -625,7 +626,7 @@ struct sentinels_of_one_name {
 };
 
 /// The Sentinel that answers first, cut off with the old master, was a majority of one.
-BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(each_address_of_a_name_counts_as_a_sentinel, *label("fault-90")) {
     const redis_server old_master;
     const redis_server new_master;
     for (const std::vector<std::string>& ids :
@@ -669,7 +670,7 @@ BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_have_one_vote, *label("fault-
 }
 
 /// It is cut off with the old master, and the name has lost the others.
-BOOST_AUTO_TEST_CASE(a_name_that_shrinks_makes_no_smaller_majority, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(a_name_that_loses_addresses_keeps_its_majority_size, *label("fault-90")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels_of_one_name three({"a", "b", "c"});
@@ -711,7 +712,7 @@ BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-9
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_majority_is_reported_in_time_and_heals_by_itself,
+BOOST_AUTO_TEST_CASE(acquires_fail_in_time_without_a_majority_and_then_recover,
                      *label("fault-33")) {
     majority most;
     for (const auto& [hurt, heal] : majority::failures()) {

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_SUITE(out_of_memory)
 
 /// Each allocation on the way of a batch fails once. Every command gets its vote nevertheless (the rig checks
 /// that there is exactly one), and the instance serves on.
-BOOST_AUTO_TEST_CASE(every_command_gets_its_vote_and_the_instance_goes_on) {
+BOOST_AUTO_TEST_CASE(every_command_gets_a_vote_if_an_allocation_fails) {
     using namespace colock::test;
     using colock::core::step;
     const redis_server server;

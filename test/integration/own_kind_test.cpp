@@ -109,12 +109,12 @@ asio::awaitable<void> check(const config& configuration) {
     co_await settled(b);
 }
 
-BOOST_AUTO_TEST_CASE(on_real_servers) {
+BOOST_AUTO_TEST_CASE(a_custom_kind_works_on_real_servers) {
     run_test(check(instances.config()));
     BOOST_TEST(instances.keys() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(in_memory) {
+BOOST_AUTO_TEST_CASE(a_custom_kind_works_in_memory) {
     config configuration;
     configuration.instances = {"memory://own_kind"};
     run_test(check(configuration));

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_client_stopped_with_unread_grants_past_its_timeout_reject
     stop_with_grants_unread(instances, network, 50ms);
 }
 
-BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_knows_of_its_loss_on_waking,
+BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_detects_the_loss_on_resuming,
                      *label("fault-20")) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
@@ -180,8 +180,7 @@ BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_knows_of_its_loss_on_waking,
 }
 
 /// The servers have granted renewals, and the holder reads their answers only after the ttl.
-BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_does_not_believe_unread_renewals,
-                     *label("fault-20")) {
+BOOST_AUTO_TEST_CASE(a_holder_stopped_past_its_ttl_ignores_unread_renewals, *label("fault-20")) {
     run_test([&]() -> asio::awaitable<void> {
         client others(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(others);

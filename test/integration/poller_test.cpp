@@ -156,7 +156,7 @@ asio::awaitable<result> wait_beside(const greedy_poller& greedy, client& locks) 
 
 BOOST_AUTO_TEST_SUITE(poller_test)
 
-BOOST_AUTO_TEST_CASE(a_waiter_gets_no_less_than_one_that_polls) {
+BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_as_often_as_a_poller) {
     run_test(
         []() -> asio::awaitable<void> {
             servers one(1);

@@ -203,7 +203,7 @@ struct tls_server {
 
 BOOST_AUTO_TEST_SUITE(process_test)
 
-BOOST_FIXTURE_TEST_CASE(a_program_that_is_started_does_not_keep_connections_open, shared_servers<3>,
+BOOST_FIXTURE_TEST_CASE(a_spawned_program_inherits_no_connections, shared_servers<3>,
                         *label("fault-106")) {
     run_test([&]() -> asio::awaitable<void> {
         config settings = instances.config();
@@ -290,7 +290,7 @@ private:
 };
 
 /// Another thread may be in `setenv` at any time. So a connection must not even look.
-BOOST_AUTO_TEST_CASE(variables_are_read_when_a_client_is_made_and_never_again,
+BOOST_AUTO_TEST_CASE(environment_variables_are_read_only_at_client_construction,
                      *label("fault-108")) {
     const tls_server encrypted;
     const redis_server locked({"--requirepass", "secret"});

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_lease_outlives_the_restart_of_a_minority) {
 
 /// As soon as possible, and not only after the quarantine: other servers may fail before its end, and then the lease would be
 /// lost.
-BOOST_AUTO_TEST_CASE(a_held_key_is_put_back_during_the_quarantine) {
+BOOST_AUTO_TEST_CASE(a_held_key_is_restored_during_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         client locks(co_await asio::this_coro::executor, with_quarantine(three, 3s));
@@ -165,7 +165,7 @@ long uptime_of(const redis_server& server) {
 }
 
 /// A server counts the seconds that have begun on its wall clock. So its uptime may be "a second" a moment after its start.
-BOOST_AUTO_TEST_CASE(a_server_that_says_it_has_been_up_for_longer_than_it_has) {
+BOOST_AUTO_TEST_CASE(an_overstated_uptime_does_not_shorten_the_quarantine) {
     run_test([&]() -> asio::awaitable<void> {
         servers one(1);
         steady_clock::time_point started;
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_it_has_been_up_for_longer_than_it_has) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_is_told_why_and_woken_at_the_end) {
+BOOST_AUTO_TEST_CASE(the_error_reports_the_quarantine_and_its_end_wakes_waiters) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         client locks(co_await asio::this_coro::executor, with_quarantine(three, 4s));
@@ -261,7 +261,7 @@ asio::awaitable<std::vector<error>> told_at_the_end_of_a_quarantine(servers& thr
 }
 
 /// The first waiter is too late at the moment when there is a quorum again. The second takes the lock.
-BOOST_AUTO_TEST_CASE(a_waiter_that_is_too_late_at_the_end_of_the_quarantine) {
+BOOST_AUTO_TEST_CASE(the_end_of_the_quarantine_skips_a_timed_out_waiter) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         std::vector<error> told;
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(no_ttl_may_be_longer_than_the_quarantine) {
 }
 
 /// Another server takes over the address. It has been up for long, and does not know our locks.
-BOOST_AUTO_TEST_CASE(another_server_at_the_same_address) {
+BOOST_AUTO_TEST_CASE(another_server_at_the_same_address_is_quarantined) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(2s));
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(another_server_at_the_same_address) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(a_quarantine_goes_on_after_a_reconnect_to_the_other_server) {
+BOOST_AUTO_TEST_CASE(a_reconnect_continues_the_quarantine_of_a_different_server) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(1min));
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_quarantine_goes_on_after_a_reconnect_to_the_other_server)
     BOOST_TEST(contains(rig.status().why_quarantined, "was " + std::string(40, 'b')));
 }
 
-BOOST_AUTO_TEST_CASE(the_same_server_again_is_trusted) {
+BOOST_AUTO_TEST_CASE(a_reconnect_to_the_same_server_causes_no_quarantine) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(1min));
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(the_same_server_again_is_trusted) {
 }
 
 /// Nothing shows whether it is the same server.
-BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_not_trusted_a_second_time) {
+BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_quarantined_on_reconnect) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(1min));
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_a_run_id_is_not_trusted_a_second_time) {
                rig.status().why_quarantined);
 }
 
-BOOST_AUTO_TEST_CASE(another_server_is_trusted_without_a_quarantine) {
+BOOST_AUTO_TEST_CASE(a_different_server_grants_locks_if_no_quarantine_is_set) {
     const reserved_port where;
     std::optional<fake_server> server(server_at(where, 'a'));
     instance_rig rig(server->uri(), quarantined_for(0ms));
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(another_server_is_trusted_without_a_quarantine) {
 }
 
 /// Also with one server, if the user has configured a quarantine.
-BOOST_AUTO_TEST_CASE(the_error_tells_that_it_is_another_server) {
+BOOST_AUTO_TEST_CASE(the_error_reports_that_the_server_is_different) {
     run_test([]() -> asio::awaitable<void> {
         const reserved_port where;
         std::optional<fake_server> server(server_at(where, 'a'));
@@ -419,7 +419,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_that_it_is_another_server) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(three_instances_have_a_quarantine_by_default_and_fewer_have_none) {
+BOOST_AUTO_TEST_CASE(only_three_or_more_instances_are_quarantined_by_default) {
     run_test([&]() -> asio::awaitable<void> {
         servers three(3);
         const auto executor = co_await asio::this_coro::executor;

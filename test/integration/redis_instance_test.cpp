@@ -149,7 +149,7 @@ std::string error_of_client(const std::string& uri) {
 BOOST_AUTO_TEST_SUITE(scripts)
 
 /// What no lock wrote is denied, and left as it is. Where a script looks at the key, the vote says what it holds.
-BOOST_AUTO_TEST_CASE(a_vote_says_what_a_key_holds_that_no_lock_wrote, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_vote_reports_the_type_of_a_foreign_key, *label("fault-34")) {
     namespace kinds = colock::kinds;
     const std::string reader = "reader:" + std::string(40, 'a');
     const redis_server server;
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_vote_says_what_a_key_holds_that_no_lock_wrote, *label("fa
     }
 }
 
-BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, *label("fault-26")) {
+BOOST_AUTO_TEST_CASE(flushed_scripts_are_resent_within_the_operation, *label("fault-26")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, *lab
 }
 
 // Sent in full once, the server knows them again.
-BOOST_AUTO_TEST_CASE(the_digest_works_again_afterwards) {
+BOOST_AUTO_TEST_CASE(evalsha_is_used_again_after_a_script_flush) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(the_digest_works_again_afterwards) {
     BOOST_TEST(!contains(statistics, "cmdstat_eval:"), statistics);
 }
 
-BOOST_AUTO_TEST_CASE(many_at_once_forgotten) {
+BOOST_AUTO_TEST_CASE(many_commands_are_resent_after_a_script_flush) {
     constexpr int keys = 200;
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(many_at_once_forgotten) {
     BOOST_TEST(server.keys().empty());
 }
 
-BOOST_AUTO_TEST_CASE(many_releases_are_few_scripts_and_again_after_they_were_forgotten) {
+BOOST_AUTO_TEST_CASE(many_releases_are_batched_before_and_after_a_script_flush) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(many_releases_are_few_scripts_and_again_after_they_were_for
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_is_told_of_and_goes_out_with_a_batch_of_nothing) {
+BOOST_AUTO_TEST_CASE(resends_command_after_script_flush_with_empty_batch) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(what_is_to_be_sent_again_is_told_of_and_goes_out_with_a_bat
     }
 }
 
-BOOST_AUTO_TEST_CASE(only_the_one_that_has_forgotten_its_scripts_is_sent_them) {
+BOOST_AUTO_TEST_CASE(only_the_server_with_flushed_scripts_is_sent_them) {
     redis_server forgetful;
     redis_server& other = shared_server();
     instance_group all({other.uri(), forgetful.uri(), local_uri(other, "", "/1")});
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(only_the_one_that_has_forgotten_its_scripts_is_sent_them) {
 }
 
 /// Commands behind a release whose script was forgotten have met the key that this release deletes.
-BOOST_AUTO_TEST_CASE(what_has_overtaken_a_release_is_sent_again_behind_it) {
+BOOST_AUTO_TEST_CASE(a_command_that_overtook_a_release_is_resent_after_it) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(what_has_overtaken_a_release_is_sent_again_behind_it) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(several_that_have_overtaken_a_release_keep_their_order) {
+BOOST_AUTO_TEST_CASE(commands_that_overtook_a_release_keep_their_order) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(several_that_have_overtaken_a_release_keep_their_order) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_not_asked_for_for_ever) {
+BOOST_AUTO_TEST_CASE(resends_for_the_key_of_another_holder_end_with_a_denial) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(the_key_of_another_holder_is_not_asked_for_for_ever) {
 }
 
 /// The same seen by the user.
-BOOST_AUTO_TEST_CASE(a_lock_is_free_behind_a_release_whose_script_was_forgotten) {
+BOOST_AUTO_TEST_CASE(a_lock_is_free_after_a_release_with_a_flushed_script) {
     redis_server& server = shared_server();
     run_test([](redis_server& one) -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
@@ -427,7 +427,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_free_behind_a_release_whose_script_was_forgotten)
     }(server));
 }
 
-BOOST_AUTO_TEST_CASE(a_command_that_became_unwanted_is_not_sent_again) {
+BOOST_AUTO_TEST_CASE(a_withdrawn_command_is_not_resent) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -444,7 +444,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(states)
 
-BOOST_AUTO_TEST_CASE(from_connecting_to_ready_to_closed) {
+BOOST_AUTO_TEST_CASE(an_instance_goes_from_connecting_to_ready_to_closed) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     BOOST_TEST((rig.status().state == state::connecting));
@@ -476,7 +476,7 @@ BOOST_AUTO_TEST_CASE(from_connecting_to_ready_to_closed) {
     BOOST_TEST((rig.status().state == state::closed));
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_can_be_told_from_others) {
+BOOST_AUTO_TEST_CASE(a_connection_is_named_colock_and_uses_resp3) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -485,7 +485,7 @@ BOOST_AUTO_TEST_CASE(a_connection_can_be_told_from_others) {
     BOOST_TEST(contains(clients, "resp=3"), clients);
 }
 
-BOOST_AUTO_TEST_CASE(connection_refused) {
+BOOST_AUTO_TEST_CASE(an_instance_is_down_if_the_connection_is_refused) {
     std::string uri;
     {
         const redis_server server;
@@ -538,7 +538,7 @@ private:
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_last_words_of_a_server_are_the_reason, *label("fault-112")) {
+BOOST_AUTO_TEST_CASE(the_error_before_a_disconnect_becomes_the_reason, *label("fault-112")) {
     const redis_server server({"--maxclients", "1"});
     instance_rig first(local_uri(server));
     first.run_until_ready();
@@ -569,21 +569,21 @@ BOOST_AUTO_TEST_CASE(the_last_words_of_a_server_are_the_reason, *label("fault-11
     BOOST_TEST(contains(reason, "before it answered"), reason);
 }
 
-BOOST_AUTO_TEST_CASE(no_such_socket) {
+BOOST_AUTO_TEST_CASE(an_instance_is_down_without_its_unix_socket) {
     const temporary_folder folder;
     instance_rig rig("unix://" + (folder.path() / "none").string());
     BOOST_TEST_MESSAGE("no such socket: " << rig.run_until_down());
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 }
 
-BOOST_AUTO_TEST_CASE(no_such_host) {
+BOOST_AUTO_TEST_CASE(an_unresolvable_host_is_reported) {
     instance_rig rig("redis://no-such-host.invalid");
     const std::string reason = rig.run_until_down();
     BOOST_TEST(contains(reason, "cannot resolve no-such-host.invalid: "), reason);
 }
 
 // The name of this machine has addresses where no server listens.
-BOOST_AUTO_TEST_CASE(a_name_is_tried_at_all_its_addresses_before_it_is_down) {
+BOOST_AUTO_TEST_CASE(all_addresses_of_a_name_are_tried_before_it_is_down) {
     redis_server& server = shared_server();
     instance_rig rig("redis://localhost:" + std::to_string(server.port()));
     rig.run_until_ready();
@@ -591,7 +591,7 @@ BOOST_AUTO_TEST_CASE(a_name_is_tried_at_all_its_addresses_before_it_is_down) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(tcp_no_delay) {
+BOOST_AUTO_TEST_CASE(connections_use_tcp_no_delay) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -652,7 +652,7 @@ void check_refused(const redis_server& server, const std::string& uri,
 }  // namespace
 
 /// The file is read for each connection.
-BOOST_AUTO_TEST_CASE(a_password_from_a_file) {
+BOOST_AUTO_TEST_CASE(a_password_file_is_read_for_each_connection) {
     redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">first", "allkeys", "allchannels", "+@all"});
     const temporary_folder folder;
@@ -674,7 +674,7 @@ BOOST_AUTO_TEST_CASE(a_password_from_a_file) {
     rig.run_until([&] { return contains(rig.status().reason, gone); });
 }
 
-BOOST_AUTO_TEST_CASE(a_password_from_the_environment) {
+BOOST_AUTO_TEST_CASE(a_password_from_the_environment_is_used) {
     const redis_server server({"--requirepass", "secret"});
     ::setenv("COLOCK_TEST_PASSWORD", "secret", 1);
     instance_rig rig(local_uri(server, "", "?password_env=COLOCK_TEST_PASSWORD"));
@@ -687,7 +687,7 @@ BOOST_AUTO_TEST_CASE(a_password_from_the_environment) {
     ::unsetenv("COLOCK_TEST_PASSWORD");
 }
 
-BOOST_AUTO_TEST_CASE(a_password_that_cannot_be_read_is_an_error_of_the_configuration) {
+BOOST_AUTO_TEST_CASE(an_unreadable_password_is_a_configuration_error) {
     const temporary_folder folder;
     const std::string empty = (folder.path() / "empty").string();
     std::ofstream{empty};
@@ -704,20 +704,20 @@ BOOST_AUTO_TEST_CASE(a_password_that_cannot_be_read_is_an_error_of_the_configura
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_user_who_may_not_load_scripts) {
+BOOST_AUTO_TEST_CASE(a_user_without_script_load_is_rejected) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-script"});
     check_refused(server, local_uri(server, "ann:x@"), {"SCRIPT LOAD was refused: NOPERM"});
 }
 
-BOOST_AUTO_TEST_CASE(a_user_who_may_not_run_scripts) {
+BOOST_AUTO_TEST_CASE(a_user_without_evalsha_is_rejected) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-evalsha"});
     check_refused(server, local_uri(server, "ann:x@"), {"EVALSHA was refused: NOPERM"});
 }
 
 /// A server that scripts load on, and that refuses a command inside them, would grant what it cannot renew or release.
-BOOST_AUTO_TEST_CASE(a_command_that_every_lock_needs_is_refused, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_server_without_a_command_every_lock_needs_is_rejected, *label("fault-100")) {
     for (const script_command& one : script_commands) {
         if (one.whom != needed_by::every_lock) {
             continue;
@@ -739,14 +739,14 @@ BOOST_AUTO_TEST_CASE(a_command_that_every_lock_needs_is_refused, *label("fault-1
 }
 
 /// Where scripts have been forgotten, they are sent in full.
-BOOST_AUTO_TEST_CASE(a_user_who_may_not_send_scripts_in_full, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_user_without_eval_is_rejected, *label("fault-100")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-eval"});
     check_refused(server, local_uri(server, "ann:x@"), {"EVAL was refused: NOPERM"});
 }
 
 /// A mutex goes without these. A reader could join and not leave again.
-BOOST_AUTO_TEST_CASE(a_command_that_some_locks_need_is_refused, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_missing_command_disables_only_the_locks_that_need_it, *label("fault-100")) {
     for (const script_command& one : script_commands) {
         if (one.whom == needed_by::every_lock || one.whom == needed_by::no_lock) {
             continue;
@@ -775,7 +775,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_some_locks_need_is_refused, *label("fault-10
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_right_that_was_missing_is_noticed, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_right_granted_later_is_detected, *label("fault-100")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-zrem"});
     auto settings = quick_settings();
@@ -792,7 +792,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_was_missing_is_noticed, *label("fault-100")) {
 }
 
 /// None of these is a missing right, and the trial of each command changes nothing.
-BOOST_AUTO_TEST_CASE(commands_are_tried_without_an_effect, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(the_probe_tries_commands_without_changing_data, *label("fault-100")) {
     const redis_server full({"--maxmemory", "1", "--maxmemory-policy", "noeviction"});
     const redis_server alone({"--min-replicas-to-write", "1"});
     const redis_server usual;
@@ -814,7 +814,7 @@ BOOST_AUTO_TEST_CASE(commands_are_tried_without_an_effect, *label("fault-100")) 
 }
 
 /// The key that they are tried on begins like those of the locks, so that an ACL by prefix allows it, and logs nothing.
-BOOST_AUTO_TEST_CASE(commands_are_tried_on_a_key_of_the_clients_prefix, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(the_probe_uses_a_key_with_the_clients_prefix, *label("fault-100")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
     auto settings = quick_settings();
@@ -825,7 +825,7 @@ BOOST_AUTO_TEST_CASE(commands_are_tried_on_a_key_of_the_clients_prefix, *label("
 }
 
 /// The rights that docs/permissions.md lists, and PING, which checks an idle connection.
-BOOST_AUTO_TEST_CASE(a_user_who_may_use_what_is_needed) {
+BOOST_AUTO_TEST_CASE(the_documented_rights_suffice_for_a_mutex) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "-@all", "+hello", "+auth",
                     "+select", "+ping", "+set", "+pttl", "+eval", "+evalsha", "+script|load",
@@ -844,7 +844,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_use_what_is_needed) {
     BOOST_TEST(rig.state_changes() == changes);
 }
 
-BOOST_AUTO_TEST_CASE(info_is_not_needed) {
+BOOST_AUTO_TEST_CASE(a_user_without_info_is_accepted) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-info"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -853,7 +853,7 @@ BOOST_AUTO_TEST_CASE(info_is_not_needed) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_grants_nothing_for_a_while) {
+BOOST_AUTO_TEST_CASE(a_server_that_has_just_started_is_quarantined) {
     const redis_server server;
     server.command({"SET", "held", "ann", "PX", "60000"});
     auto settings = quick_settings();
@@ -892,7 +892,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_has_been_up_for_long_enough_is_not_quarantine
     BOOST_TEST((rig.status().quarantined_until == std::chrono::steady_clock::time_point::min()));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_is_quarantined_each_time) {
+BOOST_AUTO_TEST_CASE(a_server_without_uptime_is_quarantined_on_each_connect) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-info"});
     auto settings = quick_settings();
@@ -908,7 +908,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_tell_is_quarantined_each_time) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_ends_in_quarantine) {
+BOOST_AUTO_TEST_CASE(an_instance_reconnects_into_quarantine_after_a_restart) {
     redis_server server;
     auto settings = quick_settings();
     settings.quarantine = {1min, {0.0, 0ms}};
@@ -924,7 +924,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_ends_in_quarantine) {
 }
 
 // The instance logs in again as soon as the server accepts it.
-BOOST_AUTO_TEST_CASE(a_refusal_that_ends) {
+BOOST_AUTO_TEST_CASE(an_instance_logs_in_once_the_server_accepts_the_password) {
     const redis_server server({"--requirepass", "secret"});
     instance_rig rig(local_uri(server, ":other@"));
     rig.run_until_down();
@@ -934,7 +934,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_that_ends) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(releases_with_one_among_them_that_the_server_refuses) {
+BOOST_AUTO_TEST_CASE(a_refused_release_does_not_fail_the_others_of_its_batch) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -958,19 +958,19 @@ BOOST_AUTO_TEST_CASE(releases_with_one_among_them_that_the_server_refuses) {
     BOOST_TEST(executed(server, "evalsha") == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_user_who_may_not_release_many_at_once_releases_one_by_one) {
+BOOST_AUTO_TEST_CASE(a_user_without_mget_releases_keys_one_by_one) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-mget"});
     check_releases_one_by_one(server, local_uri(server, "ann:x@"));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_cannot_release_many_at_once_releases_one_by_one) {
+BOOST_AUTO_TEST_CASE(a_server_without_mget_releases_keys_one_by_one) {
     const redis_server server({"--rename-command", "MGET", ""});
     check_releases_one_by_one(server, server.uri());
 }
 
 // Nothing is published, so a user without channels can do everything, and a waiter is still notified of a release.
-BOOST_AUTO_TEST_CASE(a_user_without_channels, *label("fault-80")) {
+BOOST_AUTO_TEST_CASE(a_user_without_channels_is_notified_of_releases, *label("fault-80")) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "resetchannels"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -987,7 +987,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_channels, *label("fault-80")) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern) {
+BOOST_AUTO_TEST_CASE(a_key_outside_the_users_pattern_is_a_failed_vote) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~mine:*", "+@all"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -1043,20 +1043,20 @@ void check_demotion(const redis_server& server, step first, std::string_view err
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(readonly, *label("fault-27")) {
+BOOST_AUTO_TEST_CASE(a_demoted_server_is_down_until_it_is_a_master_again, *label("fault-27")) {
     const redis_server server;
     check_demotion(server, step::acquire, "READONLY");
     check_demotion(server, step::release, "READONLY");
 }
 
-BOOST_AUTO_TEST_CASE(a_replica_that_serves_no_stale_data) {
+BOOST_AUTO_TEST_CASE(a_masterdown_error_is_treated_as_a_demotion) {
     const redis_server server({"--replica-serve-stale-data", "no"});
     check_demotion(server, step::extend, "MASTERDOWN");
     check_demotion(server, step::remaining, "MASTERDOWN");
 }
 
 // A wrong scheme is reported at once, together with the right one.
-BOOST_AUTO_TEST_CASE(a_server_of_another_deployment) {
+BOOST_AUTO_TEST_CASE(a_server_of_another_deployment_is_rejected_with_a_reason) {
     const reserved_port bus;
     const redis_server node(
         {"--cluster-enabled", "yes", "--cluster-port", std::to_string(bus.number())});
@@ -1072,7 +1072,7 @@ BOOST_AUTO_TEST_CASE(a_server_of_another_deployment) {
 }
 
 // As behind a proxy that hides the mode.
-BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster, *label("fault-27")) {
+BOOST_AUTO_TEST_CASE(a_moved_reply_reports_that_the_server_is_a_cluster_node, *label("fault-27")) {
     const fake_server node([](const fake_server::words& command) -> fake_reply {
         return command[0] == "SET" ? "-MOVED 1 127.0.0.1:1\r\n" : answer_as_server(command);
     });
@@ -1084,7 +1084,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_out_to_be_a_node_of_a_cluster, *label("
     BOOST_TEST(contains(rig.run_until_down(), "redis+cluster://"));
 }
 
-BOOST_AUTO_TEST_CASE(out_of_memory, *label("fault-27")) {
+BOOST_AUTO_TEST_CASE(only_acquires_fail_on_a_server_out_of_memory, *label("fault-27")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1106,7 +1106,7 @@ BOOST_AUTO_TEST_CASE(out_of_memory, *label("fault-27")) {
 }
 
 // A server that is out of memory can be connected to, since there may be locks to release.
-BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting, *label("fault-27")) {
+BOOST_AUTO_TEST_CASE(a_server_out_of_memory_can_be_connected_to, *label("fault-27")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     server.command({"SET", "k", "ann"});
     server.command({"CONFIG", "SET", "maxmemory", "1"});
@@ -1117,7 +1117,7 @@ BOOST_AUTO_TEST_CASE(out_of_memory_when_connecting, *label("fault-27")) {
 }
 
 // While a script runs for too long, the server answers everything with BUSY.
-BOOST_AUTO_TEST_CASE(busy, *label("fault-28")) {
+BOOST_AUTO_TEST_CASE(a_busy_server_is_a_failed_vote, *label("fault-28")) {
     redis_server server({"--lua-time-limit", "1"});
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1139,7 +1139,7 @@ BOOST_AUTO_TEST_CASE(busy, *label("fault-28")) {
     rig.run_until([&] { return rig.release("k", "ann") == "granted"; });
 }
 
-BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_another, *label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_counts_as_another_holder, *label("fault-34")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1163,7 +1163,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_any_other_type_belongs_to_another, *label("fault-3
 }
 
 // Another program deletes the key, or everything.
-BOOST_AUTO_TEST_CASE(deleted_behind_our_back, *label("fault-25")) {
+BOOST_AUTO_TEST_CASE(keys_deleted_by_others_are_reported_as_absent, *label("fault-25")) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1218,7 +1218,7 @@ void check_left_alone(const foreign_key& key) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_remote_queue_names_the_waiter_before) {
+BOOST_AUTO_TEST_CASE(joining_a_remote_queue_returns_the_previous_waiter) {
     redis_server& server = shared_server();
     server.flush();
     instance_rig rig(server.uri());
@@ -1237,7 +1237,7 @@ BOOST_AUTO_TEST_CASE(a_remote_queue_names_the_waiter_before) {
     BOOST_TEST(server.keys().empty());
 }
 
-BOOST_AUTO_TEST_CASE(keys_of_others_at_the_names_of_a_queue_are_left_alone) {
+BOOST_AUTO_TEST_CASE(foreign_keys_at_the_names_of_a_queue_are_left_alone) {
     const std::string queue = "{k}:colock:queue";
     const std::string ticket = "{k}:colock:ticket:1";
     for (const std::string& name : {queue, ticket}) {
@@ -1265,7 +1265,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(broken_connections)
 
-BOOST_AUTO_TEST_CASE(a_killed_server_is_down_at_once_and_back_by_itself) {
+BOOST_AUTO_TEST_CASE(an_instance_is_down_on_a_kill_and_reconnects_on_restart) {
     redis_server server;
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1295,7 +1295,7 @@ BOOST_AUTO_TEST_CASE(a_killed_server_is_down_at_once_and_back_by_itself) {
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(killed_again_and_again) {
+BOOST_AUTO_TEST_CASE(an_instance_survives_repeated_kills_of_its_server) {
     redis_server server;
     instance_rig rig(server.uri());
     for (int round = 0; round != 5; ++round) {
@@ -1308,7 +1308,7 @@ BOOST_AUTO_TEST_CASE(killed_again_and_again) {
     rig.run_until_ready();
 }
 
-BOOST_AUTO_TEST_CASE(client_kill) {
+BOOST_AUTO_TEST_CASE(an_instance_reconnects_after_client_kill) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     for (int round = 0; round != 5; ++round) {
@@ -1321,7 +1321,7 @@ BOOST_AUTO_TEST_CASE(client_kill) {
 }
 
 // Every command that is in flight when the connection breaks gets a vote.
-BOOST_AUTO_TEST_CASE(client_kill_under_load) {
+BOOST_AUTO_TEST_CASE(every_command_gets_a_vote_after_client_kill_under_load) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1348,7 +1348,7 @@ BOOST_AUTO_TEST_CASE(client_kill_under_load) {
     BOOST_TEST_MESSAGE(lost << " votes lost");
 }
 
-BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time, *label("fault-29")) {
+BOOST_AUTO_TEST_CASE(a_stopped_server_is_detected_in_time, *label("fault-29")) {
     redis_server server;
     auto settings = impatient_settings();
     settings.max_in_flight = 100;
@@ -1377,7 +1377,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_is_noticed_in_time, *label("fault-29")) {
     BOOST_TEST(rig.acquire("new", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(a_refused_sender_is_told_when_the_server_is_back) {
+BOOST_AUTO_TEST_CASE(a_refused_sender_is_notified_when_the_server_is_back) {
     redis_server server;
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1400,7 +1400,7 @@ BOOST_AUTO_TEST_CASE(a_refused_sender_is_told_when_the_server_is_back) {
 }
 
 // An instance in quarantine accepts releases.
-BOOST_AUTO_TEST_CASE(a_refused_sender_is_told_at_the_beginning_of_the_quarantine) {
+BOOST_AUTO_TEST_CASE(a_refused_sender_is_notified_when_the_quarantine_begins) {
     redis_server server;
     auto settings = quick_settings();
     settings.quarantine = {1min, {0.0, 0ms}};
@@ -1411,7 +1411,7 @@ BOOST_AUTO_TEST_CASE(a_refused_sender_is_told_at_the_beginning_of_the_quarantine
     BOOST_TEST(rig.release("k", "ann") == "denied: nobody");
 }
 
-BOOST_AUTO_TEST_CASE(an_idle_connection_to_a_stopped_server_is_noticed_too) {
+BOOST_AUTO_TEST_CASE(a_stopped_server_is_detected_on_an_idle_connection) {
     redis_server server;
     instance_rig rig(server.uri(), impatient_settings());
     rig.run_until_ready();
@@ -1459,7 +1459,7 @@ BOOST_AUTO_TEST_CASE(a_probe_has_its_own_timeout) {
 }
 
 // A bounded stall: afterwards everything goes on, on the same connection.
-BOOST_AUTO_TEST_CASE(client_pause_is_survived) {
+BOOST_AUTO_TEST_CASE(an_instance_survives_client_pause) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1469,7 +1469,7 @@ BOOST_AUTO_TEST_CASE(client_pause_is_survived) {
     BOOST_TEST(rig.status().reason.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks, *label("fault-29")) {
+BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_acquires_or_extends, *label("fault-29")) {
     redis_server server;
     auto settings = quick_settings();
     settings.stall_timeout = 50ms;
@@ -1501,7 +1501,7 @@ BOOST_AUTO_TEST_CASE(a_stalled_server_is_sent_no_new_locks, *label("fault-29")) 
 }
 
 // The first batch may be written to a slow server long after the others have received it, and after many other batches.
-BOOST_AUTO_TEST_CASE(a_slow_server_gets_what_it_was_sent) {
+BOOST_AUTO_TEST_CASE(a_slow_server_receives_all_batches_unchanged) {
     constexpr int rounds = 300;
     redis_server slow;
     redis_server fast;
@@ -1604,7 +1604,7 @@ BOOST_AUTO_TEST_SUITE_END()
 // Notifications about the keys that the instance has asked for.
 BOOST_AUTO_TEST_SUITE(changes)
 
-BOOST_AUTO_TEST_CASE(told_once_of_a_key_that_was_asked_for) {
+BOOST_AUTO_TEST_CASE(client_tracking_reports_a_change_of_a_tracked_key_once) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1626,7 +1626,7 @@ BOOST_AUTO_TEST_CASE(told_once_of_a_key_that_was_asked_for) {
     rig.run_until([&] { return rig.changed == strings{"asked for", "last", "asked for"}; });
 }
 
-BOOST_AUTO_TEST_CASE(told_of_one_that_expires) {
+BOOST_AUTO_TEST_CASE(client_tracking_reports_an_expired_key) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1635,7 +1635,7 @@ BOOST_AUTO_TEST_CASE(told_of_one_that_expires) {
     rig.run_until([&] { return rig.changed == strings{"k"}; });
 }
 
-BOOST_AUTO_TEST_CASE(told_when_all_are_gone) {
+BOOST_AUTO_TEST_CASE(client_tracking_reports_a_flush) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1645,7 +1645,7 @@ BOOST_AUTO_TEST_CASE(told_when_all_are_gone) {
     rig.run_until([&] { return rig.changed == strings{"*"}; });
 }
 
-BOOST_AUTO_TEST_CASE(not_told_of_what_we_do_ourselves) {
+BOOST_AUTO_TEST_CASE(client_tracking_does_not_report_own_changes) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1661,7 +1661,7 @@ BOOST_AUTO_TEST_CASE(not_told_of_what_we_do_ourselves) {
     BOOST_TEST(rig.changed == strings{"mark"}, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_user_without_notifications_can_ask_nevertheless) {
+BOOST_AUTO_TEST_CASE(a_user_without_client_tracking_can_query_the_remaining_ttl) {
     const redis_server server;
     server.command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-client|tracking"});
     instance_rig rig(local_uri(server, "ann:x@"));
@@ -1674,7 +1674,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_notifications_can_ask_nevertheless) {
 }
 
 // Each of these commands has two replies.
-BOOST_AUTO_TEST_CASE(votes_are_matched_in_a_batch_with_many_questions) {
+BOOST_AUTO_TEST_CASE(votes_match_commands_in_a_batch_with_many_queries) {
     redis_server& server = shared_server();
     instance_rig rig(server.uri());
     rig.run_until_ready();
@@ -1740,7 +1740,7 @@ BOOST_AUTO_TEST_CASE(bad_names_and_addresses_do_not_delay_the_others, *label("fa
 }
 
 /// Which other names of a server a client may be given. The configuration cannot know that they mean one server.
-BOOST_AUTO_TEST_CASE(the_same_server_under_two_names, *label("fault-89")) {
+BOOST_AUTO_TEST_CASE(a_server_under_two_names_votes_once, *label("fault-89")) {
     redis_server a;
     const redis_server b;
     run_test([](redis_server& twice, std::string other) -> asio::awaitable<void> {

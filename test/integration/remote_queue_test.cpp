@@ -108,7 +108,7 @@ asio::awaitable<void> both_get_it(std::array<waiter, 2>& queue) {
 
 BOOST_AUTO_TEST_SUITE(remote_queue_test)
 
-BOOST_AUTO_TEST_CASE(one_by_one_in_the_order_in_which_they_came) {
+BOOST_AUTO_TEST_CASE(waiting_clients_acquire_in_the_order_of_arrival) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_holder_leaves_the_remote_queue_after_a_while) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
+BOOST_AUTO_TEST_CASE(a_cancelled_waiter_leaves_the_middle_of_the_queue) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(one_leaves_from_the_middle) {
 }
 
 // Longer than an answer may take: it is not too late for the next question.
-BOOST_AUTO_TEST_CASE(after_a_long_sleep_it_is_still_in_the_remote_queue) {
+BOOST_AUTO_TEST_CASE(a_waiter_stays_in_the_remote_queue_after_a_long_wait) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(after_a_long_sleep_it_is_still_in_the_remote_queue) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_whose_time_is_up_leaves) {
+BOOST_AUTO_TEST_CASE(a_timed_out_waiter_leaves_the_remote_queue) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_of_a_client_takes_over_its_ticket) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_dead_one_is_gone_past) {
+BOOST_AUTO_TEST_CASE(a_dead_waiter_does_not_block_the_next_one) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_dead_one_is_gone_past) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_keeper_dies) {
+BOOST_AUTO_TEST_CASE(waiters_acquire_if_the_queue_server_is_killed) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_dies) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
+BOOST_AUTO_TEST_CASE(waiters_acquire_if_the_queue_server_is_stopped) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_is_stopped) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_keeper_forgets) {
+BOOST_AUTO_TEST_CASE(waiters_rejoin_if_the_queue_server_is_flushed) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await s.hold();
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(the_keeper_forgets) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(without_the_right_to_keep_lists_it_polls) {
+BOOST_AUTO_TEST_CASE(a_waiter_polls_without_the_right_to_use_lists) {
     run_test([]() -> asio::awaitable<void> {
         servers one(1);
         one[0].command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "&*", "+@all", "-@list"});
@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(keys_of_an_application_are_left_alone) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(names_that_differ_in_their_braces_have_queues_of_their_own) {
+BOOST_AUTO_TEST_CASE(names_that_differ_in_braces_have_separate_queues) {
     run_test([]() -> asio::awaitable<void> {
         servers one(1);  // which is the queue keeper of both
         const auto executor = co_await asio::this_coro::executor;
@@ -472,7 +472,7 @@ asio::awaitable<void> take_again_and_again(client& locks, const bool& enough) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_takes_it_again_and_again_lets_others_in) {
+BOOST_AUTO_TEST_CASE(a_client_that_keeps_reacquiring_lets_others_in) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.other);
@@ -494,7 +494,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_takes_it_again_and_again_lets_others_in) {
 /// How a command to leave the remote queue begins, unlike all others about a mutex.
 const std::string leave_command = "*6\r\n$7\r\nEVALSHA\r\n";
 
-BOOST_FIXTURE_TEST_CASE(a_client_that_meets_nobody_looks_for_others_now_and_then_only,
+BOOST_FIXTURE_TEST_CASE(an_uncontended_client_joins_the_queue_only_rarely,
                         shared_servers_far_away<5>) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, quiet_config());

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(leases_are_renewed_while_acquires_wait_for_a_stopped_replic
 }
 
 // One WAIT is under way at most, so it is followed by all that was sent behind it, and then by the next one.
-BOOST_AUTO_TEST_CASE(a_renewal_waits_for_one_wait_at_most, *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(a_renewal_waits_for_at_most_one_wait_command, *label("fault-98")) {
     replicated_server server;
     instance_rig rig(server.uri(), settings_with(1s));
     rig.run_until_ready();
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_waits_for_one_wait_at_most, *label("fault-98")) {
 }
 
 // A server whose clients are idle looks every 1/hz s for a WAIT whose time is over.
-BOOST_AUTO_TEST_CASE(a_wait_ends_in_time_on_an_idle_server, *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(a_wait_command_ends_in_time_on_an_idle_server, *label("fault-98")) {
     replicated_server server;
     server.master.command({"CONFIG", "SET", "hz", "1"});
     instance_rig rig(server.uri(), settings_with(10ms));
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(denied_attempts_do_not_wait_for_a_stopped_replica, *label("
     BOOST_TEST(rig.acquire("another", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(one_wait_serves_all_grants_that_are_there, *label("fault-75")) {
+BOOST_AUTO_TEST_CASE(few_wait_commands_serve_many_grants, *label("fault-75")) {
     replicated_server server;
     instance_rig rig(server.uri(), settings_with(5s));
     rig.run_until_ready();
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(one_wait_serves_all_grants_that_are_there, *label("fault-75
 }
 
 // A WAIT is silence, too.
-BOOST_AUTO_TEST_CASE(a_wait_is_not_taken_for_a_dead_server, *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(a_wait_command_does_not_trigger_the_silence_timeout, *label("fault-98")) {
     run_test([]() -> asio::awaitable<void> {
         replicated_server server;
         auto configuration = server.config();

@@ -275,7 +275,7 @@ std::set<std::string> commands_of(const kinds::script& script) {
 BOOST_AUTO_TEST_SUITE(script)
 
 /// In a slot that is being moved, a node refuses each command on a key that it does not have.
-BOOST_AUTO_TEST_CASE(does_all_or_nothing_while_its_slot_moves, *label("fault-81")) {
+BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("fault-81")) {
     redis_cluster cluster(2);
     redis_server calm;
     const std::size_t from = cluster.first_owner_of(key);
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(the_last_release_works_while_its_slot_moves, *label("fault-
 }
 
 /// A server that is short of memory refuses commands that need some, until a script has written something.
-BOOST_AUTO_TEST_CASE(does_all_or_nothing_without_memory, *label("fault-82")) {
+BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_without_memory, *label("fault-82")) {
     redis_server server({"--maxmemory-policy", "noeviction"});
     redis_server calm;
     with_all(calm, [&](const state& before, const call& called, const std::string& answer) {
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_downgrade_needs_no_memory, *label("fault-82")) {
 }
 
 /// Whichever command the server refuses, no holder loses its lock, and no key stays without ttl.
-BOOST_AUTO_TEST_CASE(takes_no_holders_lock_whatever_is_refused) {
+BOOST_AUTO_TEST_CASE(a_script_with_a_refused_command_loses_no_holders_lock) {
     redis_server server;
     with_all(server, [&](const state& before, const call& called, const std::string& /*answer*/) {
         const auto commands = commands_of(*called.script);
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(takes_no_holders_lock_whatever_is_refused) {
 
 /// Before Redis 7.2 time passes between two commands of a script. A PEXPIRE that changes nothing would stop the clock for that time,
 /// and a dead reader would stay for longer.
-BOOST_AUTO_TEST_CASE(a_reader_that_moves_no_end_does_not_write_one, *label("fault-83")) {
+BOOST_AUTO_TEST_CASE(a_shorter_share_does_not_rewrite_the_expiry_of_the_key, *label("fault-83")) {
     redis_server server;
     write(server, {"", {}, "", {{600'000, reader("a")}, {300'000, reader("b")}}});
     const std::string before = server.command({"PEXPIRETIME", key}).value();
@@ -416,8 +416,8 @@ BOOST_AUTO_TEST_CASE(a_foreign_key_beside_the_key_is_left_alone, *label("fault-3
 
 /// A key moves to a server with another clock: there its readers' shares neither end at once nor last longer.
 BOOST_TEST_DECORATOR(*label("fault-83"))
-BOOST_DATA_TEST_CASE(goes_on_under_another_clock, boost::unit_test::data::make({3600, -3600}),
-                     ahead) {
+BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_shares_under_another_clock,
+                     boost::unit_test::data::make({3600, -3600}), ahead) {
     redis_server here;
     redis_server there({}, {"env", std::string("LD_PRELOAD=") + path_of_skewed_clock,
                             "COLOCK_CLOCK_AHEAD=" + std::to_string(ahead)});

@@ -146,7 +146,7 @@ const std::string special_encoded = secret("Aa") + "%40" + secret("Bb") +
 BOOST_AUTO_TEST_SUITE(secrets)
 
 /// So the test can fail.
-BOOST_AUTO_TEST_CASE(a_secret_is_found_in_any_disguise) {
+BOOST_AUTO_TEST_CASE(the_transcript_detects_encoded_and_partial_secrets) {
     BOOST_TEST(transcript::holds_secret("the password is " + special));
     BOOST_TEST(transcript::holds_secret(special_encoded));
     BOOST_TEST(transcript::holds_secret("...ZQ9Xa"));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_secret_is_found_in_any_disguise) {
     BOOST_TEST(percent_decoded(special_encoded) == special);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_password) {
+BOOST_AUTO_TEST_CASE(a_wrong_password_stays_secret) {
     const redis_server server({"--requirepass", "right"});
     const strings expected{"HELLO with AUTH was refused: WRONGPASS",
                            "0 of 1 instances granted the lock, 1 required [redis://127.0.0.1:"};
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_password) {
     check_says({at(secret("User"), server.port())}, expected);
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_password_over_a_unix_socket) {
+BOOST_AUTO_TEST_CASE(a_wrong_password_over_a_unix_socket_stays_secret) {
     const redis_server server({"--requirepass", secret("Right")});
     std::string uri = server.unix_uri();
     uri.resize(uri.find('?'));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_password_over_a_unix_socket) {
     check_says({uri}, {"NOAUTH"});
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_password_from_a_file_or_the_environment) {
+BOOST_AUTO_TEST_CASE(a_password_from_a_file_or_the_environment_stays_secret) {
     const redis_server server({"--requirepass", "right"});
     const temporary_folder folder;
     const std::string file = (folder.path() / "password").string();
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_password_from_a_file_or_the_environment) {
     ::unsetenv("COLOCK_TEST_SECRET");
 }
 
-BOOST_AUTO_TEST_CASE(a_user_without_the_rights) {
+BOOST_AUTO_TEST_CASE(the_password_of_a_user_without_rights_stays_secret) {
     const redis_server server;
     const auto make_user = [&](const std::string& rights) {
         server.command(
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_the_rights) {
     check_says({uri}, {"ready", "NOPERM"});
 }
 
-BOOST_AUTO_TEST_CASE(nobody_there) {
+BOOST_AUTO_TEST_CASE(the_password_stays_secret_if_no_server_listens) {
     const reserved_port port;
     check_says({at(":" + special_encoded, port.number())}, {"refused"});
     check_says({"unix:///no/such/socket?password=" + special_encoded}, {"No such file"});
@@ -210,14 +210,14 @@ BOOST_AUTO_TEST_CASE(nobody_there) {
                {"refused"});
 }
 
-BOOST_AUTO_TEST_CASE(a_server_without_tls) {
+BOOST_AUTO_TEST_CASE(the_password_stays_secret_if_the_server_lacks_tls) {
     const redis_server server;
     check_says({"rediss://:" + special_encoded + "@127.0.0.1:" + std::to_string(server.port())},
                {"the TLS handshake was not done in time"}, 300ms);
 }
 
 /// Redis before 6.0 does not know HELLO.
-BOOST_AUTO_TEST_CASE(a_server_that_repeats_the_command_in_its_error) {
+BOOST_AUTO_TEST_CASE(the_password_stays_secret_in_an_error_about_hello) {
     const fake_server server(unknown_command);
     const strings expected{"HELLO with AUTH was refused: ERR unknown command `HELLO`"};
     check_says({at(":" + secret("Echoed"), server.port())}, expected);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_repeats_the_command_in_its_error) {
     check_says({at(":" + secret(std::string(300, 'x')), server.port())}, expected);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_repeats_the_password_in_other_words) {
+BOOST_AUTO_TEST_CASE(the_password_stays_secret_in_replies_that_repeat_it) {
     const auto repeating = [](const std::string& before, const std::string& after) {
         return fake_server([=](const fake_server::words& command) -> fake_reply {
             return command[0] == "HELLO" ? before + command.at(3) + "|" + command.at(4) + after
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_repeats_the_password_in_other_words) {
 }
 
 /// As `cat` would.
-BOOST_AUTO_TEST_CASE(a_server_that_sends_back_what_it_was_sent) {
+BOOST_AUTO_TEST_CASE(the_password_stays_secret_if_the_server_echoes_requests) {
     const fake_server server([](const fake_server::words& command) -> fake_reply {
         std::string reply = "*" + std::to_string(command.size()) + "\r\n";
         for (const std::string& word : command) {
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_sends_back_what_it_was_sent) {
     check_says({at(":" + special_encoded, server.port())}, {"EVALSHA was refused"});
 }
 
-BOOST_AUTO_TEST_CASE(several_at_once_behind_one_lock) {
+BOOST_AUTO_TEST_CASE(passwords_of_several_failing_instances_stay_secret) {
     const redis_server one({"--requirepass", "right"});
     const fake_server two(unknown_command);
     const reserved_port three;
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(several_at_once_behind_one_lock) {
                {"WRONGPASS", "unknown command", "refused", "0 of 3 instances granted the lock"});
 }
 
-BOOST_AUTO_TEST_CASE(a_uri_with_a_password_that_was_not_escaped) {
+BOOST_AUTO_TEST_CASE(an_unescaped_password_in_a_uri_stays_secret) {
     transcript said;
     for (const char* const between :
          {"@",  ":", "/",   "?",  "#",   "[",   "]",    "%",  "&",   "=",   " ", "\"",
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_uri_with_a_password_that_was_not_escaped) {
     said.check_no_secret();
 }
 
-BOOST_AUTO_TEST_CASE(a_configuration_with_a_password_that_is_wrong_elsewhere) {
+BOOST_AUTO_TEST_CASE(the_password_in_an_invalid_configuration_stays_secret) {
     transcript said;
     const std::string uri = at(":" + special_encoded, 1);
     for (const char* const query :

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_database_of_the_uri_is_used) {
 }
 
 // A Sentinel that is cut off goes on naming the old master.
-BOOST_AUTO_TEST_CASE(a_minority_of_the_sentinels_is_not_believed, *label("fault-64")) {
+BOOST_AUTO_TEST_CASE(a_minority_of_the_sentinels_is_ignored, *label("fault-64")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_minority_of_the_sentinels_is_not_believed, *label("fault-
     BOOST_TEST(new_master.has("l"));
 }
 
-BOOST_AUTO_TEST_CASE(without_a_majority_there_is_no_vote, *label("fault-64")) {
+BOOST_AUTO_TEST_CASE(an_instance_is_down_without_a_sentinel_majority, *label("fault-64")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels two(old_master.port(), 2);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_there_is_no_vote, *label("fault-64")) {
     BOOST_TEST(rig.acquire("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_says_that_it_is_a_replica_is_no_master, *label("fault-64")) {
+BOOST_AUTO_TEST_CASE(a_server_that_reports_to_be_a_replica_is_rejected, *label("fault-64")) {
     const redis_server master;
     const redis_server replica({"--replicaof", "127.0.0.1", std::to_string(master.port())});
     const sentinels three(replica.port());
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_that_it_is_a_replica_is_no_master, *labe
     BOOST_TEST(rig.acquire("k", "ann") == "failed: down");
 }
 
-BOOST_AUTO_TEST_CASE(sentinels_that_end_do_not_end_the_locks) {
+BOOST_AUTO_TEST_CASE(locks_are_granted_after_all_sentinels_have_stopped) {
     const redis_server master;
     auto three = std::make_unique<sentinels>(master.port());
     instance_rig rig(three->uri());
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(sentinels_that_end_do_not_end_the_locks) {
 }
 
 // No Sentinel announces the failover, or one announces the failover of another master.
-BOOST_AUTO_TEST_CASE(sentinels_are_asked_again_and_again, *label("fault-65")) {
+BOOST_AUTO_TEST_CASE(sentinels_are_polled_for_an_unannounced_failover, *label("fault-65")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_message_about_another_master_changes_nothing, *label("fau
 }
 
 // The old master goes on as a replica, on a connection that works.
-BOOST_AUTO_TEST_CASE(a_demoted_master_is_left, *label("fault-66")) {
+BOOST_AUTO_TEST_CASE(a_demoted_master_is_abandoned_for_the_new_one, *label("fault-66")) {
     const redis_server new_master;
     const redis_server old_master;
     sentinels three(old_master.port());
@@ -248,8 +248,7 @@ BOOST_AUTO_TEST_CASE(a_promoted_replica_is_quarantined, *label("fault-67")) {
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(without_quarantine_a_lock_that_was_not_replicated_is_granted_twice,
-                     *label("fault-67")) {
+BOOST_AUTO_TEST_CASE(without_quarantine_an_unreplicated_lock_is_granted_twice, *label("fault-67")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -264,7 +263,7 @@ BOOST_AUTO_TEST_CASE(without_quarantine_a_lock_that_was_not_replicated_is_grante
 }
 
 // The Sentinels tell how long ago it was promoted, so a client that starts much later need not wait.
-BOOST_AUTO_TEST_CASE(a_client_that_starts_after_the_failover_waits_for_the_rest) {
+BOOST_AUTO_TEST_CASE(a_late_client_waits_only_for_the_rest_of_the_quarantine) {
     const redis_server master;
     promote(master);
     sentinels three(master.port(), 3, 1min);
@@ -279,8 +278,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_starts_after_the_failover_waits_for_the_rest)
     BOOST_TEST((left < 9s));
 }
 
-BOOST_AUTO_TEST_CASE(another_server_than_before_is_quarantined_without_having_been_a_replica,
-                     *label("fault-67")) {
+BOOST_AUTO_TEST_CASE(a_new_master_is_quarantined_even_if_it_was_no_replica, *label("fault-67")) {
     const redis_server old_master;
     const redis_server new_master;
     sentinels three(old_master.port());
@@ -293,7 +291,7 @@ BOOST_AUTO_TEST_CASE(another_server_than_before_is_quarantined_without_having_be
     run_until_ready_on(rig, new_master);
 }
 
-BOOST_AUTO_TEST_CASE(a_master_that_was_never_a_replica_grants_at_once) {
+BOOST_AUTO_TEST_CASE(an_initial_master_without_failover_is_not_quarantined) {
     const redis_server master;
     sentinels three(master.port(), 3, 0ms);
     instance_rig rig(three.uri(), settings_with(1h));
@@ -340,7 +338,7 @@ BOOST_AUTO_TEST_CASE(the_sentinels_have_a_password_of_their_own, *label("fault-6
         [&] { return contains(wrong_at_server.status().nodes.front().reason, "WRONGPASS"); });
 }
 
-BOOST_AUTO_TEST_CASE(a_master_that_no_sentinel_knows_is_named_in_the_reason) {
+BOOST_AUTO_TEST_CASE(the_reason_names_a_master_unknown_to_the_sentinels) {
     const sentinels three(0);
     instance_rig rig(three.uri());
     const meter costs(rig.executor(), loop_may_rest);
@@ -360,7 +358,7 @@ instance::redis::redis_settings patient_settings(core::milliseconds failover_qua
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_grant_counts_once_replicas_have_it, *label("fault-75")) {
+BOOST_AUTO_TEST_CASE(a_grant_counts_after_replicas_acknowledge_it, *label("fault-75")) {
     const redis_server master(at_once);
     const redis_server replica(replica_of(master));
     wait_until_streaming(master, replica);
@@ -391,7 +389,7 @@ BOOST_AUTO_TEST_CASE(too_few_replicas_are_a_failed_vote, *label("fault-75")) {
     BOOST_TEST(rig.release("k", "ann") == "granted");
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_ends_fails_what_waits_for_replicas, *label("fault-75")) {
+BOOST_AUTO_TEST_CASE(a_lost_connection_fails_grants_that_wait_for_replicas, *label("fault-75")) {
     redis_server master;
     const sentinels three(master.port());
     instance_rig rig(three.uri("?replicas_acked=1"), [] {
@@ -409,7 +407,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_ends_fails_what_waits_for_replicas, *labe
 }
 
 // A replica that acknowledged is not the one that is promoted.
-BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("fault-75")) {
+BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_in_a_failover, *label("fault-75")) {
     for (const bool quarantined : {true, false}) {
         redis_server master(at_once);
         const redis_server acknowledging(replica_of(master));
@@ -443,7 +441,7 @@ BOOST_AUTO_TEST_CASE(an_acknowledged_lock_can_be_lost_all_the_same, *label("faul
 }
 
 // As nanoseconds, the first of these is too long for a duration.
-BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_not_believed, *label("fault-105")) {
+BOOST_AUTO_TEST_CASE(an_implausible_failover_time_is_ignored, *label("fault-105")) {
     const redis_server master;
     for (const std::chrono::milliseconds age :
          {std::chrono::milliseconds::max(), std::chrono::milliseconds::min(), -1ms}) {
@@ -455,7 +453,7 @@ BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_not_believed, *label("fault-
 }
 
 /// With the rights that docs/permissions.md lists, and no others.
-BOOST_AUTO_TEST_CASE(a_real_sentinel_with_an_acl) {
+BOOST_AUTO_TEST_CASE(the_documented_rights_suffice_for_a_real_sentinel) {
     const redis_server master;
     const redis_server real({"--sentinel"});
     real.command(

@@ -78,7 +78,7 @@ lock_options renewed_often() {
 
 struct five_servers : shared_servers<5> {};
 
-BOOST_FIXTURE_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, five_servers,
+BOOST_FIXTURE_TEST_CASE(flushed_scripts_are_resent_within_the_operation, five_servers,
                         *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(forgotten_scripts_are_sent_again_inside_the_operation, f
 }
 
 /// Also for the release of a destroyed lease, and for the undo of a failed attempt.
-BOOST_FIXTURE_TEST_CASE(forgotten_scripts_are_sent_again_in_the_background, five_servers,
+BOOST_FIXTURE_TEST_CASE(flushed_scripts_are_resent_in_the_background, five_servers,
                         *label("fault-26")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
@@ -132,7 +132,7 @@ BOOST_FIXTURE_TEST_CASE(forgotten_scripts_are_sent_again_in_the_background, five
 }
 
 /// A restarted server has its data again, but not its scripts.
-BOOST_AUTO_TEST_CASE(scripts_are_sent_again_after_a_restart, *label("fault-26")) {
+BOOST_AUTO_TEST_CASE(scripts_are_resent_after_a_restart, *label("fault-26")) {
     servers three(3, {"--appendonly", "yes", "--appendfsync", "always"});
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, three.config());
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_missing_or_wrong_password_is_a_failed_vote, *label("fault
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_script_that_is_busy_for_longer_than_the_ttl, *label("fault-28")) {
+BOOST_AUTO_TEST_CASE(a_script_busy_past_the_ttl_loses_the_lease_on_a_majority, *label("fault-28")) {
     servers three(3, {"--lua-time-limit", "1"});
     for (const std::size_t busy : {1U, 3U}) {
         run_test([&]() -> asio::awaitable<void> {

@@ -66,7 +66,7 @@ bool is_watched(servers& instances) {
 
 BOOST_FIXTURE_TEST_SUITE(shared_mutex_test, shared_servers<3>)
 
-BOOST_AUTO_TEST_CASE(readers_together_a_writer_alone) {
+BOOST_AUTO_TEST_CASE(readers_share_the_lock_and_a_writer_excludes_all) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         const shared_mutex a(some[0], "x");
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_excludes_readers_and_is_excluded_by_them) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(in_memory_and_mixed) {
+BOOST_AUTO_TEST_CASE(memory_and_mixed_instances_are_supported) {
     run_test([&]() -> asio::awaitable<void> {
         config mixed = instances.config();
         mixed.instances = {instances[0].uri(), "memory://shared_mutex_a",
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(in_memory_and_mixed) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(with_lock_and_with_shared_lock) {
+BOOST_AUTO_TEST_CASE(with_shared_lock_nests_and_with_lock_excludes_readers) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
         const shared_mutex a(some[0], "x");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(with_lock_and_with_shared_lock) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_readers_and_writers_leave_nothing) {
+BOOST_AUTO_TEST_CASE(cancelled_readers_and_writers_leave_no_keys) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
         const shared_mutex a(some[0], "x");
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(cancelled_readers_and_writers_leave_nothing) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(closing_and_losing) {
+BOOST_AUTO_TEST_CASE(a_loss_and_a_close_end_all_shares_of_a_lease) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
         lock_options options = renewed_every(50ms, 10s);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(closing_and_losing) {
 }
 
 /// The commands are tried before the key becomes a set of readers, which nobody could release.
-BOOST_AUTO_TEST_CASE(a_user_without_one_of_the_commands_for_several_readers) {
+BOOST_AUTO_TEST_CASE(a_second_reader_fails_without_a_needed_command) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
         const shared_mutex first(some[0], "x", without_watchdog(10s));
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_one_of_the_commands_for_several_readers) {
 }
 
 /// Fault 37: a reader's renewals keep it alive and nobody else.
-BOOST_AUTO_TEST_CASE(a_dead_reader_is_in_the_way_until_its_own_ttl, *label("fault-37")) {
+BOOST_AUTO_TEST_CASE(a_dead_reader_blocks_writers_until_its_own_ttl, *label("fault-37")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         const shared_mutex alive(some[0], "x", renewed_every(50ms, 10s));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_dead_reader_is_in_the_way_until_its_own_ttl, *label("faul
 }
 
 /// Fault 37: nor does it help that the other goes on reading.
-BOOST_AUTO_TEST_CASE(a_dead_reader_is_gone_beside_a_live_one, *label("fault-37")) {
+BOOST_AUTO_TEST_CASE(a_dead_reader_expires_while_another_is_renewed, *label("fault-37")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         const shared_mutex alive(some[0], "x", renewed_every(50ms, 10s));
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(extending_a_share_shortens_no_other, *label("fault-38")) {
 }
 
 /// Fault 39.
-BOOST_AUTO_TEST_CASE(a_release_takes_away_its_own_share_and_no_more, *label("fault-39")) {
+BOOST_AUTO_TEST_CASE(a_release_removes_only_its_own_share, *label("fault-39")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         const shared_mutex a(some[0], "x");
@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_CASE(a_release_takes_away_its_own_share_and_no_more, *label("fau
 }
 
 /// Fault 39: an expired reader's late release.
-BOOST_AUTO_TEST_CASE(the_late_release_of_an_expired_reader_takes_nothing_away, *label("fault-39")) {
+BOOST_AUTO_TEST_CASE(a_late_release_of_an_expired_reader_affects_no_holder, *label("fault-39")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         lease late = co_await shared_mutex(some[0], "x", without_watchdog(100ms)).acquire_shared();
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(the_late_release_of_an_expired_reader_takes_nothing_away, *
 }
 
 /// Fault 40.
-BOOST_AUTO_TEST_CASE(no_writer_slips_in_when_one_becomes_a_reader, *label("fault-40")) {
+BOOST_AUTO_TEST_CASE(no_writer_acquires_during_a_downgrade, *label("fault-40")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 3);
         const shared_mutex a(some[0], "x");
@@ -452,7 +452,7 @@ BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_renewed_and_shared, *label("fault-40"
 }
 
 /// Fault 40: on fewer instances than a quorum it is lost, and says so.
-BOOST_AUTO_TEST_CASE(a_downgrade_without_a_quorum_says_so, *label("fault-40")) {
+BOOST_AUTO_TEST_CASE(a_downgrade_without_a_quorum_fails, *label("fault-40")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
         const shared_mutex lock(some[0], "x");
@@ -530,7 +530,7 @@ BOOST_AUTO_TEST_CASE(upgrades_are_refused, *label("fault-41")) {
 }
 
 /// Fault 41: a reader reads again behind a waiting writer.
-BOOST_AUTO_TEST_CASE(a_reader_that_reads_again_does_not_wait_for_a_writer, *label("fault-41")) {
+BOOST_AUTO_TEST_CASE(share_does_not_wait_for_a_waiting_writer, *label("fault-41")) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 2);
         const shared_mutex a(some[0], "x");
@@ -747,7 +747,7 @@ BOOST_AUTO_TEST_CASE(readers_see_the_fence_of_the_last_writer) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(bad_input) {
+BOOST_AUTO_TEST_CASE(invalid_arguments_and_mismatched_leases_are_rejected) {
     run_test([&]() -> asio::awaitable<void> {
         some_clients some(co_await asio::this_coro::executor, instances.config(), 1);
         BOOST_CHECK_THROW(shared_mutex(some[0], ""), config_error);

@@ -87,7 +87,7 @@ void in_threads(std::size_t times, Work work) {
 
 BOOST_FIXTURE_TEST_SUITE(thread_safe_test, shared_servers<5>)
 
-BOOST_AUTO_TEST_CASE(every_operation_from_any_thread) {
+BOOST_AUTO_TEST_CASE(any_thread_may_start_every_operation) {
     pool p(instances.config());
     in_threads(30, [&](std::size_t i) {
         const mutex lock(p.locks(), "x" + std::to_string(i));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(every_operation_from_any_thread) {
     BOOST_TEST(p.locks().counters().released == 120U);
 }
 
-BOOST_AUTO_TEST_CASE(readers_and_writers_from_any_thread) {
+BOOST_AUTO_TEST_CASE(any_thread_may_use_a_shared_mutex) {
     pool p(instances.config());
     in_threads(30, [&](std::size_t i) {
         const shared_mutex lock(p.locks(), "x" + std::to_string(i % 8));
@@ -148,7 +148,7 @@ asio::awaitable<void> visit(client& locks, std::atomic<int>& inside, std::atomic
     }
 }
 
-BOOST_AUTO_TEST_CASE(mutual_exclusion_among_threads) {
+BOOST_AUTO_TEST_CASE(threads_exclude_each_other) {
     pool p(instances.config());
     std::atomic<int> inside = 0;
     std::atomic<int> violations = 0;
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_among_threads) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(leases_destroyed_by_any_thread) {
+BOOST_AUTO_TEST_CASE(any_thread_may_destroy_a_lease) {
     pool p(instances.config());
     in_threads(50, [&](std::size_t i) {
         lock_options often = with_ttl(1min);
@@ -191,7 +191,7 @@ struct cancellable {
     std::promise<error> ended;
 };
 
-BOOST_AUTO_TEST_CASE(cancelled_by_another_thread) {
+BOOST_AUTO_TEST_CASE(any_thread_may_cancel_an_acquire) {
     pool p(instances.config());
     std::atomic<std::size_t> cancelled = 0;
     in_threads(100, [&](std::size_t i) {
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(cancelled_by_another_thread) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(with_lock_in_threads) {
+BOOST_AUTO_TEST_CASE(with_lock_excludes_bodies_in_other_threads) {
     pool p(instances.config());
     std::atomic<int> inside = 0;
     std::atomic<int> violations = 0;
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_never_looks_released) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(closed_by_another_thread) {
+BOOST_AUTO_TEST_CASE(another_thread_may_close_the_client) {
     for (int i = 0; i != 5; ++i) {
         pool p(instances.config());
         std::atomic<bool> stop = false;

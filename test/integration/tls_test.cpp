@@ -184,7 +184,7 @@ void check_does_not(const std::string& uri, const strings& one_of_reasons) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(verified_or_not) {
+BOOST_AUTO_TEST_CASE(certificates_are_verified_unless_disabled) {
     tls_server server("server");
     check_works(server, server.uri(file("ca_file", "ca.pem")));
     check_works(server, server.uri(file("ca_file", "ca.pem"), "localhost"));
@@ -198,21 +198,21 @@ BOOST_AUTO_TEST_CASE(verified_or_not) {
     check_does_not(server.uri(), {untrusted + ": name the authority's certificate in ca_file"});
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_that_has_expired) {
+BOOST_AUTO_TEST_CASE(an_expired_certificate_is_rejected) {
     tls_server server("expired");
     check_does_not(server.uri(file("ca_file", "ca.pem")),
                    {"the certificate of 127.0.0.1 has expired"});
     check_works(server, server.uri(file("ca_file", "ca.pem") + "&verify=none"));
 }
 
-BOOST_AUTO_TEST_CASE(a_self_signed_certificate) {
+BOOST_AUTO_TEST_CASE(a_self_signed_certificate_is_rejected_unless_trusted) {
     tls_server server("self_signed");
     check_does_not(server.uri(), {"the certificate of 127.0.0.1 is self-signed, and not trusted: "
                                   "name it in ca_file"});
     check_works(server, server.uri(file("ca_file", "self_signed.pem")));
 }
 
-BOOST_AUTO_TEST_CASE(a_certificate_of_another_host) {
+BOOST_AUTO_TEST_CASE(a_certificate_must_match_the_host_or_tls_host) {
     tls_server server("elsewhere");
     for (const std::string host : {"127.0.0.1", "localhost"}) {
         check_does_not(server.uri(file("ca_file", "ca.pem"), host),
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_another_host) {
 }
 
 // Sentinels name an address, which is not in the certificate.
-BOOST_AUTO_TEST_CASE(sentinels_name_an_address_and_the_certificate_a_host, *label("fault-68")) {
+BOOST_AUTO_TEST_CASE(tls_host_verifies_a_master_that_is_named_by_address, *label("fault-68")) {
     tls_server server("elsewhere");
     fake_sentinel sentinel;
     sentinel.name(server.port());
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(sentinels_name_an_address_and_the_certificate_a_host, *labe
 }
 
 // A Sentinel that does not speak TLS is told apart from one that does not answer.
-BOOST_AUTO_TEST_CASE(sentinels_without_tls, *label("fault-68")) {
+BOOST_AUTO_TEST_CASE(a_sentinel_without_tls_is_reported, *label("fault-68")) {
     const fake_sentinel sentinel;
     auto settings = quick_settings();
     settings.connection.connect_timeout = 300ms;
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(the_host_is_named_in_the_handshake) {
 }
 
 // RFC 6066, section 3: the host name is sent "without a trailing dot". Certificates have none either.
-BOOST_AUTO_TEST_CASE(a_final_dot_is_for_the_look_up_only) {
+BOOST_AUTO_TEST_CASE(a_trailing_dot_is_not_part_of_the_tls_host_name) {
     BOOST_TEST(host_asked_for("localhost.") == "localhost");
     tls_server server("server");
     check_works(server, server.uri(file("ca_file", "ca.pem"), "localhost."));
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_final_dot_is_for_the_look_up_only) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_sentinel_that_names_a_host_with_a_final_dot, *label("fault-68")) {
+BOOST_AUTO_TEST_CASE(a_sentinel_may_name_a_host_with_a_trailing_dot, *label("fault-68")) {
     tls_server server("server");
     fake_sentinel sentinel;
     sentinel.name_host("localhost.");
@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(each_form_of_a_host_is_checked_against_the_certificate) {
     BOOST_TEST(handshake_with(std::string(300, 'x')) == "refused");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_with_a_certificate) {
+BOOST_AUTO_TEST_CASE(a_server_may_require_a_client_certificate) {
     tls_server server("server", "yes");
     const std::string ca = file("ca_file", "ca.pem");
     check_works(server, server.uri(ca + "&" + file("cert_file", "client.pem") + "&" +
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(a_client_with_a_certificate) {
                                     "cert_file and key_file"});
 }
 
-BOOST_AUTO_TEST_CASE(tls_to_a_plain_port_and_the_other_way_round) {
+BOOST_AUTO_TEST_CASE(a_mismatch_of_tls_and_plain_ports_is_reported) {
     tls_server server("server");
     auto settings = quick_settings();
     settings.connection.connect_timeout = 300ms;
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(tls_to_a_plain_port_and_the_other_way_round) {
     BOOST_TEST(contains(is_tls, "the URI of a server with TLS begins with rediss://"), is_tls);
 }
 
-BOOST_AUTO_TEST_CASE(a_tls_server_killed_and_restarted) {
+BOOST_AUTO_TEST_CASE(a_tls_connection_is_reestablished_after_client_kill) {
     tls_server server("server");
     instance_rig rig(server.uri(file("ca_file", "ca.pem")));
     const meter costs(rig.executor(), loop_may_rest);
@@ -509,7 +509,7 @@ BOOST_AUTO_TEST_CASE(no_file_is_read_before_the_server_accepts, *label("fault-10
 }
 
 /// They left no time to the others of the event loop.
-BOOST_AUTO_TEST_CASE(servers_that_fail_leave_time_to_the_others, *label("fault-102")) {
+BOOST_AUTO_TEST_CASE(failing_servers_do_not_delay_the_others, *label("fault-102")) {
     const changing_file large(strings(300, "ca.pem"));
     const reserved_port nobody;
     tls_server untrusted("self_signed");
@@ -557,7 +557,7 @@ std::string error_of(const std::string& uri) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(files_that_cannot_be_used_are_errors_of_the_configuration) {
+BOOST_AUTO_TEST_CASE(unusable_files_are_configuration_errors) {
     const auto path = [](const std::string& name) { return all_certificates().path(name); };
     const std::string client = file("cert_file", "client.pem");
     const std::vector<std::pair<std::string, std::string>> bad{

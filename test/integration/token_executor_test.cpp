@@ -44,37 +44,42 @@ void with_client_on(const asio::any_io_executor& executor) {
 
 BOOST_AUTO_TEST_SUITE(token_executor_test, *label("fault-111"))
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_the_context_of_the_client, Operation,
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_the_context_of_the_client_is_called_once, Operation,
                               one_of_each_signature) {
     expect_one_call<Operation>([](scene& s, auto receive) {
         Operation::start(s, asio::bind_executor(s.context.get_executor(), receive));
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_a_strand, Operation, one_of_each_signature) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_a_strand_is_called_once, Operation,
+                              one_of_each_signature) {
     expect_one_call<Operation>([](scene& s, auto receive) {
         Operation::start(s, asio::bind_executor(asio::make_strand(s.context), receive));
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_any_io_executor, Operation, one_of_each_signature) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_any_io_executor_is_called_once, Operation,
+                              one_of_each_signature) {
     expect_one_call<Operation>([](scene& s, auto receive) {
         const asio::any_io_executor strand = asio::make_strand(s.context);
         Operation::start(s, asio::bind_executor(strand, receive));
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_a_thread_pool, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_a_thread_pool_is_called_once, Operation,
+                              all_operations) {
     asio::thread_pool pool(1);
     with_handler_on<Operation>(pool.get_executor());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_the_system_executor, Operation, one_of_each_signature) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_the_system_executor_is_called_once, Operation,
+                              one_of_each_signature) {
     with_handler_on<Operation>(asio::system_executor());
 }
 
 #if defined(COLOCK_HAS_INLINE_EXECUTOR)
-BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_an_inline_executor, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_handler_on_an_inline_executor_is_called_once, Operation,
+                              all_operations) {
     expect_one_call<Operation>([](scene& s, auto receive) {
         Operation::start(s, asio::bind_executor(asio::inline_executor(), receive));
     });
@@ -82,7 +87,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(handlers_on_an_inline_executor, Operation, all_ope
 }
 
 /// It runs what it is given in place. But no handler runs inside the function that starts an operation.
-BOOST_AUTO_TEST_CASE(an_inline_executor_and_an_operation_that_fails_at_once) {
+BOOST_AUTO_TEST_CASE(an_inline_handler_never_runs_inside_the_initiation) {
     scene s({});
     const lease held = [&] {
         std::optional<lease> granted;
@@ -102,17 +107,20 @@ BOOST_AUTO_TEST_CASE(an_inline_executor_and_an_operation_that_fails_at_once) {
 }
 #endif
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(clients_on_a_strand, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_client_on_a_strand_calls_each_handler_once, Operation,
+                              all_operations) {
     asio::thread_pool pool(2);
     with_client_on<Operation>(asio::make_strand(pool));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(clients_on_a_thread_pool, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_client_on_a_thread_pool_calls_each_handler_once, Operation,
+                              all_operations) {
     asio::thread_pool pool(2);
     with_client_on<Operation>(pool.get_executor());
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(clients_on_the_system_executor, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_client_on_the_system_executor_calls_each_handler_once, Operation,
+                              all_operations) {
     with_client_on<Operation>(asio::system_executor());
 }
 

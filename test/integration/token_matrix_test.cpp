@@ -34,7 +34,7 @@ using boost::unit_test::label;
 
 BOOST_AUTO_TEST_SUITE(token_matrix_test, *label("fault-111"))
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(callback_that_can_only_be_moved, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_move_only_callback_is_called_once, Operation, all_operations) {
     expect_one_call<Operation>([](scene& s, auto receive) {
         Operation::start(s, [receive, owned = std::make_unique<int>(7)](const auto& e,
                                                                         auto&&... results) mutable {
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(callback_that_can_only_be_moved, Operation, all_op
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(over_aligned_callback, Operation, all_operations) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(an_over_aligned_callback_is_called_once, Operation, all_operations) {
     struct alignas(128) ballast {
         std::byte byte{};
     };

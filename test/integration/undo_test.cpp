@@ -58,7 +58,8 @@ void time_out_in_mid_acquire(servers& instances, proxies& network, const config&
     }());
 }
 
-BOOST_AUTO_TEST_CASE(partial_grants_are_undone_when_the_instances_time_out, *label("fault-06")) {
+BOOST_AUTO_TEST_CASE(partial_grants_are_rolled_back_when_the_instances_time_out,
+                     *label("fault-06")) {
     config configuration = quiet_config();
     configuration.instance_timeout = 500ms;
     time_out_in_mid_acquire(instances, network, configuration,
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(partial_grants_are_undone_when_the_instances_time_out, *lab
                             });
 }
 
-BOOST_AUTO_TEST_CASE(partial_grants_are_undone_when_the_caller_times_out, *label("fault-06")) {
+BOOST_AUTO_TEST_CASE(partial_grants_are_rolled_back_when_the_caller_times_out, *label("fault-06")) {
     config configuration = quiet_config();
     configuration.instance_timeout = 1min;
     time_out_in_mid_acquire(
@@ -79,7 +80,7 @@ BOOST_AUTO_TEST_CASE(partial_grants_are_undone_when_the_caller_times_out, *label
         });
 }
 
-BOOST_AUTO_TEST_CASE(partial_grants_of_several_attempts_are_undone, *label("fault-06")) {
+BOOST_AUTO_TEST_CASE(partial_grants_of_several_attempts_are_rolled_back, *label("fault-06")) {
     config configuration = quiet_config();
     configuration.instance_timeout = 250ms;
     time_out_in_mid_acquire(
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(partial_grants_of_several_attempts_are_undone, *label("faul
 }
 
 /// The keys of the failed attempt block the next one until they are undone.
-BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_the_next_attempt_only_until_the_undo,
+BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_only_until_the_rollback,
                      *label("fault-08")) {
     for (const std::size_t cut : {3U, 5U}) {
         run_test([&]() -> asio::awaitable<void> {
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_connection_cut_after_set_blocks_the_next_attempt_only_unt
 }
 
 /// Within one acquire. The connections that carry the undo are cut as well.
-BOOST_AUTO_TEST_CASE(an_acquire_survives_connections_cut_after_set_and_during_the_undo,
+BOOST_AUTO_TEST_CASE(an_acquire_survives_cuts_after_set_and_during_the_rollback,
                      *label("fault-08")) {
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_survives_connections_cut_after_set_and_during_th
 }
 
 /// The servers have not executed the SET.
-BOOST_AUTO_TEST_CASE(a_connection_cut_before_set_leaves_nothing_to_undo, *label("fault-08")) {
+BOOST_AUTO_TEST_CASE(a_connection_cut_before_set_needs_no_rollback, *label("fault-08")) {
     run_test([&]() -> asio::awaitable<void> {
         const meter costs(co_await asio::this_coro::executor);
         client locks(co_await asio::this_coro::executor, quiet_config());

@@ -34,21 +34,21 @@ std::string reason_of(const fake_server& server, const std::string& user_info = 
 
 BOOST_AUTO_TEST_SUITE(versions)
 
-BOOST_AUTO_TEST_CASE(redis_5_does_not_know_hello) {
+BOOST_AUTO_TEST_CASE(redis_5_is_rejected_with_the_required_version) {
     const fake_server server(unknown_command);
     BOOST_TEST(reason_of(server) == "HELLO was refused: ERR unknown command `HELLO`" + needed);
     BOOST_TEST(reason_of(server, "ann:x@") ==
                "HELLO with AUTH was refused: ERR unknown command `HELLO`" + needed);
 }
 
-BOOST_AUTO_TEST_CASE(redis_4_does_not_either) {
+BOOST_AUTO_TEST_CASE(redis_4_is_rejected_with_the_required_version) {
     const fake_server server([](const fake_server::words& command) {
         return "-ERR unknown command '" + command[0] + "'\r\n";
     });
     BOOST_TEST(reason_of(server) == "HELLO was refused: ERR unknown command 'HELLO'" + needed);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_refuses_resp3) {
+BOOST_AUTO_TEST_CASE(a_server_that_refuses_resp3_is_rejected_with_a_reason) {
     const fake_server server([](const fake_server::words& command) {
         return command[0] == "HELLO" ? "-NOPROTO unsupported protocol version\r\n"
                                      : answer_as_server(command);
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_refuses_resp3) {
 }
 
 /// It has become a replica on a connection that works. A fenced lock is taken by a script only, so nothing else shows it.
-BOOST_AUTO_TEST_CASE(redis_6_says_readonly_inside_a_script, *label("fault-99")) {
+BOOST_AUTO_TEST_CASE(readonly_inside_a_redis_6_script_error_is_detected, *label("fault-99")) {
     const std::string digest = std::string(40, '0');  // that of no script: the probe asks about it
     const fake_server server([&](const fake_server::words& command) -> fake_reply {
         if (command[0] != "EVALSHA" || command[1] == digest) {
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(redis_6_says_readonly_inside_a_script, *label("fault-99")) 
     rig.run_until_ready();  // and connects again
 }
 
-BOOST_AUTO_TEST_CASE(the_reason_is_another_one_for_other_refusals) {
+BOOST_AUTO_TEST_CASE(other_refusals_do_not_mention_the_required_version) {
     const redis_server server({"--requirepass", "right"});
     instance_rig rig("redis://:wrong@127.0.0.1:" + std::to_string(server.port()));
     const std::string reason = rig.run_until_down();
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(the_reason_is_another_one_for_other_refusals) {
     BOOST_TEST(reason.find("Redis 6.0") == std::string::npos, reason);
 }
 
-BOOST_AUTO_TEST_CASE(the_server_is_the_one_that_the_test_is_named_after) {
+BOOST_AUTO_TEST_CASE(the_server_version_matches_the_selected_program) {
     const redis_server server;
     instance_rig rig(server.uri());
     rig.run_until_ready();

@@ -31,7 +31,7 @@ struct scene : shared_servers<5> {
 
 BOOST_AUTO_TEST_SUITE(wake_test)
 
-BOOST_AUTO_TEST_CASE(by_a_release) {
+BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(by_a_release) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(by_a_delete_by_hand) {
+BOOST_AUTO_TEST_CASE(a_manual_delete_of_the_keys_wakes_a_waiter) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(by_a_delete_by_hand) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(by_a_flush) {
+BOOST_AUTO_TEST_CASE(a_flush_wakes_a_waiter) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(by_a_flush) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(in_vain_by_a_renewal_and_then_again) {
+BOOST_AUTO_TEST_CASE(renewal_wakes_waiter_without_effect_and_release_wakes_it_again) {
     run_test([]() -> asio::awaitable<void> {
         scene s(co_await asio::this_coro::executor);
         co_await all_ready(s.locks);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_next_waiter_is_woken_when_the_first_has_left) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_that_is_not_told_polls) {
+BOOST_AUTO_TEST_CASE(a_waiter_polls_without_client_tracking) {
     run_test([]() -> asio::awaitable<void> {
         servers one(1);
         one[0].command({"ACL", "SETUSER", "ann", "on", ">x", "~*", "+@all", "-client|tracking"});

@@ -60,7 +60,7 @@ private:
 
 BOOST_FIXTURE_TEST_SUITE(watchdog_test, shared_servers_far_away<5>)
 
-BOOST_AUTO_TEST_CASE(a_lease_of_one_second_held_for_five) {
+BOOST_AUTO_TEST_CASE(the_watchdog_keeps_a_one_second_lease_for_five_seconds) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         client others(co_await asio::this_coro::executor, instances.config());
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_in_flight_at_the_release_never_recreates_the_key,
 }
 
 /// One server has lost the key. The SET that heals it is under way at the release.
-BOOST_AUTO_TEST_CASE(a_key_that_is_being_healed_at_the_release_is_deleted, *label("fault-12")) {
+BOOST_AUTO_TEST_CASE(a_key_being_restored_at_the_release_is_deleted, *label("fault-12")) {
     for (int i = 0; i != 5; ++i) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, quiet_config());
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(releases_at_the_moment_of_a_renewal_leave_no_key, *label("f
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends, *label("fault-13")) {
+BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends, *label("fault-13")) {
     majority most;
     for (const auto& [hurt, heal] : majority::failures()) {
         run_test([&]() -> asio::awaitable<void> {
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends, *label("fault
 }
 
 /// Nothing of the client can run meanwhile, but the lease can be asked.
-BOOST_AUTO_TEST_CASE(a_blocked_event_loop_is_the_reason_of_a_loss, *label("fault-13")) {
+BOOST_AUTO_TEST_CASE(a_loss_reports_a_blocked_event_loop_as_the_reason, *label("fault-13")) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         co_await all_ready(locks);
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(a_blocked_event_loop_is_the_reason_of_a_loss, *label("fault
 }
 
 /// A renewal that is executed after the ttl does not count. A lost lease stays lost.
-BOOST_AUTO_TEST_CASE(servers_paused_past_the_ttl_are_a_loss, *label("fault-15")) {
+BOOST_AUTO_TEST_CASE(servers_paused_past_the_ttl_cause_a_loss, *label("fault-15")) {
     for (const std::string kind : {"ALL", "WRITE"}) {
         run_test([&]() -> asio::awaitable<void> {
             client locks(co_await asio::this_coro::executor, instances.config());

@@ -71,7 +71,7 @@ struct pending {
 
 BOOST_FIXTURE_TEST_SUITE(with_lock_test, shared_servers<5>)
 
-BOOST_AUTO_TEST_CASE(returns_what_the_body_returns) {
+BOOST_AUTO_TEST_CASE(returns_the_result_of_the_body) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const mutex lock(locks, "x");
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(returns_what_the_body_returns) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_body_that_can_only_be_moved) {
+BOOST_AUTO_TEST_CASE(with_lock_accepts_a_move_only_body) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         auto body = [value = std::make_unique<int>(5)](lease&) -> asio::awaitable<int> {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(holds_the_lock_while_the_body_runs) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_of_the_body_comes_after_the_release) {
+BOOST_AUTO_TEST_CASE(an_exception_of_the_body_is_rethrown_after_the_release) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         bool caught = false;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(an_exception_of_the_body_comes_after_the_release) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_body_that_throws_before_it_is_a_coroutine) {
+BOOST_AUTO_TEST_CASE(the_lock_is_released_if_calling_the_body_throws) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         bool caught = false;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(the_body_may_release_early) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_body_may_take_the_lease_away) {
+BOOST_AUTO_TEST_CASE(the_body_may_move_the_lease_out) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         lease taken;
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_majority_that_fails_cancels_the_body_in_time, *label("fau
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_lease_counts_even_if_the_body_returns_or_throws) {
+BOOST_AUTO_TEST_CASE(a_lost_lease_is_reported_even_if_the_body_returns_or_throws) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         for (const bool throws : {false, true}) {
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_counts_even_if_the_body_returns_or_throws) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_that_only_the_release_finds) {
+BOOST_AUTO_TEST_CASE(a_loss_detected_only_by_the_release_is_reported) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending run;
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_loss_that_only_the_release_finds) {
 }
 
 // The body has the lock until it has ended, or until the end of the validity.
-BOOST_AUTO_TEST_CASE(nobody_is_inside_while_a_body_rolls_back) {
+BOOST_AUTO_TEST_CASE(no_other_holder_enters_while_a_body_rolls_back) {
     lock_options limited = renewed_every(100ms, 4s);
     limited.max_hold = 1s;
     for (const lock_options& options : {without_watchdog(4s), limited}) {
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(an_expired_lease_is_reported) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_while_it_acquires) {
+BOOST_AUTO_TEST_CASE(cancellation_while_acquiring_does_not_run_the_body) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client other(executor, instances.config());
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(cancelled_while_it_acquires) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_in_the_body) {
+BOOST_AUTO_TEST_CASE(cancellation_in_the_body_awaits_the_release) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending run;
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(cancelled_in_the_body) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_bodys_own_filter_counts) {
+BOOST_AUTO_TEST_CASE(the_body_sets_its_own_cancellation_filter) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending run;
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(the_bodys_own_filter_counts) {
 }
 
 /// A body that does not let itself be cancelled by the caller still learns of the loss.
-BOOST_AUTO_TEST_CASE(a_loss_after_a_cancellation_that_the_body_ignored) {
+BOOST_AUTO_TEST_CASE(a_loss_cancels_a_body_that_ignored_a_cancellation) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(a_loss_after_a_cancellation_that_the_body_ignored) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_while_it_releases) {
+BOOST_AUTO_TEST_CASE(cancellation_while_releasing_has_no_effect) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         for (const auto type : {cancellation_type::terminal, cancellation_type::total}) {
@@ -466,7 +466,7 @@ BOOST_AUTO_TEST_CASE(cancelled_while_it_releases) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_before_it_begins) {
+BOOST_AUTO_TEST_CASE(cancellation_right_after_the_start_does_not_run_the_body) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         pending run;
@@ -484,7 +484,7 @@ BOOST_AUTO_TEST_CASE(cancelled_before_it_begins) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_at_every_moment_it_leaves_nothing) {
+BOOST_AUTO_TEST_CASE(cancellation_at_any_moment_leaves_no_keys) {
     run_test(
         [&]() -> asio::awaitable<void> {
             const auto executor = co_await asio::this_coro::executor;
@@ -513,7 +513,7 @@ BOOST_AUTO_TEST_CASE(cancelled_at_every_moment_it_leaves_nothing) {
         60s);
 }
 
-BOOST_AUTO_TEST_CASE(servers_gone_at_the_release_do_not_hang_it) {
+BOOST_AUTO_TEST_CASE(a_failed_release_neither_blocks_nor_fails_with_lock) {
     run_test([&]() -> asio::awaitable<void> {
         servers gone(3);
         client locks(co_await asio::this_coro::executor, gone.config());
@@ -530,7 +530,7 @@ BOOST_AUTO_TEST_CASE(servers_gone_at_the_release_do_not_hang_it) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_that_fails) {
+BOOST_AUTO_TEST_CASE(a_failed_acquire_does_not_run_the_body) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());
         const lease held = co_await mutex(locks, "x").acquire();
@@ -548,7 +548,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(the_client_may_go_away_meanwhile) {
+BOOST_AUTO_TEST_CASE(destroying_the_client_cancels_the_body) {
     run_test([&]() -> asio::awaitable<void> {
         auto locks =
             std::make_unique<client>(co_await asio::this_coro::executor, instances.config());
@@ -567,7 +567,7 @@ BOOST_AUTO_TEST_CASE(the_client_may_go_away_meanwhile) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(one_in_another_and_many_at_once) {
+BOOST_AUTO_TEST_CASE(concurrent_nested_calls_keep_mutual_exclusion) {
     run_test([&]() -> asio::awaitable<void> {
         const auto executor = co_await asio::this_coro::executor;
         client locks(executor, instances.config());
@@ -598,7 +598,7 @@ BOOST_AUTO_TEST_CASE(one_in_another_and_many_at_once) {
 }
 
 /// docs/tutorial.md recommends a named lambda: g++ 12 destroys the captures of an unnamed one twice.
-BOOST_AUTO_TEST_CASE(a_named_body_with_captures_by_value) {
+BOOST_AUTO_TEST_CASE(a_named_body_destroys_its_captures_once) {
     const auto counted = std::make_shared<int>(7);
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

@@ -4,42 +4,42 @@
 
 colock_mutant(
     NAME half_is_a_quorum
-    WHAT "a quorum is N/2"
+    WHAT "half of the instances count as a quorum"
     FILE src/core/quorum.hpp
     FIND [[return instances / 2 + 1;]]
     WITH [[return @MUTANT@ && instances > 1 ? instances / 2 : instances / 2 + 1;]]
 )
 colock_mutant(
     NAME silence_is_consent
-    WHAT "an instance that does not answer in time has granted"
+    WHAT "an instance that does not answer in time counts as a grant"
     FILE src/core/quorum.cpp
     FIND [[record(i, vote::failed(reason));]]
     WITH [[record(i, @MUTANT@ ? vote::granted() : vote::failed(reason));]]
 )
 colock_mutant(
     NAME no_drift
-    WHAT "the validity leaves nothing for clocks that run apart"
+    WHAT "the validity ignores clock drift"
     FILE src/core/validity.hpp
     FIND [[return sent + ttl - drift.of(ttl);]]
     WITH [[return sent + ttl - (@MUTANT@ ? duration{} : drift.of(ttl));]]
 )
 colock_mutant(
     NAME validity_from_the_reply
-    WHAT "the validity of a grant is counted from the votes"
+    WHAT "the validity of a grant starts when the votes arrive"
     FILE src/core/lease.cpp
     FIND [[return hold(core::valid_until(sent_,]]
     WITH [[return hold(core::valid_until(@MUTANT@ ? now : sent_,]]
 )
 colock_mutant(
     NAME renewal_from_the_reply
-    WHAT "the validity of a renewal is counted from the votes"
+    WHAT "the validity of a renewal starts when the votes arrive"
     FILE src/core/renew.cpp
     FIND [[valid_until_ = core::valid_until(sent_, round_ttl_, settings_.drift);]]
     WITH [[valid_until_ = core::valid_until(@MUTANT@ ? now : sent_, round_ttl_, settings_.drift);]]
 )
 colock_mutant(
     NAME too_slow_is_believed
-    WHAT "a quorum that granted after the validity was over counts"
+    WHAT "a quorum that granted after the end of the validity counts"
     FILE src/core/lease.cpp
     FIND [[if (now >= useful_until()) {  // it]]
     WITH [[if (now >= useful_until() && !@MUTANT@) {  // it]]
@@ -49,7 +49,7 @@ colock_mutant(
 
 colock_mutant(
     NAME extend_without_token_check
-    WHAT "an extend prolongs any holder's key"
+    WHAT "an extend prolongs the key of any holder"
     FILE src/kinds/key_commands.cpp
     FIND [[case step::extend:
             if (ours) {]]
@@ -58,7 +58,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME release_without_token_check
-    WHAT "a release deletes any holder's key"
+    WHAT "a release deletes the key of any holder"
     FILE src/kinds/key_commands.cpp
     FIND [[case step::release:
             if (ours) {]]
@@ -67,7 +67,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME acquire_overwrites
-    WHAT "an acquire takes a key that is held"
+    WHAT "an acquire overwrites a key that is held"
     FILE src/kinds/exclusive.cpp
     FIND [[if (keys.find(command.key, at.now) != nullptr) {]]
     WITH [[if (keys.find(command.key, at.now) != nullptr && !@MUTANT@) {]]
@@ -77,7 +77,7 @@ colock_mutant(
 
 colock_mutant(
     NAME undo_only_where_granted
-    WHAT "an instance that has not voted is not sent a release"
+    WHAT "no release is sent to an instance that has not voted"
     FILE src/core/lease.cpp
     FIND [[if (keys_[i] != belief::no) {
             part.concern(i);]]
@@ -86,35 +86,35 @@ colock_mutant(
 )
 colock_mutant(
     NAME unknown_is_no
-    WHAT "a connection that broke is taken for a no"
+    WHAT "a broken connection counts as a denial"
     FILE src/core/lease.cpp
     FIND [[v.kind == vote_kind::denied || !outcome_unknown(v.reason)]]
     WITH [[v.kind == vote_kind::denied || @MUTANT@ || !outcome_unknown(v.reason)]]
 )
 colock_mutant(
     NAME late_grant_forgotten
-    WHAT "a grant that comes after its release was answered is not given back"
+    WHAT "a grant that arrives after its release was answered is not rolled back"
     FILE src/core/release.cpp
     FIND [[if (v.kind == vote_kind::granted) {]]
     WITH [[if (v.kind == vote_kind::granted && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME heal_not_given_back
-    WHAT "an instance that was healed is not known to have the key"
+    WHAT "a restored key is not released"
     FILE src/core/lease.cpp
     FIND [[keys_[i] = belief::maybe;]]
     WITH [[keys_[i] = @MUTANT@ ? belief::no : belief::maybe;]]
 )
 colock_mutant(
     NAME release_not_tried_again
-    WHAT "a release that failed is taken for done"
+    WHAT "a failed release is not retried"
     FILE src/core/release.cpp
     FIND [[set(index, progress::to_retry);]]
     WITH [[set(index, @MUTANT@ ? progress::nobody : progress::to_retry);]]
 )
 colock_mutant(
     NAME attempt_without_undo
-    WHAT "an attempt that failed, or was cancelled, leaves what it got"
+    WHAT "a failed or cancelled attempt is not rolled back"
     FILE src/core/lease.cpp
     FIND [[    status_ = status::releasing;]]
     WITH [[    if (@MUTANT@ && acquiring()) {
@@ -124,14 +124,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME longest_ttl_forgotten
-    WHAT "releasing stops when the first ttl is over, though a longer one was sent"
+    WHAT "a release is retried only for the first ttl although a longer one was sent"
     FILE src/core/lease.cpp
     FIND [[ttl_ = std::max(ttl_, watchdog().ttl());]]
     WITH [[ttl_ = @MUTANT@ ? ttl_ : std::max(ttl_, watchdog().ttl());]]
 )
 colock_mutant(
     NAME one_token_for_all
-    WHAT "an attempt has the token of the one before"
+    WHAT "an attempt reuses the token of the previous one"
     FILE src/runtime/token.cpp
     FIND [[bits = bits >> 32U != 0 ? bits >> 32U : world.random();]]
     WITH [[bits = bits >> 32U != 0 ? bits >> 32U : @MUTANT@ ? 7 : world.random();]]
@@ -139,7 +139,7 @@ colock_mutant(
 
 colock_mutant(
     NAME overtaken_release_is_believed
-    WHAT "an instance that denied a release, and had granted meanwhile, is not asked again"
+    WHAT "no second release is sent if a grant was pending when the first was denied"
     FILE src/core/release.cpp
     FIND [[if (overtaking_.contains(index)) {]]
     WITH [[if (overtaking_.contains(index) && !@MUTANT@) {]]
@@ -147,7 +147,7 @@ colock_mutant(
 
 colock_mutant(
     NAME release_given_up_while_open
-    WHAT "a release is given up after the ttl, though an instance may yet execute the acquire"
+    WHAT "a release is given up after the ttl although the acquire may yet be executed"
     FILE src/core/release.cpp
     FIND [[return open_.empty() ?]]
     WITH [[return open_.empty() || @MUTANT@ ?]]
@@ -157,21 +157,21 @@ colock_mutant(
 
 colock_mutant(
     NAME quarantine_off
-    WHAT "an instance that has restarted grants locks at once"
+    WHAT "a restarted instance grants locks immediately"
     FILE test/simulation/connection.cpp
     FIND [[quarantined_until_ = core::quarantine_end(]]
     WITH [[quarantined_until_ = @MUTANT@ ? core::time_point::min() : core::quarantine_end(]]
 )
 colock_mutant(
     NAME fence_counted_in_quarantine
-    WHAT "an instance that has forgotten its last writes counts fences at once"
+    WHAT "an instance that has lost its last writes grants fences immediately"
     FILE src/core/command.hpp
     FIND [[((c.step == step::confirm || c.step == step::count) && c.fence == 0)]]
     WITH [[((c.step == step::confirm || c.step == step::count) && c.fence == 0 && !@MUTANT@)]]
 )
 colock_mutant(
     NAME uptime_is_believed
-    WHAT "a server has been up for as long as it says, in whole seconds of its wall clock"
+    WHAT "the reported uptime of a server is not reduced by its rounding of one second"
     FILE src/core/validity.hpp
     FIND [[uptime - std::chrono::seconds(1)]]
     WITH [[uptime - std::chrono::seconds(@MUTANT@ ? 0 : 1)]]
@@ -188,70 +188,70 @@ colock_mutant(
 
 colock_mutant(
     NAME failover_quarantine_off
-    WHAT "a promoted replica grants locks at once"
+    WHAT "a promoted replica grants locks immediately"
     FILE test/simulation/route.cpp
     FIND [[return core::gone_at(since,]]
     WITH [[return @MUTANT@ ? core::time_point::min() : core::gone_at(since,]]
 )
 colock_mutant(
     NAME quarantine_after_moved_ignored
-    WHAT "an acquire that a node of a cluster has sent on does not heed the quarantine of the next"
+    WHAT "a redirected acquire ignores the quarantine of the next node"
     FILE test/simulation/client.cpp
     FIND [[core::relies_on_memory(r.command) && now()]]
     WITH [[core::relies_on_memory(r.command) && !(@MUTANT@ && r.hops != 0) && now()]]
 )
 colock_mutant(
     NAME another_cluster_is_believed
-    WHAT "a map without a node in common with the last one is taken for one of the same cluster"
+    WHAT "a map without a node in common with the last one is accepted as the same cluster"
     FILE src/instance/redis/map_selection.cpp
     FIND [[has_map_ && !can_be_one_cluster(ids_, map.ids)]]
     WITH [[has_map_ && !@MUTANT@ && !can_be_one_cluster(ids_, map.ids)]]
 )
 colock_mutant(
     NAME another_cluster_without_quarantine
-    WHAT "there is no quarantine when the map of another cluster is followed"
+    WHAT "another cluster is not quarantined when its map is followed"
     FILE test/simulation/route.cpp
     FIND [[barred_until_ = end_of_quarantine(client_.now());]]
     WITH [[barred_until_ = @MUTANT@ ? client_.now() : end_of_quarantine(client_.now());]]
 )
 colock_mutant(
     NAME replaced_server_is_trusted
-    WHAT "a server that has taken the address of another one grants before it has reported its map"
+    WHAT "a server that replaces another one grants before it has reported its map"
     FILE test/simulation/route.cpp
     FIND [[doubted_ = true;]]
     WITH [[doubted_ = !@MUTANT@;]]
 )
 colock_mutant(
     NAME all_notice_at_once
-    WHAT "no client is thought to use the old master after a majority of the Sentinels names another"
+    WHAT "the quarantine assumes that all clients notice a failover immediately"
     FILE src/instance/redis/promotion.hpp
     FIND [[return named + noticed_within;]]
     WITH [[return named + (@MUTANT@ ? core::duration{} : noticed_within);]]
 )
 colock_mutant(
     NAME first_seen_long_ago
-    WHAT "the quarantine of a promoted master counts from before it was promoted"
+    WHAT "the quarantine of a promoted master starts before its promotion"
     FILE src/instance/redis/promotion.hpp
     FIND [[return terms_.try_emplace(term, now).first->second;]]
     WITH [[return terms_.try_emplace(term, @MUTANT@ ? now - length : now).first->second;]]
 )
 colock_mutant(
     NAME minority_of_the_sentinels
-    WHAT "a Sentinel that is cut off is believed"
+    WHAT "the report of an isolated Sentinel is trusted"
     FILE src/instance/redis/agreed_master.cpp
     FIND [[= opinions.size() / 2 + 1;]]
     WITH [[= @MUTANT@ ? 1 : opinions.size() / 2 + 1;]]
 )
 colock_mutant(
     NAME contradiction_is_ignored
-    WHAT "the old master is used until a majority of the Sentinels can be asked"
+    WHAT "the old master is used until a majority of the Sentinels is reachable"
     FILE src/instance/redis/agreed_master.cpp
     FIND [[return std::ranges::any_of(]]
     WITH [[return !@MUTANT@ && std::ranges::any_of(]]
 )
 colock_mutant(
     NAME wait_is_ignored
-    WHAT "a grant counts however few replicas have acknowledged it"
+    WHAT "a grant counts even if too few replicas have acknowledged it"
     FILE src/instance/redis/promotion.hpp
     FIND [[return acked >= wanted ?]]
     WITH [[return acked >= wanted || @MUTANT@ ?]]
@@ -261,21 +261,21 @@ colock_mutant(
 
 colock_mutant(
     NAME extend_after_release
-    WHAT "an extend that was submitted is sent, though the lease was released meanwhile"
+    WHAT "an unsent extend is sent after the release of its lease"
     FILE src/core/lease.cpp
     FIND [[return renewed();  // these stop]]
     WITH [[return renewed() || @MUTANT@;  // these stop]]
 )
 colock_mutant(
     NAME acquire_after_give_back
-    WHAT "an acquire that was submitted is sent, though the attempt was given back meanwhile"
+    WHAT "an unsent acquire is sent after its attempt was rolled back"
     FILE src/core/lease.cpp
     FIND [[return acquiring() || renewed();]]
     WITH [[return acquiring() || renewed() || @MUTANT@;]]
 )
 colock_mutant(
     NAME no_end_of_validity
-    WHAT "a renewal that wins too late brings a lease back"
+    WHAT "a renewal that is won too late revives a lease"
     FILE src/core/renew.cpp
     FIND [[round_->votes.won() && now < valid_until_ && now < in_time) {]]
     WITH [[round_->votes.won() && ((now < valid_until_ && now < in_time) || @MUTANT@)) {]]
@@ -290,7 +290,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME max_hold_promises_too_much
-    WHAT "the validity that a holder is told ignores max_hold"
+    WHAT "the reported validity ignores max_hold"
     FILE src/core/renew.hpp
     FIND [[return std::min(valid_until_, max_hold_end());]]
     WITH [[return @MUTANT@ ? valid_until_ : std::min(valid_until_, max_hold_end());]]
@@ -300,28 +300,28 @@ colock_mutant(
 
 colock_mutant(
     NAME heals_before_quorum
-    WHAT "a key is made anew though the round has not won"
+    WHAT "a key is restored although the round is not won"
     FILE src/core/renew.cpp
     FIND [[if (!round_ || !round_->won) {]]
     WITH [[if (!round_ || (!round_->won && !@MUTANT@)) {]]
 )
 colock_mutant(
     NAME votes_of_any_round
-    WHAT "a vote on an earlier renewal counts for the latest"
+    WHAT "a vote on an earlier renewal counts for the latest one"
     FILE src/core/renew.cpp
     FIND [[if (!round_ || e.round != round_number_) {]]
     WITH [[if (!round_ || (e.round != round_number_ && !@MUTANT@)) {]]
 )
 colock_mutant(
     NAME extend_shortens
-    WHAT "an extend that is executed late takes away from a key's life"
+    WHAT "a late extend shortens the life of a key"
     FILE src/kinds/key_commands.cpp
     FIND [[std::max(held.expires, at.now + command.ttl)]]
     WITH [[std::max(@MUTANT@ ? at.now : held.expires, at.now + command.ttl)]]
 )
 colock_mutant(
     NAME extend_recreates
-    WHAT "an extend makes a key that is gone"
+    WHAT "an extend creates a missing key"
     FILE src/kinds/key_commands.cpp
     FIND [[            break;
 
@@ -336,21 +336,21 @@ colock_mutant(
 )
 colock_mutant(
     NAME loss_without_notice
-    WHAT "a loss is announced when the validity is over"
+    WHAT "a loss is reported only when the validity has ended"
     FILE src/core/validity.hpp
     FIND [[return std::min<duration>(ttl / 20, milliseconds(500));]]
     WITH [[return @MUTANT@ ? duration{} : std::min<duration>(ttl / 20, milliseconds(500));]]
 )
 colock_mutant(
     NAME never_renews
-    WHAT "the watchdog sleeps"
+    WHAT "the watchdog never renews"
     FILE src/core/renew.cpp
     FIND [[if (now >= next_renewal_) {]]
     WITH [[if (now >= next_renewal_ && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME one_denial_is_a_loss
-    WHAT "a lease is lost with its first key"
+    WHAT "one missing key loses the lease"
     FILE src/core/renew.cpp
     FIND [[if (round_->votes.denied() > spare_of(settings_.instances)) {
         return lose(loss::keys_gone);
@@ -363,7 +363,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME max_hold_ignored
-    WHAT "a lease is held for as long as its holder likes"
+    WHAT "max_hold is ignored"
     FILE src/core/renew.hpp
     FIND [[return settings_.max_hold > duration::zero() ?]]
     WITH [[return settings_.max_hold > duration::zero() && !@MUTANT@ ?]]
@@ -373,14 +373,14 @@ colock_mutant(
 
 colock_mutant(
     NAME no_second_round
-    WHAT "the largest fence of a quorum is not written back where it differs"
+    WHAT "the largest fence of a quorum is not written back if the counters differ"
     FILE src/core/lease.cpp
     FIND [[if (status_ == status::attempting && !fences_.agreed()) {]]
     WITH [[if (status_ == status::attempting && !fences_.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME majority_of_the_granted
-    WHAT "the fence is acknowledged by a majority of those that granted, not of all"
+    WHAT "a fence needs a majority of the instances that granted, not of all"
     FILE src/core/lease.cpp
     FIND [[if (votes_.won()) {]]
     WITH [[if (votes_.won() || (@MUTANT@ && status_ == status::raising &&
@@ -388,14 +388,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME fence_of_the_first_grant
-    WHAT "the fence is the first that was granted, not the largest"
+    WHAT "the fence is the first counter that was granted, not the largest"
     FILE src/core/fence_tally.hpp
     FIND [[largest_ = std::max(largest_, fence);]]
     WITH [[largest_ = @MUTANT@ && largest_ != 0 ? largest_ : std::max(largest_, fence);]]
 )
 colock_mutant(
     NAME raise_without_token_check
-    WHAT "a fence is acknowledged by an instance whose key is not its holder's"
+    WHAT "an instance acknowledges a fence although another holder has its key"
     FILE src/kinds/exclusive.cpp
     FIND [[if (found == nullptr || !found->is_held_by(command.token)) {
                     return vote::denied]]
@@ -404,7 +404,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME counter_after_the_key
-    WHAT "the key is made before it is known whether the counter can count"
+    WHAT "the key is created before the counter is checked"
     FILE src/kinds/exclusive.cpp
     FIND [[                vote counted =]]
     WITH [[                if (@MUTANT@) {
@@ -414,7 +414,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME counters_begin_at_one
-    WHAT "a counter that was lost begins anew, not by the clock"
+    WHAT "a lost counter starts again at one instead of the time"
     FILE src/kinds/table.cpp
     FIND [[        value = std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
     WITH [[        value = @MUTANT@ ? std::max<std::uint64_t>(1, least)
@@ -422,14 +422,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME reader_believes_an_old_counter
-    WHAT "a reader gets the counter as it is, though older data may have come back"
+    WHAT "a reader uses a counter that may have been restored from older data"
     FILE src/kinds/table.cpp
     FIND [[if (least == 0) {]]
     WITH [[if (least == 0 && (use == fence_use::count || !@MUTANT@)) {]]
 )
 colock_mutant(
     NAME second_round_from_the_reply
-    WHAT "the validity counts from the second round"
+    WHAT "the validity starts with the second round"
     FILE src/core/lease.cpp
     FIND [[            status_ = status::raising;]]
     WITH [[            status_ = status::raising;
@@ -440,7 +440,7 @@ colock_mutant(
 
 colock_mutant(
     NAME waits_for_the_silent
-    WHAT "an attempt has no end while an instance is silent"
+    WHAT "an attempt waits indefinitely for a silent instance"
     FILE src/core/lease.cpp
     FIND [[if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
@@ -454,7 +454,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME deadline_ignored
-    WHAT "goes on trying after the caller's time is up"
+    WHAT "an acquire makes attempts after the caller's deadline"
     FILE src/core/acquire.cpp
     FIND [[if (now >= settings_.deadline) {
         return fail(*last_outcome_);
@@ -468,14 +468,14 @@ colock_mutant(
 
 colock_mutant(
     NAME silence_is_a_denial
-    WHAT "others have the lock if the caller's time is up while votes are missing"
+    WHAT "an acquire reports contended at its deadline without a denial"
     FILE src/core/lease.cpp
     FIND [[votes_.denied() != 0 ? acquire_outcome::contended]]
     WITH [[votes_.denied() != 0 || @MUTANT@ ? acquire_outcome::contended]]
 )
 colock_mutant(
     NAME front_is_always_in_the_way
-    WHAT "a reader that waits for the attempt of another reader of its client takes it for a rival"
+    WHAT "a reader behind another reader of its client reports contended"
     FILE src/runtime/acquire_operation.cpp
     FIND [[return queue_->has_rival_before(*this) ?]]
     WITH [[return queue_->has_rival_before(*this) || @MUTANT@ ?]]
@@ -485,21 +485,21 @@ colock_mutant(
 
 colock_mutant(
     NAME hand_off_the_rest
-    WHAT "a lease is handed off however little of it is left"
+    WHAT "a lease is handed off even if little of its validity is left"
     FILE src/core/lease.cpp
     FIND [[watchdog().valid_until() - now >= settings_->ttl / 2;]]
     WITH [[(watchdog().valid_until() - now >= settings_->ttl / 2 || @MUTANT@);]]
 )
 colock_mutant(
     NAME max_hold_of_the_former
-    WHAT "the next holder may hold a lease only for what the former one has left"
+    WHAT "the next holder may hold a lease only for the rest of max_hold"
     FILE src/core/renew.hpp
     FIND [[{ granted_at_ = now; }]]
     WITH [[{ granted_at_ = @MUTANT@ ? granted_at_ : now; }]]
 )
 colock_mutant(
     NAME handed_off_without_asking
-    WHAT "a fenced lease is handed off with the next number, and no server is asked"
+    WHAT "a fenced lease is handed off with the next number without a round"
     FILE src/core/lease.cpp
     FIND [[if (!votes_.won()) {]]
     WITH [[if (@MUTANT@) {
@@ -508,7 +508,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME one_fence_for_all
-    WHAT "the next holder gets the fence of the former one"
+    WHAT "the next holder gets the fence of the former holder"
     FILE src/core/lease.cpp
     FIND [[fence_ = fences_.largest();
     return hand_off(now);]]
@@ -517,14 +517,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME handed_off_without_second_round
-    WHAT "a fence for the next holder is not written back where the counters differ"
+    WHAT "a fence for the next holder is not written back if the counters differ"
     FILE src/core/lease.cpp
     FIND [[if (status_ == status::counting && !fences_.agreed()) {]]
     WITH [[if (status_ == status::counting && !fences_.agreed() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME handed_off_when_it_is_over
-    WHAT "a lease is handed off though its validity has ended during the round"
+    WHAT "a lease is handed off although its validity has ended during the round"
     FILE src/core/lease.cpp
     FIND [[votes_.impossible() || now >= watchdog().loss_time()) {]]
     WITH [[votes_.impossible() || (now >= watchdog().loss_time() && !@MUTANT@)) {]]
@@ -532,14 +532,14 @@ colock_mutant(
 
 colock_mutant(
     NAME shared_without_asking
-    WHAT "a share in a fenced lease has the fence that the lease has had"
+    WHAT "a share of a fenced lease gets the fence of the lease without a round"
     FILE src/runtime/lease_state.cpp
     FIND [[if (!spec().policy->lease.fencing) {]]
     WITH [[if (!spec().policy->lease.fencing || @MUTANT@) {]]
 )
 colock_mutant(
     NAME shared_with_an_old_fence
-    WHAT "a reader has a share in a fenced lease that was confirmed before the reader came"
+    WHAT "a reader shares a fenced lease that was confirmed before the reader arrived"
     FILE src/runtime/local_queue.cpp
     FIND [[newcomer.arrived() > confirmed_]]
     WITH [[newcomer.arrived() > confirmed_ && !@MUTANT@]]
@@ -549,7 +549,7 @@ colock_mutant(
 
 colock_mutant(
     NAME next_waiter_not_woken
-    WHAT "the next waiter of a client is not told that the key is free"
+    WHAT "the next waiter of a client is not woken by a release"
     FILE src/runtime/local_queue.cpp
     FIND [[next_.push_back(std::static_pointer_cast<waiter>(queue.next().self()));]]
     WITH [[auto woken = std::static_pointer_cast<waiter>(queue.next().self());
@@ -559,7 +559,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME cancelled_without_successor
-    WHAT "nobody follows a waiter that is cancelled in its attempt"
+    WHAT "no waiter follows a waiter that is cancelled in its attempt"
     FILE src/runtime/acquire_operation.cpp
     FIND [[            }
         }
@@ -574,7 +574,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME served_out_of_order
-    WHAT "the waiter that came last is the next"
+    WHAT "the latest waiter is served first"
     FILE src/runtime/local_queue.hpp
     FIND [[waiters_.push_back(last);]]
     WITH [[waiters_.insert(@MUTANT@ ? waiters_.begin() : waiters_.end(), last);]]
@@ -588,28 +588,28 @@ colock_mutant(
 )
 colock_mutant(
     NAME handed_off_too_often
-    WHAT "a lease is handed off without a limit"
+    WHAT "handoff_limit is ignored"
     FILE src/core/client_hold.hpp
     FIND [[return handoffs < bounds.limit &&]]
     WITH [[return (handoffs < bounds.limit || @MUTANT@) &&]]
 )
 colock_mutant(
     NAME handed_off_for_too_long
-    WHAT "a lease is handed off for as long as there are waiters"
+    WHAT "handoff_time is ignored"
     FILE src/core/client_hold.hpp
     FIND [[now - since_ < bounds.time;]]
     WITH [[(now - since_ < bounds.time || @MUTANT@);]]
 )
 colock_mutant(
     NAME handed_off_to_anybody
-    WHAT "a lease is handed off to a waiter that wants another ttl"
+    WHAT "a lease is handed off to a waiter with another ttl"
     FILE src/runtime/lease_state.cpp
     FIND [[wanted.lease == spec_->policy->lease]]
     WITH [[(wanted.lease == spec_->policy->lease || @MUTANT@)]]
 )
 colock_mutant(
     NAME former_holder_releases
-    WHAT "a holder that has handed its lease off can release it once more"
+    WHAT "a former holder can release a lease that it has handed off"
     FILE src/runtime/lease_state.cpp
     FIND [[    if (!shared_by_) {
         return holder != this->holder();]]
@@ -618,21 +618,21 @@ colock_mutant(
 )
 colock_mutant(
     NAME timer_not_moved_forward
-    WHAT "a time that is earlier than all others is noticed with the next"
+    WHAT "an earlier timer does not move the next wake-up forward"
     FILE src/runtime/timers.hpp
     FIND [[if (until < armed_for_) {]]
     WITH [[if (until < armed_for_ && (!@MUTANT@ || armed_for_ == core::never)) {]]
 )
 colock_mutant(
     NAME closed_before_the_releases
-    WHAT "a client closes its connections at once"
+    WHAT "a client closes its connections immediately"
     FILE src/runtime/engine.cpp
     FIND [[if (parts_.closing && !closed_ && !any_lease(is_open)) {]]
     WITH [[if (parts_.closing && !closed_ && (@MUTANT@ || !any_lease(is_open))) {]]
 )
 colock_mutant(
     NAME queue_never_looks_again
-    WHAT "a waiter in the remote queue trusts in being told"
+    WHAT "a waiter in the remote queue relies only on notifications"
     FILE src/core/queue_ticket.cpp
     FIND [[    status_ = status::looking;
     return ask_position(true, now);]]
@@ -646,21 +646,21 @@ colock_mutant(
 
 colock_mutant(
     NAME waiter_asks_often
-    WHAT "a waiter asks as often as at first, however long it has waited"
+    WHAT "a long-waiting client rejoins the queue as often as at first"
     FILE src/core/queue_ticket.hpp
     FIND [[while (step * result <= std::min(waited, longest_refresh)) {]]
     WITH [[while (step * result <= std::min(waited, longest_refresh) && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME told_by_one
-    WHAT "a waiter goes on to rely on being told when one instance has told"
+    WHAT "a waiter still relies on notifications after one instance has sent one"
     FILE src/core/acquire.cpp
     FIND [[if (std::exchange(relying_, false)) {]]
     WITH [[if (std::exchange(relying_, false) && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME ticket_is_left_behind
-    WHAT "a client that cannot reach the keeper leaves its ticket there"
+    WHAT "a client that cannot reach the queue server does not remove its ticket later"
     FILE src/runtime/remote_queue.cpp
     FIND [[} else if (now < machine_.ticket_end() && !parts_.closing) {]]
     WITH [[} else if (now < machine_.ticket_end() && !parts_.closing && !@MUTANT@) {]]
@@ -670,28 +670,28 @@ colock_mutant(
 
 colock_mutant(
     NAME mark_is_ignored
-    WHAT "readers are let in though a writer waits"
+    WHAT "readers enter although a writer mark is set"
     FILE src/kinds/shared.cpp
     FIND [[if (found != nullptr && found->marked_until() > at.now)]]
     WITH [[if (found != nullptr && found->marked_until() > at.now && !@MUTANT@)]]
 )
 colock_mutant(
     NAME no_mark
-    WHAT "a writer that is denied leaves no mark"
+    WHAT "a denied writer sets no writer mark"
     FILE src/kinds/exclusive.cpp
     FIND [[life > core::milliseconds(0)]]
     WITH [[life > core::milliseconds(0) && !@MUTANT@]]
 )
 colock_mutant(
     NAME mark_outlives_its_writer
-    WHAT "the mark of a writer keeps readers out for longer than it was to wait"
+    WHAT "a writer mark lasts longer than the writer may wait"
     FILE src/kinds/shared.hpp
     FIND [[std::min<core::duration>(writer_mark_ttl, patience));]]
     WITH [[@MUTANT@ ? patience : std::min<core::duration>(writer_mark_ttl, patience));]]
 )
 colock_mutant(
     NAME one_mark_for_all
-    WHAT "a writer's mark takes the place of another's"
+    WHAT "a writer mark replaces those of other writers"
     FILE src/kinds/table.cpp
     FIND [[    marks.push_back({client, now + life});]]
     WITH [[    if (@MUTANT@) {
@@ -701,7 +701,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME mark_of_another_taken
-    WHAT "a writer that waits no more takes back the marks of others"
+    WHAT "a writer that stops waiting removes the writer marks of others"
     FILE src/kinds/key_commands.cpp
     FIND [[found->unmark(command.client)) {]]
     WITH [[(found->unmark(command.client) || (@MUTANT@ && !found->marks.empty()))) {
@@ -711,21 +711,21 @@ colock_mutant(
 )
 colock_mutant(
     NAME mark_before_its_turn
-    WHAT "a writer leaves its mark before it joins the remote queue"
+    WHAT "a writer sets its writer mark before it joins the remote queue"
     FILE src/runtime/acquire_operation.cpp
     FIND [[machine_->attempts() == 1 && can_join_remote_queue();]]
     WITH [[machine_->attempts() == 1 && can_join_remote_queue() && !@MUTANT@;]]
 )
 colock_mutant(
     NAME mark_of_a_guess
-    WHAT "a writer leaves its mark though others are before it in the remote queue"
+    WHAT "a writer sets its writer mark although others are ahead in the remote queue"
     FILE src/runtime/acquire_operation.cpp
     FIND [[return queue_->remote()->is_first() ||]]
     WITH [[return queue_->remote()->is_first() || @MUTANT@ ||]]
 )
 colock_mutant(
     NAME first_writer_leaves_no_mark
-    WHAT "a writer that is the first in the remote queue waits to be told before it attempts again"
+    WHAT "a writer at the head of the remote queue attempts only after a notification"
     FILE src/runtime/remote_queue.cpp
     FIND [[settings.attempts_while_held = policy.kind().traits().clears_the_way || policy.is_shared();]]
     WITH [[settings.attempts_while_held =
@@ -733,42 +733,42 @@ colock_mutant(
 )
 colock_mutant(
     NAME mark_is_left
-    WHAT "a writer that is cancelled leaves its mark behind"
+    WHAT "a cancelled writer does not remove its writer mark"
     FILE src/runtime/acquire_operation.cpp
     FIND [[if (parts_.turn.now() < marked_until_) {]]
     WITH [[if (parts_.turn.now() < marked_until_ && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder
-    WHAT "a writer that lets go leaves its mark where a reader had kept it out"
+    WHAT "a released writer does not remove its writer mark where a reader had kept it out"
     FILE src/runtime/lease_state.cpp
     FIND [[if (now < marked_until_) {]]
     WITH [[if (now < marked_until_ && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME mark_from_before_a_jump
-    WHAT "a mark from before the clock was set back lives for as long as that took"
+    WHAT "a writer mark lives longer if the clock is set back"
     FILE src/kinds/table.cpp
     FIND [[one.expires > latest; }]]
     WITH [[(one.expires > latest && !@MUTANT@); }]]
 )
 colock_mutant(
     NAME reader_joins_a_writer
-    WHAT "a reader is let in beside a writer"
+    WHAT "a reader enters while a writer holds the lock"
     FILE src/kinds/shared.cpp
     FIND [[(!joins(command) || found->is_exclusive())]]
     WITH [[(!joins(command) || (found->is_exclusive() && !@MUTANT@))]]
 )
 colock_mutant(
     NAME claim_removes_readers
-    WHAT "a writer clears the way of readers that are alive"
+    WHAT "a writer removes live readers"
     FILE src/kinds/exclusive.cpp
     FIND [[if (found->readers.empty()) {]]
     WITH [[if (found->readers.empty() || @MUTANT@) {]]
 )
 colock_mutant(
     NAME share_takes_all
-    WHAT "the release of one reader takes away what the others hold"
+    WHAT "the release of one reader deletes the shares of the others"
     FILE src/kinds/key_commands.cpp
     FIND [[found->unshare(command.token);]]
     WITH [[if (@MUTANT@) {
@@ -778,49 +778,49 @@ colock_mutant(
 )
 colock_mutant(
     NAME released_with_the_first
-    WHAT "a lease is released though other readers of the client hold it"
+    WHAT "a lease is released although other readers of the client hold it"
     FILE src/runtime/lease_state.cpp
     FIND [[return shared_by_->count() != 0 ||]]
     WITH [[return (shared_by_->count() != 0 && !@MUTANT@) ||]]
 )
 colock_mutant(
     NAME shared_for_ever
-    WHAT "a lease is shared with newcomers for as long as somebody holds it"
+    WHAT "a lease is shared with new readers without a time limit"
     FILE src/runtime/local_queue.cpp
     FIND [[!hold_.may_hand_off(0, wanted.policy->handoff, now)]]
     WITH [[(!@MUTANT@ && !hold_.may_hand_off(0, wanted.policy->handoff, now))]]
 )
 colock_mutant(
     NAME reader_overtakes
-    WHAT "a reader goes past the waiters of its client"
+    WHAT "a reader overtakes the waiters of its client"
     FILE src/runtime/local_queue.hpp
     FIND [[return waiters_.empty() && may_begin(newcomer);]]
     WITH [[return (waiters_.empty() || @MUTANT@) && may_begin(newcomer);]]
 )
 colock_mutant(
     NAME waiting_writer_sleeps
-    WHAT "a waiting writer does not try again before its mark ends"
+    WHAT "a waiting writer makes no attempt before its writer mark expires"
     FILE src/core/acquire.cpp
     FIND [[settings_.attempt_interval == duration::zero()]]
     WITH [[(settings_.attempt_interval == duration::zero() || @MUTANT@)]]
 )
 colock_mutant(
     NAME queued_reader_sleeps
-    WHAT "a reader waits for its turn in the remote queue however long that takes"
+    WHAT "a reader waits indefinitely for its turn in the remote queue"
     FILE src/runtime/acquire_operation.cpp
     FIND [[return clears_the_way() || spec_->is_shared();]]
     WITH [[return clears_the_way() || (spec_->is_shared() && !@MUTANT@);]]
 )
 colock_mutant(
     NAME parked_reader_sleeps
-    WHAT "a reader that was denied waits for its turn in the remote queue however long that takes"
+    WHAT "a denied reader waits indefinitely for its turn in the remote queue"
     FILE src/core/acquire.cpp
     FIND [[settings_.longest_parking == duration::zero()]]
     WITH [[(settings_.longest_parking == duration::zero() || @MUTANT@)]]
 )
 colock_mutant(
     NAME downgrade_admits_at_once
-    WHAT "readers of the client are let in before a quorum has answered the downgrade"
+    WHAT "readers of the client enter before a quorum has answered the downgrade"
     FILE src/runtime/lease_state.cpp
     FIND [[        extend(asker);
     }
@@ -834,7 +834,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME downgrade_without_quorum
-    WHAT "readers of the client are let in though the downgrade has found no quorum"
+    WHAT "readers of the client enter although the downgrade has failed"
     FILE src/runtime/lease_state.cpp
     FIND [[    if (success) {
         asker->on_extended();]]
@@ -843,14 +843,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME downgrade_is_an_extend
-    WHAT "an instance takes a downgrade for a renewal of the writer's lease"
+    WHAT "an instance handles a downgrade as a renewal of the writer's lease"
     FILE src/kinds/key_commands.cpp
     FIND [[if (!is_reader(command.token)) {]]
     WITH [[if (!is_reader(command.token) || (held.is_exclusive() && @MUTANT@)) {]]
 )
 colock_mutant(
     NAME downgrade_as_a_writer
-    WHAT "the instances are not told that the lease is to be a reader's"
+    WHAT "a downgrade is sent with the writer's token"
     FILE src/runtime/lease_state.cpp
     FIND [[return downgraded() ? token_]]
     WITH [[return downgraded() && !@MUTANT@ ? token_]]
@@ -864,7 +864,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME left_without_a_word
-    WHAT "a client that leaves the remote queue, as its writer is a reader now, does not say so"
+    WHAT "a downgraded writer does not leave the remote queue"
     FILE src/runtime/remote_queue.cpp
     FIND [[const core::time_point now = parts_.turn.now();
     parts_.contention.step_aside]]
@@ -877,7 +877,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME downgrade_without_end
-    WHAT "a downgrade of a lease that is lost goes on waiting"
+    WHAT "a downgrade of a lost lease never completes"
     FILE src/runtime/lease_state.cpp
     FIND [[    end_loss_waiters(lease_result::ended);
     end_operations();]]
@@ -888,28 +888,28 @@ colock_mutant(
 )
 colock_mutant(
     NAME second_downgrade_forgotten
-    WHAT "a downgrade that is asked for during another never begins"
+    WHAT "a downgrade that is requested during another never starts"
     FILE src/runtime/lease_state.cpp
     FIND [[if (step.extended && !rare_->extends.empty()) {]]
     WITH [[if (step.extended && !rare_->extends.empty() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME second_downgrade_admits_again
-    WHAT "the time in which readers of the client get a share begins anew with a second downgrade"
+    WHAT "a second downgrade restarts the time in which readers share the lease"
     FILE src/runtime/lease_state.cpp
     FIND [[if (queue_ != nullptr && !queue_->is_shared()) {]]
     WITH [[if (queue_ != nullptr && (!queue_->is_shared() || (@MUTANT@ && queue_->remote() == nullptr))) {]]
 )
 colock_mutant(
     NAME shared_by_options_of_the_downgrade
-    WHAT "a downgraded lease is shared with readers that want the options of the downgrade"
+    WHAT "a downgraded lease is shared with readers that have the downgrade's options"
     FILE src/runtime/lease_state.cpp
     FIND [[wanted.policy->lease == options &&]]
     WITH [[wanted.policy->lease == (@MUTANT@ ? spec().policy->lease : options) &&]]
 )
 colock_mutant(
     NAME released_as_a_writer
-    WHAT "a downgraded lease is released with the token that it had as a writer's"
+    WHAT "a downgraded lease is released with its writer's token"
     FILE src/runtime/lease_state.cpp
     FIND [[command.token = held_as();]]
     WITH [[command.token = @MUTANT@ && tag.purpose() == purpose::release ? token_.view() : held_as();]]
@@ -923,14 +923,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME reader_upgrades
-    WHAT "a reader is told that it may become a writer"
+    WHAT "an upgrade of a reader succeeds"
     FILE src/runtime/lease_operation.cpp
     FIND [[is_shared_ = lease().spec().is_shared();]]
     WITH [[is_shared_ = lease().spec().is_shared() && !@MUTANT@;]]
 )
 colock_mutant(
     NAME released_share_is_counted
-    WHAT "a share that was let go counts as held"
+    WHAT "a released share counts as held"
     FILE src/runtime/lease_state.cpp
     FIND [[    if (!lost) {
         ++parts_.counts.released;
@@ -941,7 +941,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME given_up_without_successor
-    WHAT "readers go on waiting behind a writer that has given up in the local queue"
+    WHAT "readers still wait behind a writer that has given up in the local queue"
     FILE src/runtime/acquire_operation.cpp
     FIND [[parts_.queues.advance(*queue);  // readers behind a writer may enter now]]
     WITH [[if (!@MUTANT@) {
@@ -950,7 +950,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME renewal_for_all_readers
-    WHAT "the renewal of one reader prolongs what the others hold"
+    WHAT "the renewal of one reader prolongs the shares of the others"
     FILE src/kinds/key_commands.cpp
     FIND [[held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
     WITH [[if (@MUTANT@) {
@@ -962,7 +962,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME renewal_of_the_key_alone
-    WHAT "the renewal of a reader prolongs the key, and not the share of that reader"
+    WHAT "the renewal of a reader prolongs the key, but not the share"
     FILE src/kinds/key_commands.cpp
     FIND [[    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
     WITH [[    if (@MUTANT@ && !held.is_exclusive()) {
@@ -973,14 +973,14 @@ colock_mutant(
 )
 colock_mutant(
     NAME dead_reader_stays
-    WHAT "a reader that has expired is counted among those that hold the key"
+    WHAT "an expired reader still counts as a holder of the key"
     FILE src/kinds/table.cpp
     FIND [[{ return one.expires <= now; }]]
     WITH [[{ return one.expires <= now && !@MUTANT@; }]]
 )
 colock_mutant(
     NAME key_outlives_its_readers
-    WHAT "a key lives as long as a reader would have that has left"
+    WHAT "a key lives as long as the share of a reader that has left"
     FILE src/kinds/table.cpp
     FIND [[    std::erase_if(readers, [holder](const reader& one)]]
     WITH [[    for (reader& one : readers) {
@@ -992,7 +992,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME newcomer_shortens_the_others
-    WHAT "the readers of a key expire no later than the one that came last"
+    WHAT "the shares of a key expire no later than the newest one"
     FILE src/kinds/table.cpp
     FIND [[readers.push_back({std::string(holder), until});]]
     WITH [[for (reader& one : readers) {
@@ -1002,7 +1002,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME key_lives_with_the_newest
-    WHAT "a key expires with the reader that came last, though others have it for longer"
+    WHAT "a key expires with its newest share although others last longer"
     FILE src/kinds/table.cpp
     FIND [[expires = std::max(marked_until(), last_reader_until());]]
     WITH [[expires = @MUTANT@ && !readers.empty()
@@ -1011,21 +1011,21 @@ colock_mutant(
 )
 colock_mutant(
     NAME late_extend_shortens_a_share
-    WHAT "an extend that is executed late takes away from a reader's share"
+    WHAT "a late extend shortens the share of a reader"
     FILE src/kinds/table.cpp
     FIND [[found->expires = std::max(found->expires, until);]]
     WITH [[found->expires = @MUTANT@ ? until : std::max(found->expires, until);]]
 )
 colock_mutant(
     NAME readers_enter_one_by_one
-    WHAT "no reader is let in beside another"
+    WHAT "a reader does not enter while another reader holds the lock"
     FILE src/kinds/shared.cpp
     FIND [[return command.contended || command.heals || traits().fenced;]]
     WITH [[return (command.contended || command.heals || traits().fenced) && !@MUTANT@;]]
 )
 colock_mutant(
     NAME mark_keeps_one_out
-    WHAT "a writer's mark keeps one reader out, and not the next"
+    WHAT "a writer mark keeps only one reader out"
     FILE src/kinds/shared.cpp
     FIND [[            return vote::denied(key_state::awaited);
         }
@@ -1039,7 +1039,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME mark_renewed_by_readers
-    WHAT "a writer's mark goes on for as long as it keeps readers out"
+    WHAT "a denied reader prolongs the writer mark"
     FILE src/kinds/shared.cpp
     FIND [[            return vote::denied(key_state::awaited);
         }
@@ -1063,7 +1063,7 @@ colock_mutant(
 )
 colock_mutant(
     NAME quarantine_hides_a_late_vote
-    WHAT "an acquire waits for the end of a quarantine though others may grant before"
+    WHAT "an acquire waits for a quarantine although other instances may grant earlier"
     FILE src/core/acquire.cpp
     FIND [[if (votes.may_recover_at_any_time()) {]]
     WITH [[if (votes.may_recover_at_any_time() && !@MUTANT@) {]]
@@ -1073,7 +1073,7 @@ colock_mutant(
 
 colock_mutant(
     NAME attempts_pass_the_gate
-    WHAT "attempts are sent at once, however many there are"
+    WHAT "attempts are sent immediately, however many there are"
     FILE src/runtime/send_gate.hpp
     FIND [[return !has_waiters() && take_room();]]
     WITH [[return (!has_waiters() && take_room()) || @MUTANT@;]]

@@ -23,7 +23,7 @@ bool about(const std::optional<duration>& when, duration expected) {
 duration take_and_release(stage& s) {
     taking& first = s.acquire(0);
     s.run_to(10ms);
-    s.expect(first.held(), "the first is granted");
+    s.expect(first.held(), "the first lease is granted");
     s.release(first);
     s.run_to(20ms);
     return s.now();
@@ -34,10 +34,10 @@ void cancel_before_the_send(stage& s, int) {
     taking& a = s.acquire(0);
     s.run_to(start + 5us);
     s.cancel(a);
-    s.expect(a.ended(), "it ends at once");
+    s.expect(a.ended(), "the acquire ends immediately");
     s.run_to(1s);
-    s.expect(a.told && !a.granted(), "its caller is told");
-    s.expect(s.grants_after(start) == 0, "no key anywhere, ever");
+    s.expect(a.told && !a.granted(), "the caller is notified");
+    s.expect(s.grants_after(start) == 0, "no key is created");
 }
 
 /// Instance 2 is silent.
@@ -45,14 +45,14 @@ void cancel_after_the_send(stage& s, int) {
     s.instance(2).pause(200ms);
     taking& a = s.acquire(0);
     s.run_to(1500us);
-    s.expect(s.has_key(0) && s.has_key(1), "two have granted");
+    s.expect(s.has_key(0) && s.has_key(1), "two instances have granted");
     s.cancel(a);
-    s.expect(a.ended(), "it ends at once");
+    s.expect(a.ended(), "the acquire ends immediately");
     s.run_to(3ms);
-    s.expect(s.keys() == 0, "undone where it was granted");
+    s.expect(s.keys() == 0, "the grants are rolled back");
     s.run_to(201ms);
-    s.expect(s.grants().size() == 3, "the silent one has granted too");
-    s.expect(s.keys() == 0, "undone there");
+    s.expect(s.grants().size() == 3, "the silent instance has granted too");
+    s.expect(s.keys() == 0, "its grant is rolled back");
 }
 
 /// At any moment, while the votes come in one after the other.
@@ -64,17 +64,17 @@ void grant_races_cancellation(stage& s, int take) {
     taking& a = s.acquire(0);
     s.run_to(start + take * 50us);
     s.cancel(a);
-    s.expect(a.ended(), "it ends at once, if it has not before");
+    s.expect(a.ended(), "the acquire ends immediately unless it has ended before");
     s.run_to(start + 10ms);
     if (a.granted()) {
-        s.expect(a.held() && s.keys() == 3, "who was granted it holds it");
+        s.expect(a.held() && s.keys() == 3, "a granted lease is held");
         s.release(a);
         s.run_to(start + 13ms);
     }
-    s.expect(a.told.has_value(), "its caller is told");
-    s.expect(s.keys() == 0, "nothing is left behind");
+    s.expect(a.told.has_value(), "the caller is notified");
+    s.expect(s.keys() == 0, "no key remains");
     s.run_to(1s);
-    s.expect(s.grants_after(start + 10ms) == 0, "nor made later");
+    s.expect(s.grants_after(start + 10ms) == 0, "no key is created later");
 }
 
 /// A release cannot be cancelled; what comes closest is that a connection breaks (take 0), that the process ends before
@@ -87,9 +87,9 @@ void end_during_release(stage& s, int take) {
         s.run_to(50005us);
         s.user(0).crash();
         s.run_to(301ms);
-        s.expect(s.keys() == 3, "nobody has released it");
+        s.expect(s.keys() == 3, "the keys have not been released");
         s.run_to(302ms);
-        s.expect(s.keys() == 0, "the ttl ends it");
+        s.expect(s.keys() == 0, "the keys expire with the ttl");
         return;
     }
     s.run_to(50500us);
@@ -98,16 +98,16 @@ void end_during_release(stage& s, int take) {
         s.user(0).close();
     }
     s.run_to(54ms);
-    s.expect(!s.has_key(0) && !s.has_key(1), "released where it was heard");
-    s.expect(s.has_key(2), "and not where the connection broke");
+    s.expect(!s.has_key(0) && !s.has_key(1), "the keys are released where the release arrived");
+    s.expect(s.has_key(2), "the key remains where the connection broke");
     if (take == 0) {
         s.run_to(150ms);
-        s.expect(!s.has_key(2), "tried again there");
+        s.expect(!s.has_key(2), "the release is retried there");
     } else {
         s.run_to(80ms);
-        s.expect(s.user(0).engine().closed(), "which is enough to close");
+        s.expect(s.user(0).engine().closed(), "the client closes with a quorum of answers");
         s.run_to(302ms);
-        s.expect(s.keys() == 0, "the ttl ends it there");
+        s.expect(s.keys() == 0, "the last key expires with the ttl");
     }
 }
 
@@ -120,27 +120,28 @@ void cancel_during_renewal(stage& s, int take) {
     taking* b = take == 0 ? &s.acquire(1, patient) : nullptr;
     s.run_to(100500us);
     if (take == 0) {
-        s.expect(!b->ended(), "the other is on its way");
+        s.expect(!b->ended(), "the other acquire is in flight");
         s.cancel(*b);
         s.run_to(103ms);
-        s.expect(b->told && !b->granted(), "it was cancelled");
-        s.expect(a.held() && s.user(0).engine().parts().counts.renewed == 1, "the renewal is not");
+        s.expect(b->told && !b->granted(), "the other acquire is cancelled");
+        s.expect(a.held() && s.user(0).engine().parts().counts.renewed == 1,
+                 "the renewal is not cancelled");
         for (std::size_t i = 0; i != 3; ++i) {
             s.expect(s.has_key(i, a) && s.instance(i).lasts_until(stage::key) >= true_time(400ms),
-                     "each key was renewed");
+                     "each key is renewed");
         }
         s.run_to(350ms);
-        s.expect(a.held(), "the lease goes on");
+        s.expect(a.held(), "the lease is still held");
         s.release(a);
     } else {
         s.user(0).close();
         s.run_to(103ms);
-        s.expect(a.lost.has_value() && !a.held(), "it is lost");
+        s.expect(a.lost.has_value() && !a.held(), "the lease is lost");
         s.expect(s.grants_after(100500us) == 3, "the renewal was executed");
-        s.expect(s.keys() == 3, "the holder has not let go yet");
+        s.expect(s.keys() == 3, "the keys remain until the holder releases them");
         s.release(a);
         s.run_to(105ms);
-        s.expect(s.keys() == 0, "then it is released");
+        s.expect(s.keys() == 0, "the lease is released");
     }
 }
 
@@ -152,27 +153,27 @@ void cancel_while_raising(stage& s, int take) {
     s.cut_off(0, 0, 40ms);
     taking& a = s.acquire(0, fenced);
     s.run_to(10ms);
-    s.expect(a.held(), "two are enough");
+    s.expect(a.held(), "two grants are enough");
     s.release(a);
     s.run_to(100ms);
-    s.expect(s.keys() == 0, "it was given back");
+    s.expect(s.keys() == 0, "the lease is released");
     taking& b = s.acquire(0, fenced);
     s.run_to(102200us);
-    s.expect(!b.ended() && s.keys() == 3, "all have granted, but not the same fence");
+    s.expect(!b.ended() && s.keys() == 3, "all instances have granted with different fences");
     s.run_to(102200us + take * 50us);
     const bool was_granted = b.ended();
     s.cancel(b);
-    s.expect(b.ended(), "it ends at once, if it has not before");
+    s.expect(b.ended(), "the acquire ends immediately unless it has ended before");
     s.run_to(110ms);
-    s.expect(b.told && b.granted() == was_granted, "its caller is told");
+    s.expect(b.told && b.granted() == was_granted, "the caller is notified");
     if (was_granted) {
-        s.expect(b.held() && s.keys() == 3, "who was granted it holds it");
+        s.expect(b.held() && s.keys() == 3, "a granted lease is held");
         s.release(b);
         s.run_to(120ms);
     }
-    s.expect(s.keys() == 0, "nothing is left behind");
+    s.expect(s.keys() == 0, "no key remains");
     s.run_to(1s);
-    s.expect(s.grants_after(110ms) == 0, "nor made later");
+    s.expect(s.grants_after(110ms) == 0, "no key is created later");
 }
 
 void old_set_after_release(stage& s, int) {
@@ -182,23 +183,23 @@ void old_set_after_release(stage& s, int) {
     s.run_to(600us);
     s.cancel(a);
     s.run_to(60ms);
-    s.expect(s.keys() == 0, "given back everywhere");
-    s.expect(s.has_done(0), "nothing is left to do");
+    s.expect(s.keys() == 0, "the attempt is rolled back on all instances");
+    s.expect(s.has_done(0), "the client has nothing left to do");
     s.run_to(62ms);
-    s.expect(s.count(fault::straggler) == 1 && s.has_key(0, a), "the old SET has come");
+    s.expect(s.count(fault::straggler) == 1 && s.has_key(0, a), "the old SET is executed late");
     s.run_to(100ms);
     taking& b = s.acquire(1);
     s.run_to(103ms);
-    s.expect(b.held(), "nobody else is hurt");
+    s.expect(b.held(), "another client can acquire the lock");
     s.run_to(361ms);
-    s.expect(s.has_key(0, a), "it lives for as long as it would have");
+    s.expect(s.has_key(0, a), "the stray key lives for its ttl");
     s.run_to(362ms);
-    s.expect(!s.has_key(0), "and not longer, whatever others do with their keys");
+    s.expect(!s.has_key(0), "the stray key expires although other keys are renewed");
     s.run_to(410ms);
-    s.expect(b.held() && s.has_key(0, b), "the other's lease is healed there");
+    s.expect(b.held() && s.has_key(0, b), "the missing key of the other lease is restored");
     s.release(b);
     s.run_to(413ms);
-    s.expect(s.keys() == 0, "all is released");
+    s.expect(s.keys() == 0, "all keys are released");
 }
 
 /// The first attempt is not answered in time, and its release is still under way, on connections that
@@ -218,13 +219,13 @@ void late_release_of_attempt_1(stage& s, int) {
     s.run_to(149ms);
     s.expect(a.held() && a.token() != first && s.has_key(0, a) && s.has_key(1, a),
              "a later attempt has won");
-    s.expect(s.count(fault::straggler) == 0, "before the late release");
+    s.expect(s.count(fault::straggler) == 0, "the late release has not arrived yet");
     const std::string second = a.token();
     s.run_to(151500us);
-    s.expect(s.count(fault::straggler) == 3, "the release has come");
-    s.expect(s.has_key(0, a) && s.has_key(1, a), "and has deleted nothing");
+    s.expect(s.count(fault::straggler) == 3, "the late release has arrived");
+    s.expect(s.has_key(0, a) && s.has_key(1, a), "the late release deletes no key");
     s.run_to(400ms);
-    s.expect(a.held() && a.token() == second, "nor is it lost later");
+    s.expect(a.held() && a.token() == second, "the lease is not lost later");
     s.release(a);
 }
 
@@ -242,15 +243,15 @@ void share_of_a_lost_lease(stage& s, int take) {
         }
         taking& w = s.acquire(1, writers);
         s.run_to(20ms);
-        s.expect(w.held(), "another writes");
+        s.expect(w.held(), "another client writes");
         s.release(w);
     }
     s.run_to(40ms);
-    s.expect(a.held(), "the client does not know of it yet");
+    s.expect(a.held(), "the client has not detected the loss yet");
     taking& b = take == 1 ? s.acquire(0, readers) : s.share(a, readers);
     s.run_to(50ms);
-    s.expect(b.told && b.held() == (take != 0), "there is a share only if the keys are there");
-    s.expect(take != 1 || b.token() != a.token(), "but a reader may have a lease of its own");
+    s.expect(b.told && b.held() == (take != 0), "the lease is shared only if its keys exist");
+    s.expect(take != 1 || b.token() != a.token(), "the next reader gets a lease of its own");
     s.run_to(150ms);
     if (b.owned()) {
         s.release(b);
@@ -268,8 +269,8 @@ void nobody_answers(stage& s, int take) {
     taking* first = take == 2 ? &s.acquire(0, lock) : nullptr;
     taking& a = s.acquire(0, lock, s.user(0).now() + 20ms);
     s.run_to(22ms);
-    s.expect(a.told && !a.granted(), "it is told in time");
-    s.expect(a.op->result() == core::acquire_outcome::no_quorum, "that there is no quorum");
+    s.expect(a.told && !a.granted(), "the caller is notified in time");
+    s.expect(a.op->result() == core::acquire_outcome::no_quorum, "the result is no_quorum");
     s.run_to(400ms);
     if (first != nullptr) {
         s.release(*first);
@@ -286,10 +287,9 @@ void release_races_renewal(stage& s, int take) {
     s.run_to(when);
     s.release(a);
     s.run_to(1s);
-    s.expect(s.grants_after(when + 1ms + 10us) == 0, "the ttl never rises after the release");
-    s.expect(when > 100ms + 10us || s.grants_after(3ms) == 0,
-             "what had not gone out stays at home");
-    s.expect(s.keys() == 0, "it is released");
+    s.expect(s.grants_after(when + 1ms + 10us) == 0, "no ttl increases after the release");
+    s.expect(when > 100ms + 10us || s.grants_after(3ms) == 0, "an unsent renewal is dropped");
+    s.expect(s.keys() == 0, "the lease is released");
 }
 
 /// An extend that comes after the release, by an old connection (take 0); a heal before it (take 1).
@@ -301,23 +301,24 @@ void renewal_in_flight(stage& s, int take) {
         s.run_to(101ms);
         s.release(a);
         s.run_to(250ms);
-        s.expect(s.keys() == 0, "released everywhere");
-        s.expect(s.count(fault::straggler) == 0, "before the renewal");
+        s.expect(s.keys() == 0, "all keys are released");
+        s.expect(s.count(fault::straggler) == 0, "the renewal has not arrived yet");
         s.run_to(302ms);
-        s.expect(s.count(fault::straggler) == 1, "the renewal has come");
-        s.expect(s.keys() == 0, "and has made no key");
+        s.expect(s.count(fault::straggler) == 1, "the renewal has arrived");
+        s.expect(s.keys() == 0, "the late renewal creates no key");
     } else {
         s.run_to(50ms);
         s.instance(0).delete_key(stage::key);
         s.run_to(102500us);
-        s.expect(!s.has_key(0) && a.held(), "the renewal found no key there");
+        s.expect(!s.has_key(0) && a.held(), "the renewal found the key missing");
         s.release(a);
         s.run_to(104ms);
-        s.expect(s.grants().size() == 6 && s.grants().back().instance == 0, "it was healed");
-        s.expect(s.keys() == 0, "and released there too");
+        s.expect(s.grants().size() == 6 && s.grants().back().instance == 0,
+                 "the missing key was restored");
+        s.expect(s.keys() == 0, "the restored key is released too");
     }
     s.run_to(1s);
-    s.expect(s.grants_after(110ms) == 0, "no key is ever made again");
+    s.expect(s.grants_after(110ms) == 0, "no key is created again");
 }
 
 void renewals_fail(stage& s, int) {
@@ -326,14 +327,14 @@ void renewals_fail(stage& s, int) {
     s.cut_off(0, 1, 1s);
     s.cut_off(0, 2, 1s);
     s.run_to(279ms);
-    s.expect(a.held() && !a.lost, "it is not given up while there is hope");
+    s.expect(a.held() && !a.lost, "the lease is held while a renewal may still succeed");
     s.expect(a.held() && s.user(0).engine().parts().counts.renewals_failed >= 4,
-             "and that is tried");
+             "the renewal is retried");
     s.run_to(294ms);
-    s.expect(about(a.lost, 280ms), "the loss is told before the validity ends");
-    s.expect(s.has_key(0), "until then the holder may be at work");
+    s.expect(about(a.lost, 280ms), "the loss is reported before the validity ends");
+    s.expect(s.has_key(0), "the keys remain until the validity ends");
     s.run_to(297ms);
-    s.expect(!s.has_key(0), "then what can be released is");
+    s.expect(!s.has_key(0), "the reachable keys are released");
 }
 
 /// The answers of two to a renewal that was executed come after the loss (take 0), after the end of the
@@ -352,11 +353,11 @@ void no_resurrection(stage& s, int take) {
         s.user(0).pause(120ms);
     }
     s.run_to(350ms);
-    s.expect(about(a.lost, take == 2 ? 320ms : 280ms), "it is lost");
-    s.expect(!a.held(), "and not held again");
-    s.expect(s.keys() == 0, "it is given back");
+    s.expect(about(a.lost, take == 2 ? 320ms : 280ms), "the lease is lost");
+    s.expect(!a.held(), "the lease is not held again");
+    s.expect(s.keys() == 0, "the keys are released");
     s.run_to(1s);
-    s.expect(s.grants_after(200ms) == 0, "nothing is renewed any more");
+    s.expect(s.grants_after(200ms) == 0, "no key is renewed any more");
 }
 
 void max_hold(stage& s, int) {
@@ -364,12 +365,12 @@ void max_hold(stage& s, int) {
     l.policy.lease.max_hold = 350ms;
     taking& a = s.acquire(0, l);
     s.run_to(334ms);
-    s.expect(a.held() && s.grants().size() == 12, "it is renewed until then");
+    s.expect(a.held() && s.grants().size() == 12, "the lease is renewed until max_hold");
     s.run_to(349ms);
-    s.expect(about(a.lost, 337ms), "it is lost, though its holder never lets go");
-    s.expect(s.keys() == 3, "who may be at work until the time is over");
+    s.expect(about(a.lost, 337ms), "the lease is lost although it is not released");
+    s.expect(s.keys() == 3, "the keys remain until max_hold ends");
     s.run_to(355ms);
-    s.expect(s.keys() == 0, "then it is given back");
+    s.expect(s.keys() == 0, "the keys are released after max_hold");
 }
 
 // --- Time -------------------------------------------------------------------------------------------
@@ -382,16 +383,16 @@ void fast_server(stage& s, int) {
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(200ms);
-    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
     spec& patient = s.lock();
     patient.policy.attempts = 0;
     taking& b = s.acquire(1, patient);
     s.run_to(249ms);
-    s.expect(a.held() && !b.held(), "it is the holder's until its validity ends");
+    s.expect(a.held() && !b.held(), "only the first client holds the lock until its validity ends");
     s.run_to(270ms);
-    s.expect(about(a.lost, 250ms), "which is before any server lets go");
+    s.expect(about(a.lost, 250ms), "the loss is reported before any key expires");
     s.run_to(350ms);
-    s.expect(b.held(), "then it is the other's");
+    s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
 }
 
@@ -399,21 +400,21 @@ void jump_forward(stage& s, int) {
     taking& a = s.acquire(0);
     s.run_to(50ms);
     s.instance(0).jump(1s);
-    s.expect(s.keys() == 2, "one key is gone");
+    s.expect(s.keys() == 2, "one key has expired");
     s.run_to(60ms);
     taking& b = s.acquire(1);
     s.run_to(66ms);
-    s.expect(b.told && !b.granted(), "that one is not enough for another");
-    s.expect(!s.has_key(0), "who gives it back");
+    s.expect(b.told && !b.granted(), "the second client is denied with one free key");
+    s.expect(!s.has_key(0), "the second client rolls its grant back");
     s.run_to(110ms);
-    s.expect(a.held() && s.has_key(0, a), "it is made again with the next renewal");
+    s.expect(a.held() && s.has_key(0, a), "the next renewal restores the missing key");
     s.run_to(400ms);
-    s.expect(a.held(), "and the lease goes on");
+    s.expect(a.held(), "the lease is still held");
     s.release(a);
     s.run_to(410ms);
     taking& c = s.acquire(1);
     s.run_to(413ms);
-    s.expect(c.held(), "when it is free it can be had");
+    s.expect(c.held(), "a released lock can be acquired");
     s.release(c);
 }
 
@@ -428,15 +429,15 @@ void jump_back(stage& s, int) {
     patient.policy.attempts = 0;
     taking& b = s.acquire(1, patient);
     s.run_to(301ms);
-    s.expect(!b.held(), "it is locked for as long as was meant");
+    s.expect(!b.held(), "the second client waits until the ttl has passed");
     s.run_to(400ms);
-    s.expect(b.held() && s.has_key(0, a), "but not for as long as that one thinks");
+    s.expect(b.held() && s.has_key(0, a), "one instance with a longer key does not block the lock");
     s.run_to(700ms);
-    s.expect(b.held() && s.has_key(0, a), "whose key nobody touches");
+    s.expect(b.held() && s.has_key(0, a), "the foreign key is not deleted");
     s.run_to(702ms);
-    s.expect(!s.has_key(0, a), "until its time is over");
+    s.expect(!s.has_key(0, a), "the foreign key expires");
     s.run_to(850ms);
-    s.expect(b.held() && s.has_key(0, b), "and then it is healed");
+    s.expect(b.held() && s.has_key(0, b), "the missing key is restored");
     s.release(b);
 }
 
@@ -449,10 +450,10 @@ void acquire_too_slow(stage& s, int) {
     }
     taking& a = s.acquire(0, l);
     s.run_to(296500us);
-    s.expect(s.keys() == 3 && !a.told, "all grant it");
+    s.expect(s.keys() == 3 && !a.told, "all instances have granted");
     s.run_to(299ms);
-    s.expect(a.told && !a.granted(), "that is not believed");
-    s.expect(s.keys() == 0, "but undone");
+    s.expect(a.told && !a.granted(), "the late grants are rejected");
+    s.expect(s.keys() == 0, "the late grants are rolled back");
 }
 
 // --- Server faults ----------------------------------------------------------------------------------
@@ -465,7 +466,7 @@ void restart_without_data(stage& s, int take) {
     l.policy.lease.renew_interval = take == 0 ? 0ms : 100ms;
     taking& a = s.acquire(0, l);
     s.run_to(50ms);
-    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
     s.instance(1).restart(5ms, server::data::lost);
     s.run_to(60ms);
     spec& patient = s.lock();
@@ -473,16 +474,17 @@ void restart_without_data(stage& s, int take) {
     taking& b = s.acquire(1, patient);
     const duration over = take == 0 ? 280ms : 102ms;
     s.run_to(over - 1ms);
-    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
-    s.expect(s.count(fault::quarantined) > 0, "since who forgot is not asked");
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.expect(s.count(fault::quarantined) > 0, "the restarted server is quarantined");
     s.run_to(over + 10ms);
-    s.expect(about(a.lost, over), "the holder is told of the loss");
-    s.expect(!b.held(), "and has not let go yet");
+    s.expect(about(a.lost, over), "the loss is reported to the holder");
+    s.expect(!b.held(), "the second client waits until the holder releases");
     s.release(a);
     s.run_to(over + 80ms);
-    s.expect(b.held() && s.has_key(0, b) && s.has_key(2, b), "then it is the other's");
+    s.expect(b.held() && s.has_key(0, b) && s.has_key(2, b),
+             "the second client acquires the lock on the other servers");
     s.run_to(1s);
-    s.expect(b.held() && s.has_key(1, b), "and what is his is healed there, in quarantine or not");
+    s.expect(b.held() && s.has_key(1, b), "the missing key is restored on the quarantined server");
     s.release(b);
 }
 
@@ -498,12 +500,13 @@ void first_contact(stage& s, int) {
     taking& a = s.acquire(0, once);
     taking& b = s.acquire(1, once, s.user(1).now() + 500ms);
     s.run_to(160ms);
-    s.expect(!a.told, "it waits");
-    s.expect(b.told && !b.granted(), "nobody waits for what comes too late");
+    s.expect(!a.told, "the first client waits");
+    s.expect(b.told && !b.granted(),
+             "a client with a short deadline does not wait for the quarantine");
     s.run_to(1090ms);
-    s.expect(!a.told, "until the end of the quarantine");
+    s.expect(!a.told, "the first client waits until the quarantine ends");
     s.run_to(1200ms);
-    s.expect(a.held(), "and then it is granted");
+    s.expect(a.held(), "the lock is granted after the quarantine");
     s.release(a);
 }
 
@@ -518,9 +521,9 @@ void late_vote_beside_a_quarantine(stage& s, int) {
     patient.policy.attempts = 0;
     taking& a = s.acquire(0, patient);
     s.run_to(190ms);
-    s.expect(!a.told, "it waits for either");
+    s.expect(!a.told, "the client waits while one server is quarantined and one is silent");
     s.run_to(280ms);
-    s.expect(a.held(), "and not for the quarantine when the other answers");
+    s.expect(a.held(), "the lock is granted when the silent server answers");
     s.release(a);
 }
 
@@ -535,17 +538,17 @@ void restart_at_the_end_of_a_second(stage& s, int) {
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(second - 5500us);
-    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
     s.instance(1).restart(5ms, server::data::lost);
     s.run_to(second + 20ms);
-    s.expect(s.instance(1).uptime() == 1s, "it says that it has been up for longer than it has");
+    s.expect(s.instance(1).uptime() == 1s, "the server reports a longer uptime than it has");
     spec& patient = s.lock();
     patient.policy.attempts = 0;
     taking& b = s.acquire(1, patient);
     s.run_to(second + 200ms);
-    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
     s.run_to(second + 600ms);
-    s.expect(b.held(), "then it is the other's");
+    s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
 }
 
@@ -555,26 +558,27 @@ void stopped_server(stage& s, int) {
     for (int i = 0; i != 20; ++i) {
         taking& a = s.acquire(0);
         s.run_to(s.now() + 3ms);
-        s.expect(a.held(), "the others are enough, and as quick as ever");
+        s.expect(a.held(), "two servers grant the lock without a delay");
         s.release(a);
         s.run_to(s.now() + 3ms);
-        s.expect(s.keys() == 0, "to release it as well");
+        s.expect(s.keys() == 0, "two servers are enough to release it");
     }
-    s.expect(s.grants().size() == 40, "the third has not been heard of");
+    s.expect(s.grants().size() == 40, "the stopped server has granted nothing");
     s.instance(1).pause(100ms);
     const duration asked = s.now();
     taking& a = s.acquire(0);
     s.run_to(asked + 40ms);
-    s.expect(a.told && !a.granted() && *a.told < asked + 31ms, "without a majority it fails");
-    s.expect(!s.has_key(0), "in bounded time, and is undone");
+    s.expect(a.told && !a.granted() && *a.told < asked + 31ms,
+             "an acquire without a majority fails in time");
+    s.expect(!s.has_key(0), "its grant is rolled back");
     s.run_to(1s);
     taking& b = s.acquire(0);
     s.run_to(1s + 3ms);
-    s.expect(b.held(), "and with one it is to be had again");
+    s.expect(b.held(), "the lock is granted with a majority again");
     s.release(b);
     s.run_to(3001ms);
     s.expect(s.grants().size() > 60 && s.keys() == 0,
-             "who wakes up does what it was told in order");
+             "the resumed server executes its commands in order");
 }
 
 /// Instance 2, which has the SET of a lease in its socket when the connection to it is given up. It goes on
@@ -583,16 +587,16 @@ void key_made_after_its_release(stage& s, int) {
     s.instance(2).pause(3s);
     taking& a = s.acquire(0);
     s.run_to(100ms);
-    s.expect(a.held() && s.keys() == 2, "two are enough");
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
     s.user(0).to(2).reset(0ms);
     s.run_to(200ms);
     s.release(a);
     s.run_to(2999ms);
-    s.expect(s.keys() == 0, "released where it was");
+    s.expect(s.keys() == 0, "the two keys are released");
     s.run_to(3020ms);
     s.expect(s.count(fault::straggler) > 0 && s.grants_after(2999ms) == 1,
              "the SET is executed late");
-    s.expect(s.keys() == 0, "and undone");
+    s.expect(s.keys() == 0, "the late key is released");
 }
 
 // --- Fences -----------------------------------------------------------------------------------------
@@ -609,31 +613,32 @@ void fence_told_to_too_few(stage& s, int) {
     fenced.policy.set_kind(kinds::fenced);
     taking& a = s.acquire(0, fenced);
     s.run_to(10ms);
-    s.expect(a.held() && s.keys() == 5, "all count the first");
+    s.expect(a.held() && s.keys() == 5, "all instances grant the first lease");
     s.release(a);
     s.run_to(20ms);
     down(1, 5, 50ms);
     for (int i = 0; i != 3; ++i) {
         taking& alone = s.acquire(0, fenced);
         s.run_to(s.now() + 10ms);
-        s.expect(alone.told && !alone.granted(), "one is no majority");
+        s.expect(alone.told && !alone.granted(), "one grant is not a majority");
     }
     s.run_to(300ms);
     down(3, 5, 150ms);
     taking& b = s.acquire(0, fenced);
     s.run_to(301500us);
-    s.expect(s.has_key(0, b) && s.has_key(1, b) && s.has_key(2, b), "three grant it");
+    s.expect(s.has_key(0, b) && s.has_key(1, b) && s.has_key(2, b),
+             "three instances grant the lock");
     s.mute(0, 2, 400ms);
     s.run_to(310ms);
-    s.expect(!b.told, "two of five know the fence: too few");
+    s.expect(!b.told, "the attempt waits while two of five have stored the fence");
     s.run_to(360ms);
-    s.expect(b.told && !b.granted(), "so it is not handed out");
+    s.expect(b.told && !b.granted(), "the lease is not granted without a majority for its fence");
     s.run_to(700ms);
-    s.expect(s.keys() == 0, "but undone");
+    s.expect(s.keys() == 0, "the grants are rolled back");
     down(0, 2, 100ms);
     taking& c = s.acquire(1, fenced);
     s.run_to(710ms);
-    s.expect(c.held(), "the others are a majority");
+    s.expect(c.held(), "the other instances form a majority");
     s.release(c);
 }
 
@@ -644,17 +649,17 @@ void hand_off_after_the_end(stage& s, int) {
     fenced.policy.attempts = 0;
     taking& a = s.acquire(0, fenced);
     s.run_to(50ms);
-    s.expect(a.held(), "it is held");
+    s.expect(a.held(), "the lease is held");
     s.deafen(0, 1, 53ms);
     s.deafen(0, 2, 53ms);
     taking& b = s.hand_off(a, fenced);
     s.run_to(52500us);
-    s.expect(!b.told, "one vote is not enough");
+    s.expect(!b.told, "one vote does not complete the hand-off");
     s.user(0).pause(245ms);
     s.run_to(298ms);
-    s.expect(!b.granted(), "the lease is over, so nobody gets it");
+    s.expect(!b.granted(), "an expired lease is not handed off");
     s.run_to(320ms);
-    s.expect(b.held() && !b.handed_off(), "but one of its own");
+    s.expect(b.held() && !b.handed_off(), "the waiter acquires a lease of its own");
     s.release(b);
 }
 
@@ -668,18 +673,18 @@ void hand_off_after_a_rollback(stage& s, int) {
     for (int i = 0; i != 10; ++i) {
         a = &s.hand_off(*a, fenced);
         s.run_to(s.now() + 4ms);
-        s.expect(a->handed_off(), "it is handed off");
+        s.expect(a->handed_off(), "the lease is handed off");
     }
     s.instance(0).restart(1ms, server::data::rolled_back);
     s.run_to(95ms);
-    s.expect(s.has_key(0, *a), "the key is still there");
+    s.expect(s.has_key(0, *a), "the key still exists");
     taking& b = s.hand_off(*a, fenced);
     s.run_to(99ms);
-    s.expect(s.count(fault::quarantined) > 0, "the server is not asked for a fence");
+    s.expect(s.count(fault::quarantined) > 0, "the rolled back server is not asked for a fence");
     s.run_to(400ms);
-    s.expect(!b.granted(), "so it is not handed off");
+    s.expect(!b.granted(), "the lease is not handed off");
     s.run_to(1300ms);
-    s.expect(b.held() && !b.handed_off(), "it is taken anew after the quarantine");
+    s.expect(b.held() && !b.handed_off(), "the waiter acquires a new lease after the quarantine");
     s.release(b);
 }
 
@@ -693,12 +698,12 @@ void lost_lease_with_a_waiter(stage& s, int) {
     s.instance(0).delete_key(stage::key);
     s.instance(1).delete_key(stage::key);
     s.run_to(104ms);
-    s.expect(about(a.lost, 102ms), "the renewal finds two keys gone");
-    s.expect(!b.told, "the holder has not let go yet");
+    s.expect(about(a.lost, 102ms), "the renewal finds two keys missing");
+    s.expect(!b.told, "the waiter waits until the holder releases");
     s.release(a);
     s.run_to(150ms);
-    s.expect(b.held() && b.token() != a.token(), "the waiter takes the lock anew");
-    s.expect(s.keys() == 3, "on all instances");
+    s.expect(b.held() && b.token() != a.token(), "the waiter acquires a new lease");
+    s.expect(s.keys() == 3, "all instances hold a key");
     s.release(b);
 }
 
@@ -726,29 +731,31 @@ void dead_reader(stage& s, int take) {
     s.run_to(10ms);
     taking& b = s.acquire(1, readers);
     s.run_to(20ms);
-    s.expect(a.held() && b.held(), "both read");
+    s.expect(a.held() && b.held(), "both readers hold the lock");
     taking* const waiting = take == 2 ? nullptr : &s.acquire(2, writers);
     s.run_to(50ms);
     s.user(0).crash();
     s.run_to(250ms);
-    s.expect(all_end_at(s, a, 301010us), "the dead one's share ends when it was to");
-    s.expect(all_end_at(s, b, 513020us), "though the other's has been renewed twice");
+    s.expect(all_end_at(s, a, 301010us), "the share of the dead reader keeps its end");
+    s.expect(all_end_at(s, b, 513020us), "the share of the live reader has been renewed twice");
     if (take == 0) {
         s.run_to(400ms);
-        s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "then it is gone");
-        s.expect(b.held() && !waiting->told, "and the other reads on");
+        s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a),
+                 "the share of the dead reader has expired");
+        s.expect(b.held() && !waiting->told, "the live reader still holds the lock");
         s.release(b);
         s.run_to(470ms);
     } else {
         s.release(b);
         s.run_to(301ms);
-        s.expect(s.keys() == 3, "the dead one is in the way until its share ends");
-        s.expect(waiting == nullptr || !waiting->told, "and keeps a writer out");
+        s.expect(s.keys() == 3, "the key remains until the share of the dead reader ends");
+        s.expect(waiting == nullptr || !waiting->told,
+                 "the writer waits until the share of the dead reader ends");
         s.run_to(waiting == nullptr ? 302ms : 370ms);
     }
     taking& w = waiting == nullptr ? s.acquire(2, writers) : *waiting;
     s.run_to(s.now() + 3ms);
-    s.expect(w.held(), "and not for longer");
+    s.expect(w.held(), "the writer acquires the lock when the share has ended");
     s.release(w);
 }
 
@@ -771,28 +778,29 @@ void readers_with_different_ttls(stage& s, int take) {
     taking& b = is_longer_first ? second : first;
     const duration a_began = is_longer_first ? 0us : 12010us;
     const duration b_began = is_longer_first ? 12010us : 0us;
-    s.expect(all_end_at(s, a, a_began + 301010us), "one has a share for 300 ms");
-    s.expect(all_end_at(s, b, b_began + 101010us), "and the other one for 100 ms");
+    s.expect(all_end_at(s, a, a_began + 301010us), "one reader has a share for 300 ms");
+    s.expect(all_end_at(s, b, b_began + 101010us), "the other reader has a share for 100 ms");
     taking& w = s.acquire(2, writers);
     s.run_to(b_began + 90ms);
     if (is_renewed) {
         s.run_to(b_began + 120ms);
-        s.expect(b.held() && all_end_at(s, b, b_began + 181010us), "it is renewed for as long");
+        s.expect(b.held() && all_end_at(s, b, b_began + 181010us),
+                 "the shorter share is renewed for its own ttl");
         s.release(b);
     } else {
         s.user(is_longer_first ? 1 : 0).crash();
         s.run_to(b_began + 100ms);
-        s.expect(all_end_at(s, b, b_began + 101010us), "it ends when it was to");
+        s.expect(all_end_at(s, b, b_began + 101010us), "the shorter share keeps its end");
     }
     s.run_to(b_began + 125ms);
-    s.expect(!s.has_key(0, b) && !s.has_key(1, b) && !s.has_key(2, b), "then it is gone");
-    s.expect(all_end_at(s, a, a_began + 301010us), "and the longer one is as it was");
+    s.expect(!s.has_key(0, b) && !s.has_key(1, b) && !s.has_key(2, b), "the shorter share is gone");
+    s.expect(all_end_at(s, a, a_began + 301010us), "the longer share is unchanged");
     s.run_to(a_began + 279ms);
-    s.expect(a.held() && !w.told, "it is held for as long as was promised");
+    s.expect(a.held() && !w.told, "the longer lease is held until its validity ends");
     s.run_to(a_began + 294ms);
-    s.expect(about(a.lost, a_began + 280ms) && !w.told, "and then it is lost");
+    s.expect(about(a.lost, a_began + 280ms) && !w.told, "the longer lease is lost in time");
     s.run_to(a_began + 365ms);
-    s.expect(w.held(), "and the writer is next");
+    s.expect(w.held(), "the writer acquires the lock");
     s.release(w);
 }
 
@@ -807,12 +815,12 @@ void late_renewal_of_a_share(stage& s, int) {
     s.run_to(250ms);
     s.user(0).extend(a.lease, 600ms);
     s.run_to(299ms);
-    s.expect(s.count(fault::straggler) == 0, "before the late renewal");
-    s.expect(all_end_at(s, a, 851010us), "it is prolonged");
+    s.expect(s.count(fault::straggler) == 0, "the late renewal has not arrived yet");
+    s.expect(all_end_at(s, a, 851010us), "the share is extended");
     s.run_to(302ms);
-    s.expect(s.count(fault::straggler) == 1, "the renewal has come");
-    s.expect(all_end_at(s, a, 851010us), "and has taken nothing away");
-    s.expect(all_end_at(s, b, 513020us), "nor given anything to another reader");
+    s.expect(s.count(fault::straggler) == 1, "the late renewal has arrived");
+    s.expect(all_end_at(s, a, 851010us), "the late renewal does not shorten the share");
+    s.expect(all_end_at(s, b, 513020us), "the share of the other reader is unchanged");
     s.release(a);
     s.release(b);
 }
@@ -835,7 +843,7 @@ void late_release_of_a_share(stage& s, int take) {
             s.user(0).to(i).reset(340ms);
         }
         s.run_to(200ms);
-        s.expect(s.count(fault::straggler) == 0 && s.has_done(0), "it is released once");
+        s.expect(s.count(fault::straggler) == 0 && s.has_done(0), "the share is released once");
     } else {
         s.user(0).pause(350ms);
         s.run_to(200ms);
@@ -844,20 +852,20 @@ void late_release_of_a_share(stage& s, int take) {
         s.release(b);
     }
     s.run_to(380ms);
-    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "its share is gone");
+    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "the share is gone");
     taking& inside = take == 1 ? w : b;
-    s.expect(inside.held() && w.held() == (take == 1), "somebody else is inside");
+    s.expect(inside.held() && w.held() == (take == 1), "another client holds the lock");
     s.run_to(410ms);
     s.expect(take == 2 ? s.count(fault::straggler) == 3 : about(a.lost, 400ms),
-             "the late release has come");
-    s.expect(s.has_done(0), "and was executed");
+             "the late release has arrived");
+    s.expect(s.has_done(0), "the late release was executed");
     s.expect(inside.held() && s.has_key(0, inside) && s.has_key(1, inside) && s.has_key(2, inside),
-             "and has taken nothing away");
-    s.expect(w.held() == (take == 1), "and let nobody in");
+             "the late release deletes no other share");
+    s.expect(w.held() == (take == 1), "the late release lets no writer in");
     s.release(inside);
     s.run_to(475ms);
     if (take != 1) {
-        s.expect(w.held(), "the writer has waited for the others only");
+        s.expect(w.held(), "the writer waits only for live readers");
         s.release(w);
     }
 }
@@ -875,7 +883,7 @@ void writer_gives_up(stage& s, int take) {
         s.run_to(110ms);
         taking& b = s.acquire(2, readers);
         s.run_to(120ms);
-        s.expect(a.held() && b.held(), "it takes its mark back, and keeps no reader out");
+        s.expect(a.held() && b.held(), "a cancelled writer removes its writer mark");
         s.release(a);
         s.release(b);
         return;
@@ -883,12 +891,13 @@ void writer_gives_up(stage& s, int take) {
     s.user(1).crash();
     s.run_to(110ms);
     const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
-    s.expect(end > 1s && end <= 1102ms, "its mark lasts for a second from its last attempt on");
+    s.expect(end > 1s && end <= 1102ms,
+             "the writer mark lasts for one second after the last attempt");
     taking& b = s.acquire(2, readers);
     s.run_to(end - 1ms);
-    s.expect(a.held() && !b.told, "and keeps further readers out");
+    s.expect(a.held() && !b.told, "the writer mark keeps new readers out");
     s.run_to(end + 70ms);
-    s.expect(a.held() && b.held(), "and not for longer");
+    s.expect(a.held() && b.held(), "new readers enter when the writer mark has expired");
     s.release(a);
     s.release(b);
 }
@@ -908,13 +917,13 @@ void mark_before_a_jump(stage& s, int) {
     }
     taking& b = s.acquire(2, readers);
     s.run_to(110ms);
-    s.expect(a.held() && b.held(), "the mark of the dead does not count any more");
+    s.expect(a.held() && b.held(), "the writer mark of the dead writer has no effect");
     s.release(a);
     s.release(b);
     s.run_to(120ms);
     taking& c = s.acquire(2);
     s.run_to(130ms);
-    s.expect(c.held(), "nor is it in the way of a mutex");
+    s.expect(c.held(), "the writer mark does not block a mutex");
     s.release(c);
 }
 
@@ -936,15 +945,15 @@ void overlapping_readers(stage& s, int) {
     for (int i = 0; i != 10; ++i) {
         late.push_back(&s.acquire(i % 2 == 0 ? 2 : 3, readers));
         s.run_to(s.now() + 150ms);
-        s.expect(a.held() && !w.told && !late.back()->told, "none goes past the writer");
+        s.expect(a.held() && !w.told && !late.back()->told, "no later reader overtakes the writer");
     }
     s.release(a);
     s.run_to(s.now() + 70ms);
-    s.expect(w.held(), "which is next");
+    s.expect(w.held(), "the writer acquires the lock");
     s.release(w);
     s.run_to(s.now() + 70ms);
     for (taking* const one : late) {
-        s.expect(one->held(), "and then all the readers");
+        s.expect(one->held(), "all readers acquire the lock after the writer");
         s.release(*one);
     }
 }
@@ -975,17 +984,17 @@ void idle_waiters(stage& s, int take) {
     s.run_to(12s);
     const std::uint64_t before = s.commands();
     s.run_to(24s);
-    s.expect(a.held() && !b.told && !c.told, "two wait");
-    s.expect(s.commands() - before <= 40, "and ask little");
+    s.expect(a.held() && !b.told && !c.told, "two clients wait");
+    s.expect(s.commands() - before <= 40, "the waiting clients send few commands");
     s.disconnect(1, static_cast<std::size_t>(take));
     s.deafen(1, static_cast<std::size_t>(take + 1) % 3, s.now() + 1s);
     s.release(a);
     s.run_to(24s + 500ms);
-    s.expect(b.held() != c.held(), "one polls, or is told");
+    s.expect(b.held() != c.held(), "exactly one waiter acquires the lock");
     taking& next = b.held() ? c : b;
     s.release(b.held() ? b : c);
     s.run_to(s.now() + 20ms);
-    s.expect(next.held(), "and then the other is told");
+    s.expect(next.held(), "the other waiter is woken");
     s.release(next);
 }
 
@@ -1000,7 +1009,7 @@ void idle_waiter_behind_a_dead_one(stage& s, int) {
     s.user(1).crash();
     s.release(a);
     s.run_to(3s + 50ms);
-    s.expect(c.held(), "it does not wait for a dead client");
+    s.expect(c.held(), "the waiter does not wait for a dead client");
     s.release(c);
 }
 
@@ -1023,13 +1032,15 @@ void writer_behind_a_reader(stage& s, int) {
     s.run_to(300ms);
     s.cancel(c);
     s.run_to(end - 1ms);
-    s.expect(a.held() && !b.told && !w.told, "the mark of the dead keeps all of them out");
+    s.expect(a.held() && !b.told && !w.told,
+             "the writer mark of the dead writer keeps all waiters out");
     s.run_to(end + 70ms);
-    s.expect(b.held() && !w.told, "no other mark keeps out the reader that came first");
+    s.expect(b.held() && !w.told,
+             "the reader that came first is not kept out by another writer mark");
     s.release(a);
     s.release(b);
     s.run_to(s.now() + 20ms);
-    s.expect(w.held(), "and then comes the writer");
+    s.expect(w.held(), "the writer acquires the lock");
     s.release(w);
 }
 
@@ -1070,17 +1081,17 @@ void reader_behind_a_mutex(stage& s, int take) {
         s.run_to(s.now() + 50ms);
         taking& another = s.acquire(next, readers);
         s.run_to(s.now() + 50ms);
-        s.expect(another.held() && !waiting->told, "the newcomers read");
+        s.expect(another.held() && !waiting->told, "new readers acquire the lock");
         s.release(*reading);
         reading = &another;
         next = next == 2 ? 3 : 2;
     }
     s.run_to(since + 5100ms);
-    s.expect(behind->held(), "and so does the one that has waited");
+    s.expect(behind->held(), "the waiting reader acquires the lock within 5 s");
     s.release(*behind);
     s.release(*reading);
     s.run_to(s.now() + 300ms);
-    s.expect(waiting->held(), "then comes the mutex");
+    s.expect(waiting->held(), "the mutex acquires the lock");
     s.release(*waiting);
 }
 
@@ -1094,10 +1105,10 @@ void mark_at_a_minority(stage& s, int) {
     s.mute(0, 2, 80ms);
     s.release(a);
     s.run_to(60ms);
-    s.expect(w.held() && !s.has_key(2, w), "it has the lock of the two others");
+    s.expect(w.held() && !s.has_key(2, w), "the writer holds the lock on two instances");
     s.release(w);
     s.run_to(90ms);
-    s.expect(s.keys() == 0, "and leaves no mark at the one");
+    s.expect(s.keys() == 0, "no writer mark remains");
 }
 
 /// Readers of three clients wait for a writer: they poll, or are told.
@@ -1114,21 +1125,21 @@ void readers_enter_together(stage& s, int) {
     }
     s.run_to(400ms);
     for (const taking* const one : waiting) {
-        s.expect(a.held() && !one->told, "a writer holds it");
+        s.expect(a.held() && !one->told, "only the writer holds the lock");
     }
     s.release(a);
     s.run_to(is_told ? 420ms : 470ms);
     for (const taking* const one : waiting) {
-        s.expect(one->held(), "all readers are inside together");
+        s.expect(one->held(), "all readers hold the lock together");
     }
     taking& w = s.acquire(3, writers);
     s.run_to(700ms);
-    s.expect(!w.told, "and keep a writer out");
+    s.expect(!w.told, "the readers keep a writer out");
     for (taking* const one : waiting) {
         s.release(*one);
     }
     s.run_to(is_told ? 720ms : 770ms);
-    s.expect(w.held(), "which is woken when the last has let go");
+    s.expect(w.held(), "the writer is woken by the last release");
     s.release(w);
 }
 
@@ -1147,25 +1158,26 @@ void downgrade_admits_readers(stage& s, int) {
     taking& b = s.acquire(0, readers);
     taking& c = s.acquire(1, readers);
     s.run_to(150ms);
-    s.expect(a.held() && !b.told && !c.told, "a writer holds it");
+    s.expect(a.held() && !b.told && !c.told, "only the writer holds the lock");
     const auto downgrade = s.user(0).downgrade(a.lease, readers);
     s.run_to(152ms);
-    s.expect(!b.told && !c.told, "until a quorum has answered");
+    s.expect(!b.told && !c.told, "readers wait until a quorum has answered the downgrade");
     s.run_to(153ms);
-    s.expect(downgrade->done() && a.held(), "it is a reader's now");
-    s.expect(b.held() && b.token() == a.token(), "another of the client gets a share");
+    s.expect(downgrade->done() && a.held(), "the lease is a reader's lease");
+    s.expect(b.held() && b.token() == a.token(), "a reader of the same client shares the lease");
     s.run_to(is_told ? 160ms : 220ms);
-    s.expect(c.held() && c.token() != a.token(), "and another client's one of its own");
+    s.expect(c.held() && c.token() != a.token(),
+             "a reader of another client gets a lease of its own");
     taking& d = s.acquire(2, writers);
     s.run_to(400ms);
     s.release(a);
     s.run_to(500ms);
     s.release(c);
     s.run_to(600ms);
-    s.expect(b.held() && !d.told, "no writer is inside before the last has let go");
+    s.expect(b.held() && !d.told, "a writer waits until the last reader releases");
     s.release(b);
     s.run_to(800ms);
-    s.expect(d.held(), "then one is");
+    s.expect(d.held(), "the writer acquires the lock");
     s.release(d);
 }
 
@@ -1182,20 +1194,22 @@ void downgrade_without_quorum(stage& s, int) {
     s.mute(0, 2, 150ms);
     const auto first = s.user(0).downgrade(a.lease, readers);
     s.run_to(90ms);
-    s.expect(first->result() == runtime::lease_result::no_quorum, "one of three is too few");
+    s.expect(first->result() == runtime::lease_result::no_quorum,
+             "a downgrade on one of three instances fails");
     s.run_to(149ms);
-    s.expect(a.held() && !b.told && !c.told, "it is held, and admits nobody");
+    s.expect(a.held() && !b.told && !c.told, "the lease is held and admits no reader");
     s.run_to(250ms);
-    s.expect(c.held(), "its renewals are those of a reader");
-    s.expect(!b.told, "which its client has not been told");
+    s.expect(c.held(), "the lease is renewed as a reader's lease");
+    s.expect(!b.told, "the readers of its client still wait");
     const auto second = s.user(0).downgrade(a.lease, readers);
     s.run_to(255ms);
-    s.expect(second->done() && b.held() && b.token() == a.token(), "until it asks again");
+    s.expect(second->done() && b.held() && b.token() == a.token(),
+             "a second downgrade lets the readers of its client in");
     s.release(a);
     s.release(b);
     s.release(c);
     s.run_to(260ms);
-    s.expect(s.keys() == 0, "nothing is left behind");
+    s.expect(s.keys() == 0, "no key remains");
 }
 
 /// Each begins when the one before has ended, and the client admits readers once.
@@ -1213,24 +1227,25 @@ void second_downgrade(stage& s, int) {
     s.run_to(21ms);
     const auto second = s.user(0).downgrade(a.lease, others);
     s.run_to(23ms);
-    s.expect(first->done() && b.held() && !second->done(), "the first is answered");
+    s.expect(first->done() && b.held() && !second->done(), "the first downgrade is answered");
     s.run_to(25ms);
-    s.expect(second->done() && s.grants().size() == 9, "then the second");
+    s.expect(second->done() && s.grants().size() == 9, "the second downgrade is answered");
     s.run_to(60ms);
     const auto third = s.user(0).downgrade(a.lease, others);
-    s.expect(third->done(), "then there is nothing left to do");
+    s.expect(third->done(), "the third downgrade has nothing to do");
     s.run_to(73ms);
     taking& c = s.acquire(0, readers);
     s.run_to(80ms);
-    s.expect(c.held() && c.token() != a.token(), "one that comes late shares nothing");
+    s.expect(c.held() && c.token() != a.token(), "a late reader gets a lease of its own");
     taking& d = s.acquire(0, others);
     s.run_to(90ms);
-    s.expect(d.held() && d.token() != a.token(), "nor one with other options");
+    s.expect(d.held() && d.token() != a.token(),
+             "a reader with other options gets a lease of its own");
     for (taking* const one : {&a, &b, &c, &d}) {
         s.release(*one);
     }
     s.run_to(95ms);
-    s.expect(s.keys() == 0, "nothing is left behind");
+    s.expect(s.keys() == 0, "no key remains");
 }
 
 /// The lease is lost, as strangers delete its keys (take 0) or its client closes (take 1); or its holder lets it go (take 2).
@@ -1254,20 +1269,22 @@ void lost_during_downgrade(stage& s, int take) {
         s.release(a);
     }
     s.run_to(53ms);
-    s.expect(first->told && second->told, "both have ended");
+    s.expect(first->told && second->told, "both downgrades have ended");
     const lease_result expected = take == 2 ? lease_result::not_held : lease_result::ended;
-    s.expect(first->result() == expected && second->result() == expected, "and say why");
+    s.expect(first->result() == expected && second->result() == expected,
+             "both downgrades report the reason");
     if (take != 2) {
-        s.expect(a.lost && !a.held() && !b.granted(), "it admits nobody");
+        s.expect(a.lost && !a.held() && !b.granted(), "the lost lease is not shared");
         s.release(a);
     }
     s.run_to(100ms);
     if (take != 1) {
-        s.expect(b.held() && b.token() != a.token(), "the next reader has a lease of its own");
+        s.expect(b.held() && b.token() != a.token(), "the next reader gets a lease of its own");
         s.release(b);
     }
     s.run_to(110ms);
-    s.expect(s.keys() == 0 && s.has_done(0), "nothing is left behind");
+    s.expect(s.keys() == 0 && s.has_done(0),
+             "no key remains and the client has nothing left to do");
 }
 
 /// Though a writer waits. The lease is a reader's (takes 0 and 1), or a writer's that was downgraded; the former holder lets
@@ -1278,24 +1295,24 @@ void share_then_release(stage& s, int take) {
     taking& a = s.acquire(0, take < 2 ? readers : writers);
     s.run_to(10ms);
     if (take >= 2) {
-        s.expect(!s.share(a, readers).granted(), "a writer has nothing to share");
+        s.expect(!s.share(a, readers).granted(), "a writer's lease cannot be shared");
         s.user(0).downgrade(a.lease, readers);
     }
     s.run_to(20ms);
     taking& w = s.acquire(1, writers);
     s.run_to(50ms);
     taking& b = s.share(a, readers);
-    s.expect(b.held(), "it takes no round trip");
+    s.expect(b.held(), "the share takes no round trip");
     s.user(0).upgrade(a.lease, readers);
     taking& first = take % 2 == 0 ? a : b;
     taking& last = take % 2 == 0 ? b : a;
     s.release(first);
     s.run_to(450ms);
-    s.expect(!first.held() && last.held() && !w.told, "the other has not let go");
-    s.expect(s.keys() == 3, "its keys are renewed");
+    s.expect(!first.held() && last.held() && !w.told, "the other holder still holds the lease");
+    s.expect(s.keys() == 3, "the keys are renewed");
     s.release(last);
     s.run_to(600ms);
-    s.expect(!last.held() && w.held(), "then the writer is next");
+    s.expect(!last.held() && w.held(), "the writer acquires the lock after the last release");
     s.release(w);
 }
 
@@ -1310,18 +1327,18 @@ void promoted_replica_lacks_a_lock(stage& s, int) {
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(50ms);
-    s.expect(a.held() && s.keys() == 1, "it is held");
+    s.expect(a.held() && s.keys() == 1, "the lease is held");
     s.servers_of(0).fail_over(0, voter::former::dead, 5s);
     s.run_to(60ms);
-    s.expect(s.keys() == 0, "the promoted replica does not know it");
+    s.expect(s.keys() == 0, "the promoted replica lacks the key");
     spec& patient = s.lock();
     patient.policy.attempts = 0;
     taking& b = s.acquire(1, patient);
     s.run_to(279ms);
-    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
-    s.expect(s.count(fault::quarantined) > 0, "since a promoted replica is not asked");
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.expect(s.count(fault::quarantined) > 0, "the promoted replica is quarantined");
     s.run_to(3s);
-    s.expect(b.held(), "then it is the other's");
+    s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
 }
 
@@ -1334,9 +1351,9 @@ void lost_lock_without_quarantine(stage& s, int) {
     s.run_to(60ms);
     taking& b = s.acquire(1);
     s.run_to(70ms);
-    s.expect(a.held() && b.held(), "two hold it");
+    s.expect(a.held() && b.held(), "two clients hold the lock");
     s.run_to(110ms);
-    s.expect(about(a.lost, 102ms), "one is told at its renewal");
+    s.expect(about(a.lost, 102ms), "the first client detects the loss when it renews");
     s.release(a);
     s.release(b);
 }
@@ -1359,9 +1376,9 @@ void failover_noticed_late(stage& s, int) {
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(579ms);
-    s.expect(a.held() && !b.held(), "it is nobody else's while it is the holder's");
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
     s.run_to(1s);
-    s.expect(b.held(), "then it is the other's");
+    s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
 }
 
@@ -1378,10 +1395,10 @@ void old_master_is_named_by_some(stage& s, int take) {
     s.run_to(3s);
     taking& b = s.acquire(1);
     s.run_to(3050ms);
-    s.expect(b.held(), "the new master grants when its quarantine is over");
+    s.expect(b.held(), "the new master grants when its quarantine has ended");
     taking& a = s.acquire(0);
     s.run_to(3100ms);
-    s.expect(a.told && !a.held(), "nobody asks the old one any more");
+    s.expect(a.told && !a.held(), "the old master is not used any more");
     s.release(b);
 }
 
@@ -1395,21 +1412,21 @@ void moved_to_a_promoted_node(stage& s, int) {
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(10ms);
-    s.expect(a.held(), "it is held");
+    s.expect(a.held(), "the lease is held");
     cluster.cut_replication(for_long);
     cluster.move_slot(slot, to);
     s.expect(s.has_key(0, a), "the key moves with its slot");
     cluster.fail_over(to, voter::former::dead, 5s);
-    s.expect(!s.has_key(0, a), "and is lost there");
+    s.expect(!s.has_key(0, a), "the promoted replica lacks the key");
     spec& patient = s.lock();
     patient.policy.attempts = 0;
     taking& b = s.acquire(1, patient);
     s.run_to(20ms);
-    s.expect(s.count(fault::moved) > 0, "the former node sends it on");
+    s.expect(s.count(fault::moved) > 0, "the former node redirects the command");
     s.run_to(279ms);
-    s.expect(a.held() && !b.held(), "where it is nobody else's while it is the holder's");
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
     s.run_to(2s);
-    s.expect(b.held(), "then it is the other's");
+    s.expect(b.held(), "the second client acquires the lock afterwards");
     s.release(b);
 }
 
@@ -1419,18 +1436,18 @@ void another_cluster_at_its_addresses(stage& s, int) {
     l.policy.lease.renew_interval = 0ms;
     taking& a = s.acquire(0, l);
     s.run_to(10ms);
-    s.expect(a.held(), "it is held");
+    s.expect(a.held(), "the lease is held");
     s.servers_of(0).become_another_cluster(5);
-    s.expect(!s.has_key(0, a), "the other cluster does not have the lock");
+    s.expect(!s.has_key(0, a), "the other cluster lacks the key");
     spec& patient = s.lock();
     patient.policy.attempts = 0;
     taking& b = s.acquire(1, patient);
     s.run_to(279ms);
     s.expect(a.held() && !b.held(), "the other cluster grants nothing at first");
     s.run_to(2900ms);
-    s.expect(!b.held(), "nor when its map is followed");
+    s.expect(!b.held(), "the other cluster grants nothing right after its map is followed");
     s.run_to(4s);
-    s.expect(b.held(), "it does after the quarantine");
+    s.expect(b.held(), "the other cluster grants after its quarantine");
     s.release(b);
 }
 
@@ -1439,17 +1456,17 @@ void grant_that_no_replica_has(stage& s, int) {
     s.servers_of(0).cut_replication(true_time(100ms));
     taking& a = s.acquire(0);
     s.run_to(30ms);
-    s.expect(a.told && !a.granted(), "it does not count");
-    s.expect(s.count(fault::not_replicated) == 1, "since the replica has not acknowledged it");
-    s.expect(s.keys() == 0, "and is undone");
+    s.expect(a.told && !a.granted(), "the grant is rejected");
+    s.expect(s.count(fault::not_replicated) == 1, "the replica has not acknowledged the grant");
+    s.expect(s.keys() == 0, "the grant is rolled back");
     s.servers_of(0).fail_over(0, voter::former::dead, 20ms);
     s.run_to(200ms);
     taking& b = s.acquire(1);
     s.run_to(220ms);
-    s.expect(b.held() && s.has_key(0, b), "it does once there is a replica that has");
+    s.expect(b.held() && s.has_key(0, b), "a grant counts when a replica has acknowledged it");
     s.servers_of(0).fail_over(1, voter::former::dead, 20ms);
     s.run_to(230ms);
-    s.expect(s.has_key(0, b), "which has it when it is promoted");
+    s.expect(s.has_key(0, b), "the promoted replica has the key");
     s.release(b);
 }
 
@@ -1465,25 +1482,25 @@ const std::vector<scenario>& scenarios() {
          cancel_before_the_send,
          {"acquire_after_give_back"}},
         {"fault_02_sim_cancel_after_the_send",
-         "an acquire is cancelled when two have granted, and one is silent",
+         "an acquire is cancelled after two instances have granted and while one is silent",
          {},
          1,
          cancel_after_the_send,
          {"undo_only_where_granted", "attempt_without_undo"}},
         {"fault_03_sim_grant_races_cancellation",
-         "an acquire is cancelled at any moment from its begin to its end",
+         "an acquire is cancelled at any moment from its start to its end",
          {},
          60,
          grant_races_cancellation,
          {"undo_only_where_granted", "attempt_without_undo", "acquire_after_give_back"}},
         {"fault_04_sim_end_during_release",
-         "a client is closed, or crashes, during a release",
+         "a client is closed or crashes during a release",
          {},
          3,
          end_during_release,
          {"release_not_tried_again"}},
         {"fault_05_sim_cancel_during_renewal",
-         "what else there is is cancelled during a renewal",
+         "another acquire is cancelled, or the client is closed, during a renewal",
          {3, 2},
          2,
          cancel_during_renewal,
@@ -1495,43 +1512,43 @@ const std::vector<scenario>& scenarios() {
          cancel_while_raising,
          {"attempt_without_undo"}},
         {"fault_07_sim_old_set_after_release",
-         "an old connection's SET arrives after the release that was to undo it",
+         "the SET of an old connection arrives after the release that rolls it back",
          {3, 2},
          1,
          old_set_after_release,
          {"extend_without_token_check"}},
         {"fault_09_sim_late_release_of_attempt_1",
-         "the release of one attempt arrives when another has won",
+         "the release of an earlier attempt arrives after a later attempt has won",
          {},
          1,
          late_release_of_attempt_1,
          {"release_without_token_check", "one_token_for_all"}},
         {"fault_11_sim_release_races_renewal",
-         "a release at any moment around the renewal",
+         "a lease is released at any moment around its renewal",
          {},
          50,
          release_races_renewal,
          {"extend_after_release"}},
         {"fault_12_sim_renewal_in_flight_at_release",
-         "an extend that arrives after the release, and a heal before it",
+         "an extend arrives after the release, and a key is restored before the release",
          {},
          2,
          renewal_in_flight,
          {"extend_recreates", "heal_not_given_back"}},
         {"fault_13_sim_renewals_fail_on_a_majority",
-         "two of three are cut off",
+         "renewals fail because two of three instances are unreachable",
          {},
          1,
          renewals_fail,
          {"loss_without_notice", "never_renews"}},
         {"fault_14_sim_no_resurrection",
-         "a renewal succeeds when the lease is lost",
+         "a renewal succeeds after the lease was lost",
          {},
          3,
          no_resurrection,
          {"no_end_of_validity"}},
         {"fault_17_sim_max_hold",
-         "a holder who never lets go",
+         "a lease is never released and reaches max_hold",
          {},
          1,
          max_hold,
@@ -1555,170 +1572,169 @@ const std::vector<scenario>& scenarios() {
          jump_back,
          {"extend_without_token_check"}},
         {"fault_21_sim_mark_before_a_jump",
-         "the servers' clocks are set back while the mark of a dead writer is there",
+         "the servers' clocks are set back while the writer mark of a dead writer exists",
          {3, 3},
          1,
          mark_before_a_jump,
          {"mark_from_before_a_jump"}},
         {"fault_23_sim_acquire_too_slow",
-         "a quorum grants when the validity is over",
+         "a quorum grants after the validity has ended",
          {},
          1,
          acquire_too_slow,
          {"too_slow_is_believed"}},
         {"fault_24_sim_restart_without_data",
-         "one of the two that granted forgets it",
+         "one of the two servers that granted restarts without its data",
          {3, 2, ordinary, 1s},
          2,
          restart_without_data,
          {"quarantine_off", "quarantine_too_short"}},
         {"fault_24_sim_first_contact",
-         "all servers were just started",
+         "all servers have just started",
          {3, 2, ordinary, 1s},
          1,
          first_contact,
          {"quarantine_is_an_outage"}},
         {"fault_24_sim_late_vote_beside_a_quarantine",
-         "one server was just started, and another answers late",
+         "one server has just started, and another answers late",
          {3, 1, ordinary, 1s},
          1,
          late_vote_beside_a_quarantine,
          {"quarantine_hides_a_late_vote"}},
         {"fault_24_sim_restart_at_the_end_of_a_second",
-         "one of the two that granted forgets it, and says that it has been up for a second",
+         "one of the two servers that granted restarts without its data just before a second ends",
          {3, 2, ordinary, 1s},
          1,
          restart_at_the_end_of_a_second,
          {"uptime_is_believed"}},
         {"fault_29_sim_stopped_server",
-         "a server that never answers",
+         "one server is stopped",
          {},
          1,
          stopped_server,
          {"waits_for_the_silent", "silence_is_consent"}},
         {"fault_07_sim_key_made_after_its_release",
-         "a stopped server executes an acquire long after the release, on a connection that was "
-         "given up",
+         "a stopped server executes an acquire long after the release, on a closed connection",
          {},
          1,
          key_made_after_its_release,
          {"release_given_up_while_open"}},
         {"fault_36_sim_fence_told_to_too_few",
-         "a fence that is written back is heard of by two of five",
+         "only two of five instances store a fence that is written back",
          {5, 2},
          1,
          fence_told_to_too_few,
          {"majority_of_the_granted"}},
         {"fault_25_sim_hand_off_after_a_rollback",
-         "a server forgets the fences that it has counted last",
+         "a server loses the last fences that it has counted",
          {1, 1, ordinary, 1s},
          1,
          hand_off_after_a_rollback,
          {"fence_counted_in_quarantine"}},
         {"fault_20_sim_hand_off_after_the_end",
-         "the validity of a lease ends while it is handed off",
+         "the validity of a lease ends during its hand-off",
          {},
          1,
          hand_off_after_the_end,
          {"handed_off_when_it_is_over"}},
         {"fault_14_sim_lost_lease_with_a_waiter",
-         "a lost lease is let go, and the next waiter of its client wants the same",
+         "a lost lease is released while another waiter of its client waits for the lock",
          {},
          1,
          lost_lease_with_a_waiter,
          {"handed_off_when_lost"}},
         {"fault_37_sim_dead_reader",
-         "one of two readers dies, and costs a writer what is left of its own ttl",
+         "one of two readers dies, and a writer waits until its share expires",
          {3, 3},
          3,
          dead_reader,
          {"renewal_for_all_readers", "dead_reader_stays", "key_outlives_its_readers"}},
         {"fault_38_sim_readers_with_different_ttls",
-         "two readers with different ttls, in both orders",
+         "two readers have different ttls, in both orders",
          {3, 3},
          4,
          readers_with_different_ttls,
          {"newcomer_shortens_the_others", "key_lives_with_the_newest", "renewal_of_the_key_alone"}},
         {"fault_38_sim_late_renewal_of_a_share",
-         "an old connection's renewal arrives after a longer one",
+         "the renewal of an old connection arrives after a longer one",
          {3, 2},
          1,
          late_renewal_of_a_share,
          {"late_extend_shortens_a_share"}},
         {"fault_39_sim_late_release_of_a_share",
-         "a reader's release arrives when its share has expired, and twice",
+         "a reader's release arrives after its share has expired, or twice",
          {3, 3},
          3,
          late_release_of_a_share,
          {"share_takes_all", "release_without_token_check"}},
         {"fault_40_sim_downgrade_admits_readers",
-         "a writer goes on as a reader, and others wait to read",
+         "a writer downgrades its lease while others wait to read",
          {3, 3},
          1,
          downgrade_admits_readers,
          {"downgrade_admits_at_once", "downgrade_is_an_extend", "downgraded_is_exclusive"}},
         {"fault_40_sim_downgrade_with_remote_queue",
-         "the same, and the other clients wait in the remote queue",
+         "a writer downgrades its lease while other clients wait in the remote queue",
          {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
          1,
          downgrade_admits_readers,
          {"downgrade_is_an_extend", "left_without_a_word"}},
         {"fault_40_sim_downgrade_without_quorum",
-         "a downgrade that one of three has heard of, and a second",
+         "a downgrade reaches one of three instances and is repeated",
          {3, 2},
          1,
          downgrade_without_quorum,
          {"downgrade_without_quorum"}},
         {"fault_40_sim_second_downgrade",
-         "a downgrade is asked for while one is under way, with other options",
+         "a second downgrade with other options starts during the first",
          {},
          1,
          second_downgrade,
          {"second_downgrade_forgotten", "second_downgrade_admits_again"}},
         {"fault_40_sim_lost_during_downgrade",
-         "a lease is lost, or let go, while it is being downgraded",
+         "a lease is lost or released during its downgrade",
          {},
          3,
          lost_during_downgrade,
          {"downgrade_without_end"}},
         {"fault_41_sim_share_then_release",
-         "a reader's lease is shared while a writer waits, and let go in both orders",
+         "a reader's lease is shared while a writer waits, and released in both orders",
          {3, 2},
          4,
          share_then_release,
          {"writer_shares", "reader_upgrades", "released_with_the_first"}},
         {"fault_42_sim_writer_gives_up",
-         "a writer that waited for readers gives up, or dies",
+         "a writer that waited for readers gives up or dies",
          {3, 3},
          2,
          writer_gives_up,
          {"mark_renewed_by_readers", "mark_is_left"}},
         {"fault_42_sim_overlapping_readers",
-         "readers of several clients come one by one while a writer waits",
+         "readers of several clients arrive one by one while a writer waits",
          {3, 4},
          1,
          overlapping_readers,
          {"mark_is_ignored", "no_mark", "mark_keeps_one_out"}},
         {"fault_42_sim_overlapping_readers_with_remote_queue",
-         "the same, and they wait in the remote queue",
+         "readers of several clients arrive one by one and wait in the remote queue",
          {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
          1,
          overlapping_readers,
          {"first_writer_leaves_no_mark", "waiting_writer_sleeps"}},
         {"fault_42_sim_mark_at_a_minority",
-         "a writer gets a quorum before a reader's release has come everywhere",
+         "a writer gets a quorum before a reader's release has reached all instances",
          {3, 2, ordinary, {}, {topology::standalone, 0, 0, true}},
          1,
          mark_at_a_minority,
          {"mark_is_left_by_a_holder"}},
         {"fault_59_sim_idle_waiters",
-         "waiters that wait for long ask the servers little, and are told in time",
+         "long-waiting clients send few commands and are woken in time",
          {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
          3,
          idle_waiters,
          {"waiter_asks_often", "told_by_one", "ticket_is_left_behind"}},
         {"fault_56_sim_idle_waiter_behind_a_dead_one",
-         "one that has waited for long is behind a client that dies",
+         "a long-waiting client is queued behind a client that dies",
          {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
          1,
          idle_waiter_behind_a_dead_one,
@@ -1736,56 +1752,55 @@ const std::vector<scenario>& scenarios() {
          readers_enter_together,
          {"readers_enter_one_by_one"}},
         {"fault_43_sim_readers_with_remote_queue",
-         "the same, and they wait in the remote queue",
+         "readers of several clients wait for a writer in the remote queue",
          {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
          1,
          readers_enter_together,
          {"readers_enter_one_by_one"}},
         {"fault_87_sim_share_of_a_lost_lease",
-         "a reader's lease loses its keys, another client writes, and then the lease is to be "
-         "shared",
+         "a reader's lease loses its keys and is shared after another client has written",
          {3, 2},
          3,
          share_of_a_lost_lease,
          {"shared_without_asking", "shared_with_an_old_fence"}},
         {"fault_88_sim_nobody_answers",
-         "the caller's time is up, and no instance has answered",
+         "the caller's deadline passes before any instance has answered",
          {3, 1},
          3,
          nobody_answers,
          {"silence_is_a_denial", "front_is_always_in_the_way"}},
         {"fault_97_sim_reader_behind_a_mutex",
-         "a reader waits behind a mutex, and newcomers read",
+         "a reader waits behind a mutex while new readers enter",
          {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},
          2,
          reader_behind_a_mutex,
          {"queued_reader_sleeps", "parked_reader_sleeps"}},
         {"fault_67_sim_promoted_replica_lacks_a_lock",
-         "a replica that Sentinels promote has not heard of a lock",
+         "Sentinels promote a replica that lacks a lock",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},
          1,
          promoted_replica_lacks_a_lock,
          {"failover_quarantine_off"}},
         {"fault_67_sim_lost_lock_without_quarantine",
-         "the same without a quarantine: two hold it",
+         "Sentinels promote a replica without a quarantine, and two clients hold the lock",
          {1, 2, ordinary, {}, {topology::sentinel, 1}},
          1,
          lost_lock_without_quarantine,
          {"extend_without_token_check", "never_renews"}},
         {"fault_67_sim_failover_noticed_late",
-         "a client uses the old master for a while after others have noticed the failover",
+         "a client uses the old master after others have noticed the failover",
          {1, 2, ordinary, 300ms, {topology::sentinel, 1}},
          1,
          failover_noticed_late,
          {"failover_quarantine_off", "all_notice_at_once"}},
         {"fault_67_sim_old_master_is_named_by_some",
-         "the old master is alive, and a Sentinel that is cut off still names it",
+         "the old master is alive, and an isolated Sentinel still names it",
          {1, 2, ordinary, 1s, {topology::sentinel, 1}},
          2,
          old_master_is_named_by_some,
          {"minority_of_the_sentinels", "contradiction_is_ignored"}},
         {"fault_70_sim_moved_to_a_promoted_node",
-         "a client is sent on to a replica that was promoted, and lacks a lock",
+         "a client is redirected to a promoted replica that lacks a lock",
          {1, 2, ordinary, 1s, {topology::cluster, 1}},
          1,
          moved_to_a_promoted_node,
@@ -1798,13 +1813,13 @@ const std::vector<scenario>& scenarios() {
          {"another_cluster_is_believed", "another_cluster_without_quarantine",
           "replaced_server_is_trusted"}},
         {"fault_75_sim_grant_that_no_replica_has",
-         "a grant that its replica has not acknowledged, and a failover",
+         "a replica has not acknowledged a grant when a failover happens",
          {1, 2, ordinary, {}, {topology::sentinel, 1, 1}},
          1,
          grant_that_no_replica_has,
          {"wait_is_ignored"}},
         {"fault_113_sim_more_than_the_servers_can_do",
-         "however many users there are, each is served, and the servers do what they can",
+         "each user is served, and the servers stay busy, however many users there are",
          {},
          8,
          nullptr,

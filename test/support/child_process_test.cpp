@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(child_process_test)
 
-BOOST_AUTO_TEST_CASE(says_back_what_it_is_told) {
+BOOST_AUTO_TEST_CASE(lines_are_sent_and_received) {
     child_process echo("echo", {"cat"});
     BOOST_TEST(!echo.line().has_value());
     echo.tell("one");
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(says_back_what_it_is_told) {
     BOOST_TEST(moved.wait_for_line() == "two");
 }
 
-BOOST_AUTO_TEST_CASE(says_nothing_while_it_is_paused) {
+BOOST_AUTO_TEST_CASE(a_paused_process_sends_nothing) {
     child_process echo("echo", {"cat"});
     for (int i = 0; i != 2; ++i) {
         echo.pause();
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(says_nothing_while_it_is_paused) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(its_end_is_told) {
+BOOST_AUTO_TEST_CASE(the_end_of_a_process_is_reported) {
     child_process none("none", {"colock-has-no-such-program"});
     BOOST_CHECK_THROW(none.wait_for_line(), std::runtime_error);
     child_process last_words("last words", {"sh", "-c", "echo good; echo bye"});

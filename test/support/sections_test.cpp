@@ -17,7 +17,7 @@ section make(std::string name, std::string kind, int entered, int left) {
             nanoseconds(left)};
 }
 
-BOOST_AUTO_TEST_CASE(sections_that_follow_each_other_do_not_overlap) {
+BOOST_AUTO_TEST_CASE(consecutive_sections_do_not_overlap) {
     BOOST_TEST(find_overlaps({}).empty());
     BOOST_TEST(find_overlaps({make("a", "x", 30, 40), make("a", "y", 10, 30)}).empty());
     BOOST_TEST(find_overlaps({make("a", "x", 10, 30), make("b", "y", 20, 40)}).empty());
@@ -31,12 +31,12 @@ BOOST_AUTO_TEST_CASE(overlaps_are_found) {
                    .size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(changes_of_hands_are_counted_for_each_name) {
+BOOST_AUTO_TEST_CASE(changes_of_the_holder_are_counted_per_name) {
     BOOST_TEST(count_changes({make("a", "x", 10, 20), make("a", "x", 30, 40),
                               make("a", "y", 50, 60), make("b", "x", 55, 60)}) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_section_is_refused) {
+BOOST_AUTO_TEST_CASE(malformed_sections_are_rejected) {
     const temporary_folder folder;
     const auto file = folder.path() / "sections";
     std::ofstream(file) << "a 1 2 3\nb 4 4 4\n";

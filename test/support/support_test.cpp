@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_server_answers_commands) {
     BOOST_TEST(!server.has("x"));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_ends_with_its_object) {
+BOOST_AUTO_TEST_CASE(a_server_is_stopped_with_its_object) {
     pid_t pid = 0;
     std::filesystem::path folder;
     {
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_server_ends_with_its_object) {
     BOOST_TEST(!std::filesystem::exists(folder));
 }
 
-BOOST_AUTO_TEST_CASE(kill_and_restart) {
+BOOST_AUTO_TEST_CASE(a_restart_keeps_the_port_and_loses_the_data) {
     redis_server server;
     const auto port = server.port();
     server.command({"SET", "x", "1"});
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(kill_and_restart) {
     BOOST_TEST(!server.has("x"));
 }
 
-BOOST_AUTO_TEST_CASE(nobody_else_gets_the_port_of_a_server_that_is_down) {
+BOOST_AUTO_TEST_CASE(the_port_of_a_stopped_server_stays_reserved) {
     const reserved_port port;
     const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(data_survives_a_restart_with_appendonly) {
     BOOST_TEST(server.has("x"));
 }
 
-BOOST_AUTO_TEST_CASE(pause_and_resume) {
+BOOST_AUTO_TEST_CASE(a_paused_server_answers_after_resume) {
     redis_server server;
     server.pause();
     server.resume();
@@ -95,13 +95,13 @@ BOOST_AUTO_TEST_CASE(pause_and_resume) {
     BOOST_TEST(server.command({"PING"}).value() == "PONG");
 }
 
-BOOST_AUTO_TEST_CASE(a_password) {
+BOOST_AUTO_TEST_CASE(a_server_may_require_a_password) {
     redis_server server({"--requirepass", "secret"});
     BOOST_TEST(server.command({"PING"}).value() == "PONG");
     BOOST_TEST(server.uri() == "redis://:secret@127.0.0.1:" + std::to_string(server.port()));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_says_why) {
+BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_reports_the_reason) {
     BOOST_CHECK_EXCEPTION(redis_server({"--no-such-option", "1"}), std::runtime_error,
                           [](const std::runtime_error& e) {
                               return std::string_view(e.what()).find("no-such-option") !=
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_cannot_start_says_why) {
                           });
 }
 
-BOOST_AUTO_TEST_CASE(several_servers) {
+BOOST_AUTO_TEST_CASE(several_servers_are_managed_together) {
     servers three(3);
     BOOST_TEST(three.uris().size() == 3U);
     BOOST_TEST(three.config().instances.size() == 3U);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(several_servers) {
     BOOST_TEST(three.holding("x") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(deadlines) {
+BOOST_AUTO_TEST_CASE(wait_until_throws_at_its_deadline) {
     int calls = 0;
     wait_until([&] { return ++calls == 3; });
     BOOST_TEST(calls == 3);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_meter_measures_threads_descriptors_and_stalls) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(coroutine_tests) {
+BOOST_AUTO_TEST_CASE(coroutine_tests_end_at_their_deadline) {
     run_test([]() -> boost::asio::awaitable<void> {
         int calls = 0;
         co_await async_wait_until([&] { return ++calls == 3; });

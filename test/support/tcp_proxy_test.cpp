@@ -107,7 +107,7 @@ constexpr auto long_enough = 50ms;  // for what must not come
 
 BOOST_AUTO_TEST_SUITE(tcp_proxy_test)
 
-BOOST_AUTO_TEST_CASE(passes_on_both_ways_and_ends_with_either_side) {
+BOOST_AUTO_TEST_CASE(forwards_both_ways_and_closes_with_either_side) {
     redis_server server;
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         BOOST_TEST(proxy.connections() == 1U);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(passes_on_both_ways_and_ends_with_either_side) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(delay) {
+BOOST_AUTO_TEST_CASE(delay_postpones_delivery) {
     with_proxy(shared_server(), [](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.delay(20ms);
         auto begin = steady_clock::now();
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(delay) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(hold) {
+BOOST_AUTO_TEST_CASE(hold_stops_delivery_until_resume) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.hold(way::to_server);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(hold) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(hold_from_request) {
+BOOST_AUTO_TEST_CASE(hold_from_request_starts_with_that_request) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.hold_from_request("SET");
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(hold_from_request) {
 }
 
 /// A connection that ends behind a network that holds it, ends when that passes it on.
-BOOST_AUTO_TEST_CASE(an_end_that_is_held) {
+BOOST_AUTO_TEST_CASE(hold_postpones_the_end_of_a_connection) {
     redis_server server;
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.hold();
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(an_end_that_is_held) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(drop) {
+BOOST_AUTO_TEST_CASE(drop_discards_data_and_resume_resets) {
     redis_server& server = shared_server();
     for (const way which : {way::both, way::to_server, way::to_client}) {
         server.flush();
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(drop) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_end_that_is_dropped) {
+BOOST_AUTO_TEST_CASE(drop_hides_the_end_of_a_connection) {
     redis_server server;
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.drop();
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(an_end_that_is_dropped) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(cut) {
+BOOST_AUTO_TEST_CASE(cut_resets_all_connections) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.cut();
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(cut) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(cut_before_request) {
+BOOST_AUTO_TEST_CASE(cut_before_request_prevents_its_execution) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.cut_before_request("SET");
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(cut_before_request) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(cut_before_reply) {
+BOOST_AUTO_TEST_CASE(cut_before_reply_hides_an_executed_request) {
     redis_server& server = shared_server();
     with_proxy(server, [&](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.cut_before_reply("SET");
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(cut_before_reply) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(refuse_and_accept) {
+BOOST_AUTO_TEST_CASE(refuse_rejects_new_connections_until_accept) {
     with_proxy(shared_server(), [](tcp_proxy& proxy, talk& line) -> asio::awaitable<void> {
         proxy.refuse();
         const std::string pong = co_await line.ask("PING");
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(refuse_and_accept) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(one_for_each_server) {
+BOOST_AUTO_TEST_CASE(proxies_provide_one_proxy_per_server) {
     servers two(2);
     proxies network(two);
     BOOST_TEST(network.size() == 2U);

@@ -32,7 +32,7 @@ std::string agreed(const opinions& said) {
 
 BOOST_AUTO_TEST_SUITE(agreed_master_test)
 
-BOOST_AUTO_TEST_CASE(a_majority_of_all_sentinels_counts_not_of_those_that_answer) {
+BOOST_AUTO_TEST_CASE(agreement_needs_a_majority_of_all_sentinels) {
     BOOST_TEST(agreed({}) == "");
     BOOST_TEST(agreed({at("1")}) == "1");
     BOOST_TEST(agreed({at("1"), std::nullopt}) == "");
@@ -45,18 +45,18 @@ BOOST_AUTO_TEST_CASE(a_majority_of_all_sentinels_counts_not_of_those_that_answer
     BOOST_TEST(agreed({at("2"), at("1"), at("1"), at("2"), at("1")}) == "1");
 }
 
-BOOST_AUTO_TEST_CASE(a_host_is_not_another_one_with_the_same_port) {
+BOOST_AUTO_TEST_CASE(hosts_with_the_same_port_are_different_masters) {
     BOOST_TEST(agreed({at("1", 0s, "a"), at("1", 0s, "b")}) == "");
 }
 
 // A single Sentinel that noticed the failover early, or has forgotten since when it knows, does not decide.
-BOOST_AUTO_TEST_CASE(they_agree_since_the_last_of_a_majority_has_said_so) {
+BOOST_AUTO_TEST_CASE(agreement_dates_from_the_report_that_makes_a_majority) {
     const auto result = agreed_master(opinions{at("1", 7s), at("1", 3s), at("1", 5s)});
     BOOST_TEST_REQUIRE(result.has_value());
     BOOST_TEST((result->since == colock::core::time_point(5s)));
 }
 
-BOOST_AUTO_TEST_CASE(one_other_opinion_contradicts) {
+BOOST_AUTO_TEST_CASE(one_different_report_contradicts_a_master) {
     BOOST_TEST(!is_contradicted(at("1"), opinions{}));
     BOOST_TEST(!is_contradicted(at("1"), opinions{std::nullopt, at("1", 9s)}));
     BOOST_TEST(is_contradicted(at("1"), opinions{at("1"), at("2"), std::nullopt}));

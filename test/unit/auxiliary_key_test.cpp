@@ -44,7 +44,7 @@ std::vector<std::string> texts_of(const std::vector<std::string>& pieces, std::s
 
 BOOST_AUTO_TEST_SUITE(auxiliary_key_test)
 
-BOOST_AUTO_TEST_CASE(the_slots_are_those_of_a_cluster) {
+BOOST_AUTO_TEST_CASE(key_slots_match_the_cluster_specification) {
     BOOST_TEST(key_slot("123456789") == 0x31C3U);  // from the cluster specification
     BOOST_TEST(key_slot("foo") == 12182U);
     BOOST_TEST(key_slot("{foo}.bar") == 12182U);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_slots_are_those_of_a_cluster) {
     BOOST_TEST(key_slot("") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_brace_without_a_tag_has_no_companions) {
+BOOST_AUTO_TEST_CASE(keys_with_braces_but_no_hash_tag_have_no_auxiliary_keys) {
     for (const char* const key : {"a}b", "{}a", "}", "{}"}) {
         BOOST_TEST(!has_auxiliary_keys(key), key);
     }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_brace_without_a_tag_has_no_companions) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(names) {
+BOOST_AUTO_TEST_CASE(auxiliary_key_names_follow_their_format) {
     BOOST_TEST(fence_key("like:42") == "{like:42}:colock:fence");
     BOOST_TEST(fence_key("like:{42}") == "like:{42}:colock::fence");
     BOOST_TEST(queue_key("z") == "{z}:colock:queue");
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(names) {
     BOOST_TEST(ticket_key("z", 42) == ticket_prefix("z") + "42");
 }
 
-BOOST_AUTO_TEST_CASE(they_are_in_the_slot_of_their_key) {
+BOOST_AUTO_TEST_CASE(auxiliary_keys_are_in_the_slot_of_their_key) {
     for (const std::string& key : texts_of({"{", "}", "a", ":colock:", "queue"}, 5)) {
         for (const auto& [role, name] : names_of(key)) {
             BOOST_TEST((key_slot(name) == key_slot(key) || !has_auxiliary_keys(key) || key.empty()),
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(they_are_in_the_slot_of_their_key) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(no_two_keys_share_a_name) {
+BOOST_AUTO_TEST_CASE(no_two_auxiliary_keys_share_a_name) {
     std::map<std::string, std::string> owners;
     for (const std::string& key :
          texts_of({"{", "}", "a", ":", ":colock:", "fence", "queue", "ticket:", "1"}, 5)) {
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_a_name) {
 }
 
 // A lock may be named as one of our keys; but not by chance.
-BOOST_AUTO_TEST_CASE(every_name_shows_whose_it_is) {
+BOOST_AUTO_TEST_CASE(every_auxiliary_key_name_contains_colock) {
     for (const std::string key :
          {"k", "{k}", "line", "k:line", "k:fence", "{k}:queue", "}", "{}"}) {
         for (const auto& [role, name] : names_of(key)) {

@@ -64,7 +64,7 @@ const std::vector<sample> samples = {
 
 BOOST_AUTO_TEST_SUITE(a_batch)
 
-BOOST_AUTO_TEST_CASE(has_what_was_submitted_in_its_order) {
+BOOST_AUTO_TEST_CASE(stores_submissions_in_order) {
     batch commands;
     BOOST_TEST(commands.empty());
     for (command_tag tag = 0; tag != 100; ++tag) {
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(has_what_was_submitted_in_its_order) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(is_for_all_or_for_some) {
+BOOST_AUTO_TEST_CASE(targets_all_or_selected_instances) {
     for (std::size_t index = 0; index != core::instance_set::most; ++index) {
         BOOST_TEST(make(0).is_for(index));
         BOOST_TEST(make(0, some({0, 7, 63})).is_for(index) ==
@@ -91,14 +91,14 @@ BOOST_AUTO_TEST_CASE(is_for_all_or_for_some) {
     BOOST_TEST(submission{}.is_for(7));
 }
 
-BOOST_AUTO_TEST_CASE(of_nothing_is_unquestioned_at_any_time) {
+BOOST_AUTO_TEST_CASE(empty_batch_needs_no_check) {
     for (const time_point when : {time_point::min(), now, core::never}) {
         BOOST_TEST(batch().unquestioned(reader, when));
     }
 }
 
 // Three of all kinds, in all orders: it is enough that one of them is to be questioned.
-BOOST_AUTO_TEST_CASE(is_unquestioned_when_each_of_it_is) {
+BOOST_AUTO_TEST_CASE(needs_no_check_if_no_command_needs_one) {
     for (const sample& a : samples) {
         for (const sample& b : samples) {
             for (const sample& c : samples) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(is_unquestioned_when_each_of_it_is) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(is_in_time_until_its_earliest_deadline) {
+BOOST_AUTO_TEST_CASE(needs_no_check_until_its_earliest_deadline) {
     const std::vector<std::vector<std::chrono::nanoseconds>> orders = {
         {1h, 2h, 3h}, {3h, 2h, 1h}, {2h, 1h, 3h}, {1h}};
     for (const auto& order : orders) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(is_in_time_until_its_earliest_deadline) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(to_reconsider_is_questioned_whatever_else_is_submitted) {
+BOOST_AUTO_TEST_CASE(needs_a_check_after_reconsider) {
     batch commands;
     commands.reconsider();
     BOOST_TEST(!commands.unquestioned(reader, now));
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(to_reconsider_is_questioned_whatever_else_is_submitted) {
     BOOST_TEST(commands.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(knows_nothing_of_what_it_had_before_it_was_cleared) {
+BOOST_AUTO_TEST_CASE(clear_resets_everything_except_the_capacity) {
     for (const bool with_reconsider : {false, true}) {
         for (const sample& before : samples) {
             for (const sample& after : samples) {

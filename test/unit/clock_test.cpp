@@ -98,7 +98,7 @@ config in_memory(const std::string& name, std::size_t count = 1) {
 
 BOOST_AUTO_TEST_SUITE(clock_test)
 
-BOOST_AUTO_TEST_CASE(a_wall_clock_that_jumps_changes_nothing, *label("fault-22")) {
+BOOST_AUTO_TEST_CASE(wall_clock_jumps_do_not_affect_leases, *label("fault-22")) {
     const wall_clock clock;
     const auto before = std::chrono::system_clock::now();
     const auto seconds_before = ::time(nullptr);

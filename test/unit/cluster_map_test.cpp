@@ -50,7 +50,7 @@ std::string entry(std::size_t first, const std::string& host, std::size_t port) 
 
 BOOST_AUTO_TEST_SUITE(cluster_map_test)
 
-BOOST_AUTO_TEST_CASE(shards) {
+BOOST_AUTO_TEST_CASE(cluster_shards_replies_are_parsed) {
     const std::string reply =
         shards_reply({{{0, 5, 7, 7}, {node_at("b", 2, "replica"), node_at("a", 1)}},
                       {{}, {node_at("idle", 9)}},
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(shards) {
 }
 
 // Null and the empty string mean the node that was asked, and "?" means that the address is not known.
-BOOST_AUTO_TEST_CASE(announced_addresses, *label("fault-77")) {
+BOOST_AUTO_TEST_CASE(announced_addresses_may_be_empty_or_unknown, *label("fault-77")) {
     reported_node null = node_at("", 1);
     null.endpoint = "_\r\n";
     const cluster_map shards = read_shards(
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(announced_addresses, *label("fault-77")) {
                boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_master_without_a_port_for_this_connection, *label("fault-77")) {
+BOOST_AUTO_TEST_CASE(a_master_without_a_tls_port_is_ignored, *label("fault-77")) {
     reported_node without_tls = node_at("a", 1);
     without_tls.tls_port = 0;
     const cluster_map map =
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_master_without_a_port_for_this_connection, *label("fault-
     BOOST_TEST(map.ignored.front() == "node id1: it has no port for TLS");
 }
 
-BOOST_AUTO_TEST_CASE(slots_of_old_servers) {
+BOOST_AUTO_TEST_CASE(cluster_slots_replies_are_parsed) {
     const std::string reply = resp_array(
         {resp_array({resp_number(0), resp_number(9),
                      resp_array({resp_bulk("a"), resp_number(1), resp_bulk("m"), resp_array({})}),
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(slots_of_old_servers) {
 }
 
 // The master that was replaced stays in its shard, in front of its successor or behind it.
-BOOST_AUTO_TEST_CASE(the_healthiest_master_has_the_slots, *label("fault-92")) {
+BOOST_AUTO_TEST_CASE(the_healthiest_master_owns_the_slots, *label("fault-92")) {
     for (const std::string health : {"fail", "loading", "handshake", "?"}) {
         std::vector<reported_node> nodes{node_at("new", 1), node_at("old", 2, "master", health)};
         for (int order = 0; order != 2; ++order) {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_failed_master_without_a_successor_keeps_its_slots, *label
 }
 
 // Which of two healthy masters has the slots, another source knows.
-BOOST_AUTO_TEST_CASE(two_healthy_masters_of_a_slot, *label("fault-92")) {
+BOOST_AUTO_TEST_CASE(a_slot_with_two_healthy_masters_has_no_owner, *label("fault-92")) {
     std::vector<reported_shard> shards{{{0, 9}, {node_at("a", 1)}}, {{5, 20}, {node_at("b", 2)}}};
     for (int order = 0; order != 2; ++order) {
         const cluster_map map = read_shards(shards_reply(shards), "asked", false);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(two_healthy_masters_of_a_slot, *label("fault-92")) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_left_out_with_a_reason) {
+BOOST_AUTO_TEST_CASE(malformed_entries_are_ignored_with_a_reason) {
     const auto check_without_slots = [](const cluster_map& map) {
         BOOST_TEST(map.ranges.empty());
         BOOST_TEST(!map.ignored.empty());
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_left_out_with_a_reason) {
 }
 
 // No reply costs more than a moment, and what is said about it is bounded.
-BOOST_AUTO_TEST_CASE(a_reply_that_claims_each_slot_many_times) {
+BOOST_AUTO_TEST_CASE(a_huge_reply_reports_a_bounded_number_of_problems) {
     const std::string claim = resp_number(0) + resp_number(last_slot);
     std::string slots = "*200000\r\n";
     for (int i = 0; i != 100'000; ++i) {
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(holes_are_filled_from_another_map, *label("fault-93")) {
     BOOST_TEST((map.ids == std::set<std::string>{"id1", "id2"}));
 }
 
-BOOST_AUTO_TEST_CASE(state_and_epoch) {
+BOOST_AUTO_TEST_CASE(cluster_info_provides_state_and_epoch) {
     cluster_map map;
     read_cluster_info("cluster_state:ok\r\ncluster_current_epoch:42\r\ncluster_my_epoch:3\r\n",
                       map);
@@ -235,7 +235,7 @@ std::string redirected(std::string_view error) {
     return "down";
 }
 
-BOOST_AUTO_TEST_CASE(redirections) {
+BOOST_AUTO_TEST_CASE(redirections_are_parsed) {
     BOOST_TEST(redirected("MOVED 3999 127.0.0.1:6381") == "moved 3999 127.0.0.1 6381");
     BOOST_TEST(redirected("ASK 0 some.host:1") == "ask 0 some.host 1");
     BOOST_TEST(redirected("MOVED 1 ::1:7000") == "moved 1 ::1 7000");

@@ -269,7 +269,7 @@ const std::vector<bad_uri> bad_uris{
 
 BOOST_AUTO_TEST_SUITE(uris)
 
-BOOST_DATA_TEST_CASE(good, data::make(good_uris), sample) {
+BOOST_DATA_TEST_CASE(valid_uris_are_parsed, data::make(good_uris), sample) {
     const address a = parse_server(sample.uri);
     const address& e = sample.expected;
     BOOST_TEST(a.host == e.host);
@@ -289,13 +289,13 @@ BOOST_DATA_TEST_CASE(good, data::make(good_uris), sample) {
     BOOST_TEST(!contains(a.display, secret));
 }
 
-BOOST_AUTO_TEST_CASE(memory) {
+BOOST_AUTO_TEST_CASE(memory_uris_are_parsed) {
     const auto parsed = colock::parse_instance_uri("uri", "memory://a%20b");
     BOOST_TEST(std::get<colock::memory_address>(parsed).name == "a b");
 }
 
 BOOST_TEST_DECORATOR(*label("fault-35"))
-BOOST_DATA_TEST_CASE(bad, data::make(bad_uris), sample) {
+BOOST_DATA_TEST_CASE(invalid_uris_are_rejected, data::make(bad_uris), sample) {
     config c;
     c.instances = {"memory://first", sample.uri};
     const config_error e = error_of([&] { c.validate(); });
@@ -343,7 +343,7 @@ std::string without_a_scheme(const std::string& text) {
 }  // namespace
 
 BOOST_TEST_DECORATOR(*label("fault-35"))
-BOOST_AUTO_TEST_CASE(an_address_without_a_scheme_is_answered_with_the_uri) {
+BOOST_AUTO_TEST_CASE(a_missing_scheme_is_reported_with_the_correct_uri) {
     for (const auto& [text, uri] : addresses_without_a_scheme) {
         BOOST_TEST(without_a_scheme(text) == "instances[1]: '" + text +
                                                  "' is an address without a scheme: write " + uri +
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(an_address_without_a_scheme_is_answered_with_the_uri) {
 }
 
 BOOST_TEST_DECORATOR(*label("fault-35"))
-BOOST_AUTO_TEST_CASE(an_address_that_may_hold_a_password_is_not_repeated) {
+BOOST_AUTO_TEST_CASE(an_address_that_may_contain_a_password_is_not_repeated) {
     const std::string address =
         "instances[1]: an address without a scheme: write redis://host[:port], or "
         "rediss://host[:port] for TLS";
@@ -401,13 +401,13 @@ BOOST_AUTO_TEST_CASE(an_address_that_may_hold_a_password_is_not_repeated) {
     BOOST_TEST(without_a_scheme("/" + std::string(200, 's')).ends_with("unix:///path/of/socket"));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_list, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(an_empty_list_of_instances_is_rejected, *label("fault-35")) {
     const config_error e = error_of([] { config().validate(); });
     BOOST_TEST(e.field() == "instances");
     BOOST_TEST(std::string(e.what()) == "instances: the list is empty. Name at least one instance");
 }
 
-BOOST_AUTO_TEST_CASE(sentinels) {
+BOOST_AUTO_TEST_CASE(sentinel_uris_are_parsed) {
     using colock::instance::redis::sentinel_address;
     const auto parsed = std::get<sentinel_address>(colock::parse_instance_uri(
         "uri",
@@ -437,7 +437,7 @@ BOOST_AUTO_TEST_CASE(sentinels) {
     BOOST_TEST(encrypted.sentinels[0].password.empty());
 }
 
-BOOST_AUTO_TEST_CASE(clusters) {
+BOOST_AUTO_TEST_CASE(cluster_uris_are_parsed) {
     using colock::instance::redis::cluster_address;
     const auto parsed = std::get<cluster_address>(colock::parse_instance_uri(
         "uri", "redis+cluster://ann:hunter2@a:7000,b/0?replicas_acked=1"));
@@ -450,7 +450,7 @@ BOOST_AUTO_TEST_CASE(clusters) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_instance_as_a_json_object) {
+BOOST_AUTO_TEST_CASE(an_instance_may_be_given_as_a_json_object) {
     const auto uri_of = [](const std::string& object) {
         return config::from_json(R"({"instances": [)" + object + "]}").instances.at(0);
     };
@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(an_instance_as_a_json_object) {
     BOOST_TEST(field_of(R"({"uri": "redis://h", "x/y": 0})") == "/instances/0/x~1y");
 }
 
-BOOST_AUTO_TEST_CASE(too_many_instances) {
+BOOST_AUTO_TEST_CASE(too_many_instances_are_rejected) {
     config c;
     for (int i = 0; i != 64; ++i) {
         c.instances.push_back("memory://" + std::to_string(i));
@@ -482,7 +482,7 @@ BOOST_AUTO_TEST_CASE(too_many_instances) {
     BOOST_TEST(std::string_view(e.what()) == "instances: 65 instances are too many (1 to 64)");
 }
 
-BOOST_AUTO_TEST_CASE(different_instances) {
+BOOST_AUTO_TEST_CASE(different_instances_are_accepted) {
     config c;
     c.instances = {"redis://h",     "redis://h:6380",    "redis://i",   "redis://[::1]",
                    "unix:///s",     "unix:///S",         "memory://h",  "memory://H",
@@ -538,7 +538,7 @@ config with_memory() {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(durations, data::xrange(duration_fields.size()), i) {
+BOOST_DATA_TEST_CASE(durations_are_bounded, data::xrange(duration_fields.size()), i) {
     const duration_field& field = duration_fields[i];
     config c = with_memory();
     for (const auto allowed : {field.least, field.most}) {
@@ -565,7 +565,7 @@ BOOST_DATA_TEST_CASE(durations, data::xrange(duration_fields.size()), i) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(drift_factor) {
+BOOST_AUTO_TEST_CASE(drift_factor_is_bounded) {
     config c = with_memory();
     for (const double allowed : {0.0, 0.01, 0.5}) {
         c.drift_factor = allowed;
@@ -581,7 +581,7 @@ BOOST_AUTO_TEST_CASE(drift_factor) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(max_in_flight) {
+BOOST_AUTO_TEST_CASE(max_in_flight_is_bounded) {
     config c = with_memory();
     for (const std::size_t allowed : {std::size_t{1}, std::size_t{16777216}}) {
         c.max_in_flight = allowed;
@@ -597,7 +597,7 @@ BOOST_AUTO_TEST_CASE(max_in_flight) {
 }
 
 /// Attempts beyond the bound wait until the others are answered.
-BOOST_AUTO_TEST_CASE(more_attempts_than_the_bound, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(attempts_beyond_max_in_flight_wait, *label("fault-35")) {
     colock::test::run_test([]() -> boost::asio::awaitable<void> {
         config c = with_memory();
         c.max_in_flight = 10;
@@ -624,7 +624,7 @@ BOOST_AUTO_TEST_CASE(more_attempts_than_the_bound, *label("fault-35")) {
     }());
 }
 
-BOOST_AUTO_TEST_CASE(max_reply_size) {
+BOOST_AUTO_TEST_CASE(max_reply_size_is_bounded) {
     config c = with_memory();
     for (const std::size_t allowed : {std::size_t{131072}, std::size_t{1073741824}}) {
         c.max_reply_size = allowed;
@@ -639,7 +639,7 @@ BOOST_AUTO_TEST_CASE(max_reply_size) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_client_refuses_what_validate_refuses, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(a_client_rejects_an_invalid_configuration, *label("fault-35")) {
     boost::asio::io_context context;
     const auto field_of = [&](const config& c) {
         return error_of([&] { colock::client(context, c); }).field();
@@ -662,7 +662,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(json)
 
-BOOST_AUTO_TEST_CASE(all_members) {
+BOOST_AUTO_TEST_CASE(all_members_are_read) {
     const config c = config::from_json(R"({
         "instances": ["memory://a", "redis://h:1"],
         "key_prefix": "locks:\u0000é",
@@ -688,7 +688,7 @@ BOOST_AUTO_TEST_CASE(all_members) {
     BOOST_TEST((c.restart_quarantine == std::chrono::milliseconds(9)));
 }
 
-BOOST_AUTO_TEST_CASE(defaults) {
+BOOST_AUTO_TEST_CASE(missing_members_have_their_defaults) {
     const config c = config::from_json(R"({"instances": ["memory://a"]})");
     const config d;
     BOOST_TEST(c.key_prefix.empty());
@@ -812,7 +812,7 @@ const std::vector<bad_json> bad_texts{
 }  // namespace
 
 BOOST_TEST_DECORATOR(*label("fault-35"))
-BOOST_DATA_TEST_CASE(bad, data::make(bad_texts), sample) {
+BOOST_DATA_TEST_CASE(invalid_texts_are_rejected, data::make(bad_texts), sample) {
     const config_error e = error_of([&] { config::from_json(sample.text); });
     BOOST_TEST(e.field() == sample.pointer);
     const std::string beginning = sample.pointer.empty() ? "" : sample.pointer + ": ";
@@ -822,13 +822,13 @@ BOOST_DATA_TEST_CASE(bad, data::make(bad_texts), sample) {
     BOOST_TEST(!contains(e.what(), secret), e.what());
 }
 
-BOOST_AUTO_TEST_CASE(a_member_may_be_named_as_one_of_another_object) {
+BOOST_AUTO_TEST_CASE(member_names_may_repeat_in_different_objects) {
     const config c = config::from_json(
         R"({"instances": [{"uri": "memory://a"}, {"uri": "memory://b"}], "key_prefix": "uri"})");
     BOOST_TEST(c.instances.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(durations) {
+BOOST_AUTO_TEST_CASE(durations_must_be_whole_milliseconds_in_range) {
     for (const auto& field : fields::duration_fields) {
         const std::string name = field.name + "_ms";
         for (const std::string value : {"1.5", "\"5\"", "null", "true", "[5]", "{}", "1e3",

@@ -55,7 +55,7 @@ void check_many(type kind, std::string_view text, const std::vector<std::string>
 
 BOOST_AUTO_TEST_SUITE(decode_reads)
 
-BOOST_AUTO_TEST_CASE(an_acquire) {
+BOOST_AUTO_TEST_CASE(decodes_acquire_replies) {
     BOOST_TEST(meaning(step::acquire, type::simple_string, "OK") == "granted");
     BOOST_TEST(meaning(step::acquire, type::null, "") == "denied: another");
     for (const std::string_view text : {"", "O", "ok", "OKAY", "QUEUED"}) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(an_acquire) {
     BOOST_TEST(meaning(step::acquire, type::simple_error, "OOM") == "failed: server error");
 }
 
-BOOST_AUTO_TEST_CASE(readers) {
+BOOST_AUTO_TEST_CASE(decodes_replies_to_readers) {
     for (const auto* kind : {&kinds::shared, &kinds::fenced_shared}) {
         const step_of_kind acquire{step::acquire, *kind};
         BOOST_TEST(meaning(acquire, type::number, "-1") == "denied: another");
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(readers) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_compares) {
+BOOST_AUTO_TEST_CASE(decodes_compare_and_extend_and_delete_replies) {
     for (const step v : {step::extend, step::release}) {
         BOOST_TEST(meaning(v, type::number, "1") == "granted");
         BOOST_TEST(meaning(v, type::number, "0") == "denied: nobody");
@@ -100,7 +100,8 @@ std::string detail_of(const core::vote& vote) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_value_that_no_lock_wrote, *boost::unit_test::label("fault-34")) {
+BOOST_AUTO_TEST_CASE(decodes_replies_about_values_that_are_not_locks,
+                     *boost::unit_test::label("fault-34")) {
     const std::vector<step_of_kind> all{{step::acquire, kinds::shared},
                                         {step::acquire, kinds::fenced_shared},
                                         fenced_acquire,
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_no_lock_wrote, *boost::unit_test::label("fault
     BOOST_TEST(detail_of(decode_release_of(1, 2, reply(type::bulk_string, "1!"))) == "a value");
 }
 
-BOOST_AUTO_TEST_CASE(many_releases) {
+BOOST_AUTO_TEST_CASE(decodes_replies_to_many_releases) {
     check_many(type::number, "1", {"granted", "granted", "granted"});
     check_many(type::bulk_string, "10-1",
                {"granted", "denied: nobody", "denied: another", "granted"});
@@ -149,7 +150,7 @@ BOOST_AUTO_TEST_CASE(many_releases) {
     check_many(type::null, "", {unexpected, unexpected});
 }
 
-BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
+BOOST_AUTO_TEST_CASE(decodes_fences_tickets_and_remaining_times) {
     BOOST_TEST(decoded(fenced_acquire, reply(type::number, "7")).fence == 7U);
     BOOST_TEST(meaning(fenced_acquire, type::number, "-1") == "denied: another");
     BOOST_TEST(meaning(fenced_acquire, type::number, "-2") == unexpected);
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(fences_lines_and_times) {
 }
 
 /// What Redis and Valkey say instead of executing a command, in the words of their sources.
-BOOST_AUTO_TEST_CASE(errors_that_prove_that_nothing_was_executed) {
+BOOST_AUTO_TEST_CASE(recognizes_errors_before_execution) {
     for (const std::string_view text : {
              "NOAUTH Authentication required.",
              "NOPERM User ann has no permissions to run the 'set' command",
@@ -204,7 +205,7 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_that_nothing_was_executed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
+BOOST_AUTO_TEST_CASE(treats_other_errors_of_an_acquire_as_unclear) {
     for (const std::string_view text : {
              "",
              "ERR",
@@ -233,7 +234,7 @@ BOOST_AUTO_TEST_CASE(errors_that_prove_nothing) {
     BOOST_TEST(!is_refused_before_execution(reply(type::bulk_string, "OOM")));
 }
 
-BOOST_AUTO_TEST_CASE(errors_that_will_come_again) {
+BOOST_AUTO_TEST_CASE(recognizes_permanent_errors) {
     const auto for_good = [](std::string_view text) {
         return is_refused_for_good(reply(type::simple_error, text));
     };

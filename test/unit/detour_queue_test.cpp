@@ -78,7 +78,7 @@ struct fixture {
 
 BOOST_FIXTURE_TEST_SUITE(detour_queue_test, fixture)
 
-BOOST_AUTO_TEST_CASE(an_empty_one_holds_nothing_up) {
+BOOST_AUTO_TEST_CASE(an_empty_queue_delays_no_command) {
     BOOST_TEST(queue.empty());
     BOOST_TEST(!queue.holds_up(key_slot("k"), "k"));
     BOOST_TEST(taken(start).empty());
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(commands_for_one_key_stay_in_their_order, *label("fault-74"
     BOOST_TEST(taken(start + 5ms) == "1 4");
 }
 
-BOOST_AUTO_TEST_CASE(a_command_ends_in_time) {
+BOOST_AUTO_TEST_CASE(a_command_expires_at_its_deadline) {
     add("1", "k", start + 1h, start + 9ms);
     add("2", "k", start, start + 7ms);
     BOOST_TEST((queue.next_end() == start + 7ms));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_shut_slot_is_sent_one_command_at_a_time, *label("fault-10
     BOOST_TEST(taken(start + 1h) == "3 2");
 }
 
-BOOST_AUTO_TEST_CASE(a_probe_in_vain_is_followed_by_growing_pauses, *label("fault-103")) {
+BOOST_AUTO_TEST_CASE(failed_probes_are_repeated_with_growing_pauses, *label("fault-103")) {
     queue.shut(key_slot("k"), reason::hole);
     add("1", "k");
     core::time_point now = start;
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(many_shut_slots_are_probed_a_few_at_a_time, *label("fault-1
     BOOST_TEST((queue.next_time(start + 2s) == start + 2s));
 }
 
-BOOST_AUTO_TEST_CASE(probes_that_are_executed_let_more_out, *label("fault-103")) {
+BOOST_AUTO_TEST_CASE(successful_probes_allow_more_probes, *label("fault-103")) {
     shut_many(1'000, reason::hole);
     std::size_t executed = 0;
     for (int i = 0; i != 10; ++i) {
@@ -173,8 +173,7 @@ BOOST_AUTO_TEST_CASE(probes_that_are_executed_let_more_out, *label("fault-103"))
     BOOST_TEST(queue.empty());
 }
 
-BOOST_AUTO_TEST_CASE(holes_do_not_hold_up_slots_that_are_refused_for_a_moment,
-                     *label("fault-103")) {
+BOOST_AUTO_TEST_CASE(holes_do_not_delay_probes_of_refused_slots, *label("fault-103")) {
     shut_many(1'000, reason::hole);
     for (command* const one : take(start)) {
         queue.add(*one);
@@ -183,7 +182,7 @@ BOOST_AUTO_TEST_CASE(holes_do_not_hold_up_slots_that_are_refused_for_a_moment,
     BOOST_TEST(take(start).size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_that_is_served_again_is_open, *label("fault-103")) {
+BOOST_AUTO_TEST_CASE(an_opened_slot_no_longer_delays_commands, *label("fault-103")) {
     shut_many(100, reason::refused);
     const std::string key = all.back().name;
     queue.open(key_slot(key));
@@ -191,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_is_served_again_is_open, *label("fault-103")) {
     BOOST_TEST(take(start).front()->name == key);
 }
 
-BOOST_AUTO_TEST_CASE(a_command_that_is_not_wanted_is_no_probe, *label("fault-103")) {
+BOOST_AUTO_TEST_CASE(a_skipped_command_does_not_count_as_a_probe, *label("fault-103")) {
     queue.shut(key_slot("k"), reason::hole);
     add("1", "k");
     add("2", "k");
@@ -200,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_not_wanted_is_no_probe, *label("fault-103
     BOOST_TEST(taken(start) == "2");
 }
 
-BOOST_AUTO_TEST_CASE(a_shut_slot_without_commands_waits_for_one) {
+BOOST_AUTO_TEST_CASE(a_shut_slot_without_commands_waits_for_a_command) {
     queue.shut(key_slot("k"), reason::refused);
     BOOST_TEST((queue.next_time(start) == core::never));
     BOOST_TEST(queue.holds_up(key_slot("k"), "k"));

@@ -119,7 +119,7 @@ std::string command(const std::vector<std::string_view>& words) {
 
 BOOST_AUTO_TEST_SUITE(encoder_writes)
 
-BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
+BOOST_AUTO_TEST_CASE(each_step_is_written_as_one_command) {
     BOOST_TEST(fresh_payload_of({make(step::acquire, "key", "token", 10'000ms)}) ==
                command({"SET", "key", "token", "NX", "PX", "10000"}));
     BOOST_TEST(fresh_payload_of({make(step::extend, "key", "token", 15ms)}) ==
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(each_verb_as_one_command) {
                command({"PTTL", "key"}));
 }
 
-BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
+BOOST_AUTO_TEST_CASE(releases_use_the_native_delete_command) {
     const commands them{make(step::acquire, "key", "token", 1ms),
                         make(step::extend, "key", "token"), make(step::release, "key", "token")};
     const std::string rest = fresh_payload_of({them[0]}) + fresh_payload_of({them[1]});
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(releases_by_a_command_of_the_servers_own) {
     BOOST_TEST(checked_payload(shared.encode_shared(turn, facts), 3) == by_script);
 }
 
-BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
+BOOST_AUTO_TEST_CASE(queries_enable_client_tracking_if_supported) {
     server_facts telling = facts;
     telling.capabilities.tells_changes = true;
     const auto ask = make(step::remaining, "key", "token");
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(asks_to_be_told_of_changes_if_the_server_tells_them) {
                fresh_payload_of({make(step::acquire, "key", "token", 1ms)}));
 }
 
-BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
+BOOST_AUTO_TEST_CASE(fenced_steps_carry_the_counter_key_and_the_fence) {
     const std::string week = "604800000";
     core::command c = make(fenced_acquire, "key", "token", 10'000ms);
     BOOST_TEST(fresh_payload_of({c}) ==
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(fences_with_their_counter_and_what_it_is_to_be) {
                         "9007199254740991", week}));
 }
 
-BOOST_AUTO_TEST_CASE(queues_with_their_tickets) {
+BOOST_AUTO_TEST_CASE(queue_steps_carry_the_ticket_key) {
     core::command c = make(step::join, "key", "", 1000ms);
     c.ticket = 42;
     BOOST_TEST(fresh_payload_of({c}) ==
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(queues_with_their_tickets) {
                         "{key}:colock:ticket:42", "42"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_script_in_full_when_the_server_has_forgotten_it) {
+BOOST_AUTO_TEST_CASE(scripts_are_written_in_full_on_request) {
     BOOST_TEST(fresh_payload_of({make(step::extend, "key", "token", 15ms)}, script_form::in_full) ==
                command({"EVAL", scripts::extend.text, "1", "key", "token", "15"}));
     BOOST_TEST(fresh_payload_of({make(step::release, "key", "token")}, script_form::in_full) ==
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(the_script_in_full_when_the_server_has_forgotten_it) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
+BOOST_AUTO_TEST_CASE(a_batch_is_written_in_order) {
     const commands them{make(step::release, "a", "1"), make(step::acquire, "b", "2", 3ms),
                         make(step::remaining, "c", ""), make(step::extend, "d", "4", 5ms),
                         make(step::acquire, "b", "2", 3ms)};
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(all_of_a_batch_in_its_order) {
     BOOST_TEST(fresh_payload_of(them) == expected);
 }
 
-BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
+BOOST_AUTO_TEST_CASE(consecutive_releases_are_merged_into_one_command) {
     const commands them{make(step::acquire, "a", "1", 3ms), make(step::release, "b", "2"),
                         make(step::release, "c", "3"),      make(step::release, "d", "4"),
                         make(step::extend, "e", "5", 6ms),  make(step::release, "f", "7")};
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(releases_behind_each_other_as_one) {
     BOOST_TEST(!contains(fresh_payload_of(them, script_form::shortest, valkey), "many"));
 }
 
-BOOST_AUTO_TEST_CASE(not_too_many_releases_as_one) {
+BOOST_AUTO_TEST_CASE(at_most_64_releases_are_merged) {
     encoder e;
     const commands them(200, make(step::release, "k", "t"));
     const std::string text =
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(not_too_many_releases_as_one) {
 }
 
 // To whom it is sent is for others to say.
-BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
+BOOST_AUTO_TEST_CASE(targets_and_deadlines_are_ignored) {
     batch some;
     for (const auto targets :
          {core::instance_set::all(), core::instance_set::only(0), core::instance_set::only(3)}) {
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(what_is_for_one_instance_and_what_is_late_too) {
                once + once + once);
 }
 
-BOOST_AUTO_TEST_CASE(any_bytes_and_any_length) {
+BOOST_AUTO_TEST_CASE(any_bytes_and_lengths_are_encoded) {
     const std::string key("a\r\n\0$b", 6);
     const std::string token(70'000, '\xff');
     BOOST_TEST(fresh_payload_of({make(step::acquire, key, token, 86'400'000ms)}) ==
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(any_bytes_and_any_length) {
 }
 
 /// Whatever the encoder gathers before it writes, the pieces fit in or they do not.
-BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
+BOOST_AUTO_TEST_CASE(pieces_of_random_lengths_are_encoded) {
     std::mt19937 random(11);
     const std::string text(2'000, 'x');
     const auto piece = [&] {
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(pieces_of_random_lengths) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(any_number) {
+BOOST_AUTO_TEST_CASE(any_ttl_is_encoded) {
     for (const core::milliseconds ttl : {0ms, 1ms, 9ms, 10ms, 99ms, 100ms, 2'147'483'648ms,
                                          core::milliseconds::max(), core::milliseconds::min()}) {
         const std::string text = std::to_string(ttl.count());
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(any_number) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(nothing_for_nothing) {
+BOOST_AUTO_TEST_CASE(an_empty_batch_gives_an_empty_payload) {
     BOOST_TEST(fresh_payload_of({}) == "");
     BOOST_TEST(fresh_payload_of({}, script_form::in_full) == "");
 }
@@ -366,7 +366,7 @@ const commands others{make(step::remaining, "key", "token")};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_text_for_all_instances_that_are_sent_the_same_batch) {
+BOOST_AUTO_TEST_CASE(instances_with_the_same_batch_share_one_text) {
     encoder e;
     const auto turn = batch_of(some);
     const std::string_view first = e.encode_shared(turn, facts);
@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(one_text_for_all_instances_that_are_sent_the_same_batch) {
     BOOST_TEST(checked_payload(first, some.size()) == fresh_payload_of(some));
 }
 
-BOOST_AUTO_TEST_CASE(another_for_another_batch) {
+BOOST_AUTO_TEST_CASE(another_batch_is_encoded_again) {
     encoder e;
     const auto turn = batch_of(some);
     e.encode_shared(turn, facts);
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(another_for_another_batch) {
                fresh_payload_of(some));
 }
 
-BOOST_AUTO_TEST_CASE(another_for_a_server_that_can_do_other_things) {
+BOOST_AUTO_TEST_CASE(other_server_capabilities_need_another_text) {
     server_facts other = facts;
     other.capabilities.native_delete = native_delete::delifeq;
     encoder e;
@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(another_for_a_server_that_can_do_other_things) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_encoded_for_one_alone_leaves_what_is_shared) {
+BOOST_AUTO_TEST_CASE(encoding_for_one_instance_keeps_the_shared_text) {
     encoder e;
     const auto turn = batch_of(some);
     const std::string_view shared = e.encode_shared(turn, facts);
@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE(what_is_encoded_for_one_alone_leaves_what_is_shared) {
 }
 
 /// What it remembers, it remembers even if nobody else does.
-BOOST_AUTO_TEST_CASE(what_is_remembered_is_not_used_again_for_something_else) {
+BOOST_AUTO_TEST_CASE(a_cached_text_is_not_overwritten_by_other_batches) {
     encoder e;
     const auto turn = batch_of(some);
     e.encode_shared(turn, facts);
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(what_is_remembered_is_not_used_again_for_something_else) {
                fresh_payload_of(some));
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_used_again_is_another_batch) {
+BOOST_AUTO_TEST_CASE(a_reused_batch_is_encoded_again) {
     shared_pool<batch> pool;
     encoder e;
     std::set<const batch*> addresses;
@@ -445,7 +445,7 @@ BOOST_AUTO_TEST_CASE(a_batch_used_again_is_another_batch) {
 }
 
 /// The same with the one address that there is.
-BOOST_AUTO_TEST_CASE(nobody_else_gets_the_batch_that_it_remembers) {
+BOOST_AUTO_TEST_CASE(the_encoder_keeps_the_cached_batch_alive) {
     encoder e;
     std::weak_ptr<const batch> last;
     {
@@ -459,7 +459,7 @@ BOOST_AUTO_TEST_CASE(nobody_else_gets_the_batch_that_it_remembers) {
 }
 
 /// Instances that are sent the same text, or another.
-BOOST_AUTO_TEST_CASE(random_turns_of_several_instances) {
+BOOST_AUTO_TEST_CASE(random_batches_are_encoded_correctly_for_all_instances) {
     const std::vector<std::string> words = {"a", "b", "ab", "a longer one", ""};
     server_facts other = facts;
     other.capabilities.native_delete = native_delete::delex;

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(conditions_have_texts) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_values_are_harmless) {
+BOOST_AUTO_TEST_CASE(unknown_values_have_a_generic_text_and_no_condition) {
     for (const int value : {0, 13, 19, 26, -1}) {
         const error_code code(value, colock::error_category());
         BOOST_TEST(code.message() == "unknown colock error");
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(unknown_values_are_harmless) {
     BOOST_TEST(colock::condition_category().message(0) == "unknown colock condition");
 }
 
-BOOST_AUTO_TEST_CASE(foreign_codes_are_in_no_condition) {
+BOOST_AUTO_TEST_CASE(codes_of_other_categories_match_no_condition) {
     for (const condition c : all_conditions) {
         BOOST_TEST((error(aborted) != c));
     }
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(foreign_codes_are_in_no_condition) {
     BOOST_TEST((error(generic) != condition::contended));
 }
 
-BOOST_AUTO_TEST_CASE(an_error_is_its_code_and_a_story) {
+BOOST_AUTO_TEST_CASE(an_error_combines_a_code_with_details) {
     const error none;
     BOOST_TEST(!none);
     BOOST_TEST(none.details().empty());
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(an_error_converts_to_and_from_error_code) {
     BOOST_TEST(handler(error(errc::too_slow)) == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_error_tells_the_story) {
+BOOST_AUTO_TEST_CASE(a_lock_error_contains_the_details) {
     const colock::lock_error e(error(errc::contended, "'x': 0 of 1 instances granted the lock"));
     BOOST_TEST((e.code() == errc::contended));
     const std::string what = e.what();

@@ -237,7 +237,7 @@ std::vector<sample> samples() {
 BOOST_AUTO_TEST_SUITE(error_text_test)
 
 BOOST_TEST_DECORATOR(*label("fault-99"))
-BOOST_DATA_TEST_CASE(every_function_reads_it, data::make(samples()), one) {
+BOOST_DATA_TEST_CASE(every_function_classifies_the_error_text, data::make(samples()), one) {
     const resp::value root{resp::type::simple_error, one.text, 0};
     const error_text read = read_error(one.text);
     BOOST_TEST(read.code == one.expected.code);
@@ -261,7 +261,7 @@ BOOST_DATA_TEST_CASE(every_function_reads_it, data::make(samples()), one) {
 }
 
 /// What issue 33 names, word for word.
-BOOST_AUTO_TEST_CASE(readonly_inside_a_script_of_redis_6, *label("fault-99")) {
+BOOST_AUTO_TEST_CASE(a_readonly_error_in_a_redis_6_script_is_recognized, *label("fault-99")) {
     const std::string text = "ERR Error running script (call to f_" + digest +
                              "): @user_script:10: @user_script: 10: -READONLY You can't write "
                              "against a read only replica.";
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(readonly_inside_a_script_of_redis_6, *label("fault-99")) {
 }
 
 /// A code that no row has is not tested.
-BOOST_AUTO_TEST_CASE(the_table_has_every_code, *label("fault-99")) {
+BOOST_AUTO_TEST_CASE(the_sample_table_covers_every_code, *label("fault-99")) {
     std::set<std::string> codes;
     for (const sample& one : samples()) {
         codes.insert(one.expected.code);

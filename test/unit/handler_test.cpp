@@ -80,7 +80,7 @@ handler<int> make(context& at, Function&& function) {
 
 BOOST_AUTO_TEST_SUITE(handler_test)
 
-BOOST_AUTO_TEST_CASE(a_small_one_takes_no_memory) {
+BOOST_AUTO_TEST_CASE(a_small_handler_allocates_no_memory) {
     context at;
     account memory;
     int got = 0;
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_small_one_takes_no_memory) {
     BOOST_TEST(memory.allocated == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_large_one_takes_that_of_its_allocator_and_frees_it_before_it_is_called) {
+BOOST_AUTO_TEST_CASE(a_large_handler_frees_its_memory_before_the_call) {
     context at;
     account memory;
     int got = 0;
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_large_one_takes_that_of_its_allocator_and_frees_it_before
 }
 
 /// Its allocator is what it holds itself, and nothing is left of that in one that was moved from or destroyed.
-BOOST_AUTO_TEST_CASE(a_large_one_of_erased_type) {
+BOOST_AUTO_TEST_CASE(a_large_type_erased_handler_can_be_called_or_dropped) {
     context at;
     const auto erased = [&](auto function) {
         asio::any_completion_handler<void(error, int)> inner(
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_large_one_of_erased_type) {
     BOOST_TEST(got == 7);
 }
 
-BOOST_AUTO_TEST_CASE(gets_the_error_and_what_can_only_be_moved) {
+BOOST_AUTO_TEST_CASE(a_handler_receives_the_error_and_a_move_only_value) {
     context at;
     handler<std::unique_ptr<int>> waiting = deliver_to(
         [](const error& e, const std::unique_ptr<int>& n) {
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(gets_the_error_and_what_can_only_be_moved) {
     waiting(at.inside, errc::no_quorum, std::make_unique<int>(7));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_never_called_is_destroyed_once) {
+BOOST_AUTO_TEST_CASE(a_handler_that_is_never_called_is_destroyed_once) {
     const auto owned = std::make_shared<int>();
     {
         context at;
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_never_called_is_destroyed_once) {
     BOOST_TEST(owned.use_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(tells_its_cancellation_slot) {
+BOOST_AUTO_TEST_CASE(a_handler_exposes_its_cancellation_slot) {
     context at;
     asio::cancellation_signal signal;
     const auto ignore = [](const error& /*e*/, int /*n*/) {};

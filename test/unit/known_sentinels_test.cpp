@@ -35,7 +35,7 @@ std::string text_of(const known_sentinels& them) {
 
 BOOST_AUTO_TEST_SUITE(known_sentinels_test)
 
-BOOST_AUTO_TEST_CASE(each_host_counts_before_it_is_resolved, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(each_host_counts_as_a_sentinel_until_it_is_resolved, *label("fault-90")) {
     known_sentinels them({"1", "2", "3"});
     BOOST_TEST(text_of(them) == "- | - | -");
     them.resolved(1, {});
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(each_host_counts_before_it_is_resolved, *label("fault-90"))
     BOOST_TEST(!them.is_several(1));
 }
 
-BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(each_resolved_address_counts_as_a_sentinel, *label("fault-90")) {
     known_sentinels them(one_host);
     them.resolved(0, {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.2"});
     BOOST_TEST(text_of(them) == "10.0.0.1 | 10.0.0.2 | 10.0.0.3");
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(each_address_of_a_name_is_a_sentinel, *label("fault-90")) {
 }
 
 /// "localhost" has both, and a Sentinel often listens at one of them only.
-BOOST_AUTO_TEST_CASE(two_families_are_no_two_sentinels, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(addresses_of_two_families_count_as_one_sentinel, *label("fault-90")) {
     known_sentinels them(one_host);
     them.resolved(0, {"::1", "127.0.0.1"});
     BOOST_TEST(text_of(them) == "::1 127.0.0.1");
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(two_families_are_no_two_sentinels, *label("fault-90")) {
 }
 
 /// A majority of fewer than there are would follow a minority.
-BOOST_AUTO_TEST_CASE(a_smaller_answer_keeps_the_number, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(fewer_resolved_addresses_do_not_lower_the_count, *label("fault-90")) {
     known_sentinels them(one_host);
     them.resolved(0, {"10.0.0.1", "10.0.0.2", "10.0.0.3"});
     them.resolved(0, {"10.0.0.2"});
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_smaller_answer_keeps_the_number, *label("fault-90")) {
     BOOST_TEST(text_of(them) == "10.0.0.7 | 10.0.0.8 | 10.0.0.9");
 }
 
-BOOST_AUTO_TEST_CASE(a_larger_answer_raises_the_number, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(more_resolved_addresses_raise_the_count, *label("fault-90")) {
     known_sentinels them(one_host);
     them.resolved(0, {"10.0.0.1"});
     them.resolved(0, {"10.0.0.3", "10.0.0.1", "10.0.0.2"});
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_larger_answer_raises_the_number, *label("fault-90")) {
 }
 
 /// As a container in two networks has.
-BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_are_told_by_its_id, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(two_addresses_of_one_sentinel_are_merged_by_its_id, *label("fault-90")) {
     known_sentinels them(one_host);
     const strings both{"10.0.0.1", "10.1.0.1"};
     them.resolved(0, both);
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(one_sentinel_behind_two_hosts_has_one_vote, *label("fault-9
     BOOST_TEST(text_of(other_ports) == "127.0.0.1 | 127.0.0.1");
 }
 
-BOOST_AUTO_TEST_CASE(names_beside_each_other, *label("fault-90")) {
+BOOST_AUTO_TEST_CASE(sentinels_of_several_names_are_listed_and_deduplicated, *label("fault-90")) {
     known_sentinels them({"1", "1"});
     them.resolved(1, {"10.0.0.3", "10.0.0.4"});
     them.resolved(0, {"10.0.0.1", "10.0.0.2"});

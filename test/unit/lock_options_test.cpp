@@ -74,7 +74,7 @@ change unavailable_timeout(milliseconds value) {
 
 BOOST_AUTO_TEST_SUITE(lock_options_bounds)
 
-BOOST_AUTO_TEST_CASE(the_defaults) {
+BOOST_AUTO_TEST_CASE(the_default_options_are_valid) {
     BOOST_CHECK_NO_THROW(lock_options().validate());
     BOOST_TEST(lock_options().renew_interval().count() == 3333);
     lock_options never;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_defaults) {
     BOOST_CHECK_NO_THROW(never.validate());
 }
 
-BOOST_AUTO_TEST_CASE(ttl_bounds, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(ttl_is_bounded, *label("fault-35")) {
     check_allowed(ttl(10ms));
     check_allowed(ttl(24h));
     const std::string allowed = " is out of range (10 ms to 86400000 ms)";
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(ttl_bounds, *label("fault-35")) {
     check_refused(ttl(milliseconds::min()), "ttl", "ttl: -9223372036854775808 ms" + allowed);
 }
 
-BOOST_AUTO_TEST_CASE(renew_bounds) {
+BOOST_AUTO_TEST_CASE(renew_is_bounded) {
     check_allowed(renew(0ms));
     check_allowed(renew(1ms));
     check_allowed(renew(5s));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(renew_bounds) {
     check_refused(renew(-1ms), "renew", "renew: -1 ms is out of range (0 ms to 86400000 ms)");
 }
 
-BOOST_AUTO_TEST_CASE(max_hold_bounds) {
+BOOST_AUTO_TEST_CASE(max_hold_is_bounded) {
     check_allowed(max_hold(0ms));
     check_allowed(max_hold(1ms));
     check_allowed(max_hold(24h * 365));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds) {
                   "max_hold: 9223372036854775807 ms is out of range (0 ms to 31536000000 ms)");
 }
 
-BOOST_AUTO_TEST_CASE(retry_bounds) {
+BOOST_AUTO_TEST_CASE(retry_is_bounded) {
     check_allowed(retry(1ms, 1ms));
     check_allowed(retry(1min, 1min));
     check_refused(retry(0ms, 10ms), "retry.initial",
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(retry_bounds) {
                   "retry.maximum: 0 ms is out of range (1 ms to 60000 ms)");
 }
 
-BOOST_AUTO_TEST_CASE(unavailable_timeout_bounds) {
+BOOST_AUTO_TEST_CASE(unavailable_timeout_is_bounded) {
     check_allowed(unavailable_timeout(0ms));
     check_allowed(unavailable_timeout(1h));
     check_refused(unavailable_timeout(-1ms), "unavailable_timeout",
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(unavailable_timeout_bounds) {
                   "unavailable_timeout: 3600001 ms is out of range (0 ms to 3600000 ms)");
 }
 
-BOOST_AUTO_TEST_CASE(a_mutex_validates, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(a_mutex_validates_its_resource_and_options, *label("fault-35")) {
     boost::asio::io_context context;
     colock::client client(context, colock::config::from_uris({"memory://lock_options_test"}));
     constexpr milliseconds century = 24h * 365 * 100;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_mutex_validates, *label("fault-35")) {
 }
 
 /// The error names each setting that is too short. Whoever mends one alone would meet the next.
-BOOST_AUTO_TEST_CASE(a_ttl_that_is_longer_than_a_quarantine, *label("fault-35")) {
+BOOST_AUTO_TEST_CASE(a_ttl_longer_than_a_quarantine_is_rejected, *label("fault-35")) {
     boost::asio::io_context context;
     const std::string exceeds = "ttl: 20000 ms exceeds the client's ";
     const auto restart = [](const std::string& length) {
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_that_is_longer_than_a_quarantine, *label("fault-35"))
 }
 
 /// What the client takes off for drift must leave something of it.
-BOOST_AUTO_TEST_CASE(a_ttl_that_is_all_drift) {
+BOOST_AUTO_TEST_CASE(a_ttl_not_longer_than_the_drift_is_rejected) {
     boost::asio::io_context context;
     colock::config configuration;
     configuration.instances.emplace_back("memory://lock_options_test");

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_complete_map_is_enough, *label("fault-96")) {
     BOOST_TEST(contains(decided.reason, "n2 reports that its cluster is not ok"), decided.reason);
 }
 
-BOOST_AUTO_TEST_CASE(no_map_at_all) {
+BOOST_AUTO_TEST_CASE(a_missing_map_is_reported_with_the_reasons) {
     map_selection selection;
     selection.begin();
     selection.add_failure("n0", "is gone");
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(no_map_at_all) {
         "no node reports the map of the cluster: n1 reports a map without slots. n0 is gone");
 }
 
-BOOST_AUTO_TEST_CASE(the_newest_map_of_a_cluster_that_is_ok, *label("fault-70")) {
+BOOST_AUTO_TEST_CASE(the_newest_map_of_a_healthy_cluster_is_chosen, *label("fault-70")) {
     map_selection selection;
     const map_decision decided = sweep(selection, {map_of({"a1", "a2", "cut off"}, 9, false),
                                                    map_of({"a1", "a2"}, 3), map_of({"a2"}, 5)});
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_hole_is_filled_from_the_next_map, *label("fault-93")) {
     BOOST_TEST(contains(decided.reason, "8192 slots, of which 8192 is the first"), decided.reason);
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_changes_with_its_owner_only, *label("fault-94")) {
+BOOST_AUTO_TEST_CASE(a_slot_changes_only_with_its_owner, *label("fault-94")) {
     map_selection selection;
     const cluster_map map = map_of({"a1", "a2"});
     BOOST_TEST(sweep(selection, {map}).changed.none());
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_slot_changes_with_its_owner_only, *label("fault-94")) {
 }
 
 // A node is known by its id, or by its address if it reports none.
-BOOST_AUTO_TEST_CASE(the_same_owner, *label("fault-94")) {
+BOOST_AUTO_TEST_CASE(an_owner_is_identified_by_id_or_address, *label("fault-94")) {
     map_selection selection;
     cluster_map map = map_of({"a1"});
     sweep(selection, {map});
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(the_same_owner, *label("fault-94")) {
     BOOST_TEST(sweep(selection, {map}).changed.all());
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_that_a_node_says_has_moved, *label("fault-94")) {
+BOOST_AUTO_TEST_CASE(a_redirected_slot_changes_its_owner_once, *label("fault-94")) {
     map_selection selection;
     sweep(selection, {map_of({"a1", "a2"})});
     BOOST_TEST(!selection.move(0, "a1", "1"));
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_a_node_says_has_moved, *label("fault-94")) {
     BOOST_TEST(!partial.move(last_slot, "a2", "1"));
 }
 
-BOOST_AUTO_TEST_CASE(slots_keep_their_owners_when_others_are_forgotten) {
+BOOST_AUTO_TEST_CASE(slots_keep_their_owners_when_unused_owners_are_dropped) {
     map_selection selection;
     sweep(selection, {map_of({"a1", "a2"})});
     for (int i = 0; i != 1000; ++i) {
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(slots_keep_their_owners_when_others_are_forgotten) {
     BOOST_TEST(decided.changed[1]);
 }
 
-BOOST_AUTO_TEST_CASE(a_lower_epoch_that_all_nodes_report, *label("fault-95")) {
+BOOST_AUTO_TEST_CASE(a_lower_epoch_is_followed_if_all_nodes_report_it, *label("fault-95")) {
     map_selection selection;
     sweep(selection, {map_of({"a1", "a2"}, 7)});
     map_decision decided = sweep(selection, {map_of({"a1"}, 3), map_of({"a1"}, 3)});
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_lower_epoch_that_all_nodes_report, *label("fault-95")) {
     BOOST_TEST(contains(decided.reason, "an older map"), decided.reason);
 }
 
-BOOST_AUTO_TEST_CASE(a_lower_epoch_that_is_not_followed, *label("fault-95")) {
+BOOST_AUTO_TEST_CASE(a_lower_epoch_is_not_followed_unless_healthy_nodes_agree, *label("fault-95")) {
     const cluster_map older = map_of({"a1"}, 3);
     // In each of these sweeps, one node reports the older map and says that its cluster is ok.
     const std::vector<std::vector<cluster_map>> sweeps{
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_lower_epoch_that_is_not_followed, *label("fault-95")) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_map_without_a_node_in_common, *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(another_cluster_is_followed_if_all_nodes_report_it, *label("fault-91")) {
     map_selection selection;
     sweep(selection, {map_of({"a1", "a2"}, 7)});
     // Another node still reports the first cluster.
@@ -282,7 +282,8 @@ BOOST_AUTO_TEST_CASE(a_map_without_a_node_in_common, *label("fault-91")) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(another_cluster_that_is_not_followed, *label("fault-91")) {
+BOOST_AUTO_TEST_CASE(another_cluster_is_not_followed_unless_healthy_nodes_agree,
+                     *label("fault-91")) {
     for (const auto& maps :
          std::vector<std::vector<cluster_map>>{
              {map_of({"b1"}, 9, false)},                      // it is not ok
@@ -547,7 +548,7 @@ void follow_generated_cluster(std::uint64_t seed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(generated_replies) {
+BOOST_AUTO_TEST_CASE(generated_replies_follow_the_selection_rules) {
     for (std::uint64_t seed = 1; seed <= 30; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             follow_generated_cluster(seed);

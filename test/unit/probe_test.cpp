@@ -116,14 +116,14 @@ BOOST_AUTO_TEST_CASE(the_table_has_each_command_that_the_scripts_call, *label("f
     BOOST_TEST(known == called, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_allows_all_may_vote, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_server_that_permits_every_command_may_vote, *label("fault-100")) {
     const probe p = probed({});
     BOOST_TEST(p.objection().value_or("") == "");
     BOOST_TEST(text_of(p.facts().refused_to_readers) == "");
     BOOST_TEST(text_of(p.facts().refused_to_fenced) == "");
 }
 
-BOOST_AUTO_TEST_CASE(a_server_without_what_every_lock_needs_must_not_vote, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_server_without_a_required_command_must_not_vote, *label("fault-100")) {
     for (const script_command& one : script_commands) {
         for (const std::string& error : {unknown, forbidden}) {
             const std::string reason =
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_what_every_lock_needs_must_not_vote, *labe
                    "must leave it");
 }
 
-BOOST_AUTO_TEST_CASE(what_some_locks_need_bars_only_these, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(a_missing_command_bars_only_the_lock_kinds_that_need_it, *label("fault-100")) {
     for (const script_command& one : script_commands) {
         if (one.whom == needed_by::every_lock) {
             continue;
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(what_some_locks_need_bars_only_these, *label("fault-100")) 
 }
 
 /// The nanoseconds of the largest numbers are too many for a duration.
-BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_none, *label("fault-105")) {
+BOOST_AUTO_TEST_CASE(implausible_times_are_rejected, *label("fault-105")) {
     using std::chrono::milliseconds;
     using std::chrono::seconds;
     BOOST_TEST(read_time<seconds>("0").value().count() == 0);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_time_that_is_not_credible_is_none, *label("fault-105")) {
 }
 
 /// The command is allowed: only not now, or not on this key.
-BOOST_AUTO_TEST_CASE(other_errors_are_no_refusals, *label("fault-100")) {
+BOOST_AUTO_TEST_CASE(other_errors_do_not_count_as_refusals, *label("fault-100")) {
     for (const std::string error :
          {"OOM command not allowed when used memory > 'maxmemory'.",
           "READONLY You can't write against a read only replica.",

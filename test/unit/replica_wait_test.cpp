@@ -26,13 +26,13 @@ BOOST_AUTO_TEST_CASE(without_replicas_there_is_no_wait) {
     BOOST_TEST((none.wake_at() == core::never));
 }
 
-BOOST_AUTO_TEST_CASE(the_server_waits_for_a_millisecond_at_least) {
+BOOST_AUTO_TEST_CASE(the_wait_timeout_is_at_least_one_millisecond) {
     BOOST_TEST(replica_wait(2, 10ms).text() == "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$2\r\n10\r\n");
     // 0 means forever.
     BOOST_TEST(replica_wait(1, 0ms).text() == "*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$1\r\n1\r\n");
 }
 
-BOOST_AUTO_TEST_CASE(one_is_under_way_at_most, *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(at_most_one_wait_is_in_flight, *label("fault-98")) {
     replica_wait wait(1, 10ms);
     BOOST_TEST(wait.follows_acquires());
     wait.on_sent(start);
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(one_is_under_way_at_most, *label("fault-98")) {
     BOOST_TEST(wait.follows_acquires());
 }
 
-BOOST_AUTO_TEST_CASE(after_one_that_fell_short_only_grants_are_waited_for, *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(after_a_failed_wait_only_grants_are_waited_for, *label("fault-98")) {
     replica_wait wait(1, 10ms);
     wait.on_sent(start);
     wait.on_answered(false);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(after_one_that_fell_short_only_grants_are_waited_for, *labe
     BOOST_TEST(wait.follows_acquires());
 }
 
-BOOST_AUTO_TEST_CASE(a_new_connection_begins_afresh, *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(a_new_connection_resets_the_wait, *label("fault-98")) {
     replica_wait wait(1, 10ms);
     wait.on_sent(start);
     wait.on_answered(false);
@@ -63,8 +63,7 @@ BOOST_AUTO_TEST_CASE(a_new_connection_begins_afresh, *label("fault-98")) {
     BOOST_TEST((wait.wake_at() == core::never));
 }
 
-BOOST_AUTO_TEST_CASE(the_server_is_woken_when_the_time_is_over_and_ever_less_often_then,
-                     *label("fault-98")) {
+BOOST_AUTO_TEST_CASE(an_overdue_wait_wakes_the_server_with_growing_pauses, *label("fault-98")) {
     replica_wait wait(1, 10ms);
     for (int i = 0; i != 2; ++i) {
         wait.on_sent(start);

@@ -30,14 +30,14 @@ std::string taken(resend_queue& queue) {
 
 BOOST_AUTO_TEST_SUITE(resend_queue_test)
 
-BOOST_AUTO_TEST_CASE(an_idle_one_holds_nobody_up) {
+BOOST_AUTO_TEST_CASE(idle_queue_delays_no_command) {
     const resend_queue queue;
     BOOST_TEST(queue.empty());
     BOOST_TEST(queue.idle());
     BOOST_TEST(!queue.has_overtaken("k", 7));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_sent_before_it_goes_out_again_has_overtaken_it) {
+BOOST_AUTO_TEST_CASE(commands_sent_before_a_resend_count_as_overtaking) {
     resend_queue queue;
     queue.add(command_for("k", 1), script_form::in_full, 10);
     BOOST_TEST(!queue.empty());
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(what_was_sent_before_it_goes_out_again_has_overtaken_it) {
     BOOST_TEST(!queue.has_overtaken("k", 14));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_not_sent_after_all) {
+BOOST_AUTO_TEST_CASE(a_dropped_command_does_not_keep_the_queue_busy) {
     resend_queue queue;
     queue.add(command_for("k", 1), script_form::in_full, 10);
     queue.add(command_for("k", 2), script_form::in_full, 11);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_not_sent_after_all) {
     BOOST_TEST(queue.idle());
 }
 
-BOOST_AUTO_TEST_CASE(those_behind_do_not_hold_up_the_ones_before) {
+BOOST_AUTO_TEST_CASE(later_resends_do_not_delay_earlier_ones) {
     resend_queue queue;
     queue.add(command_for("k", 1), script_form::in_full, 10);
     queue.add(command_for("k", 2), script_form::shortest, 11);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(those_behind_do_not_hold_up_the_ones_before) {
     BOOST_TEST(queue.idle());
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_sent_a_third_time_keeps_its_place) {
+BOOST_AUTO_TEST_CASE(a_command_sent_a_third_time_keeps_its_place) {
     resend_queue queue;
     queue.add(command_for("k", 1), script_form::digest, 10);
     queue.add(command_for("k", 2), script_form::shortest, 11);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_sent_a_third_time_keeps_its_place) {
     BOOST_TEST(queue.idle());
 }
 
-BOOST_AUTO_TEST_CASE(cleared) {
+BOOST_AUTO_TEST_CASE(clearing_the_queue_makes_it_idle) {
     resend_queue queue;
     queue.add(command_for("k"), script_form::digest, 10);
     queue.clear();

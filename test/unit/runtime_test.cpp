@@ -48,7 +48,7 @@ private:
 
 BOOST_AUTO_TEST_SUITE(tokens)
 
-BOOST_AUTO_TEST_CASE(forty_hexadecimal_digits_never_twice) {
+BOOST_AUTO_TEST_CASE(tokens_are_unique_and_have_forty_hexadecimal_digits) {
     constexpr std::size_t count = 20000;
     std::unordered_set<std::string> seen;
     std::map<char, std::size_t> digits;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(forty_hexadecimal_digits_never_twice) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(every_place_of_a_token_varies) {
+BOOST_AUTO_TEST_CASE(every_digit_of_a_token_varies) {
     dice source(1);
     std::vector<std::unordered_set<char>> values(40);
     for (int i = 0; i != 2000; ++i) {
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_SUITE(others)
 using colock::core::milliseconds;
 constexpr colock::core::time_point start{std::chrono::hours(1000)};
 
-BOOST_AUTO_TEST_CASE(are_expected_where_they_were_met) {
+BOOST_AUTO_TEST_CASE(contention_is_expected_where_it_was_observed) {
     contention_history known;
     BOOST_TEST(!known.expected_at(7, start));
     known.note(7, true, start);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(are_expected_where_they_were_met) {
     BOOST_TEST(!known.expected_at(7, start));
 }
 
-BOOST_AUTO_TEST_CASE(are_looked_for_now_and_then) {
+BOOST_AUTO_TEST_CASE(contention_is_probed_again_after_a_while) {
     contention_history known;
     known.note(7, false, start);
     for (int i = 0; i != 1000; ++i) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(are_looked_for_now_and_then) {
     BOOST_TEST(known.expected_at(7, start + std::chrono::hours(1)));
 }
 
-BOOST_AUTO_TEST_CASE(are_let_through) {
+BOOST_AUTO_TEST_CASE(stepping_aside_defers_joining_the_queue) {
     contention_history known;
     BOOST_TEST((known.join_from(7) < start));
     known.step_aside(7, start);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(are_let_through) {
 }
 
 // Many keys share a place.
-BOOST_AUTO_TEST_CASE(are_forgotten_for_those_of_another_key) {
+BOOST_AUTO_TEST_CASE(another_key_may_replace_the_history) {
     contention_history known;
     known.note(7, true, start);
     known.step_aside(7, start);
@@ -170,7 +170,7 @@ std::shared_ptr<const std::string> said(const char* text) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
+BOOST_AUTO_TEST_CASE(a_description_names_the_resource_the_count_and_each_vote) {
     colock::core::round votes(5);
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::foreign));
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(the_resource_the_count_and_each_vote) {
         "needed]");
 }
 
-BOOST_AUTO_TEST_CASE(instances_grant_a_lock_and_confirm_what_is_done_with_its_lease) {
+BOOST_AUTO_TEST_CASE(votes_on_a_lease_are_described_as_confirmed) {
     colock::core::round votes(3);
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::absent));
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(instances_grant_a_lock_and_confirm_what_is_done_with_its_le
         "[c: no answer in time]");
 }
 
-BOOST_AUTO_TEST_CASE(the_instances_that_have_not_answered_are_named) {
+BOOST_AUTO_TEST_CASE(unanswered_instances_are_listed) {
     colock::core::round votes(3);
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::foreign));
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(the_instances_that_have_not_answered_are_named) {
         "another holder] [c: no answer yet]");
 }
 
-BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
+BOOST_AUTO_TEST_CASE(a_key_without_ttl_is_reported) {
     colock::core::round votes(3);
     votes.record(0, vote::denied(key_state::foreign));
     votes.record(1, vote::denied(key_state::foreign));
@@ -216,7 +216,8 @@ BOOST_AUTO_TEST_CASE(a_key_without_ttl) {
                "needed, the key has no ttl]");
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_no_lock_wrote, *boost::unit_test::label("fault-34")) {
+BOOST_AUTO_TEST_CASE(a_key_that_is_not_a_lock_is_reported_with_its_type,
+                     *boost::unit_test::label("fault-34")) {
     colock::core::round votes(4);
     vote a_list = vote::denied(key_state::foreign);
     a_list.detail = said("a list");
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_no_lock_wrote, *boost::unit_test::label("fault-3
         "holder] [d: confirmed]");
 }
 
-BOOST_AUTO_TEST_CASE(before_any_round) {
+BOOST_AUTO_TEST_CASE(instance_states_are_described_before_any_round) {
     using colock::instance::state;
     auto voters = instances_named({"a", "b", "c"});
     voters[1].state = state::connecting;
@@ -249,7 +250,7 @@ BOOST_AUTO_TEST_CASE(before_any_round) {
                "'x': not yet [a: connected] [b: down, not connected yet] [c: down, gone]");
 }
 
-BOOST_AUTO_TEST_CASE(every_failure_has_its_words) {
+BOOST_AUTO_TEST_CASE(every_failure_has_its_own_text) {
     const std::vector<std::pair<failure, std::string>> words{
         {failure::none, "failed"},
         {failure::down, "down"},
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE(binary_resources_are_escaped) {
     BOOST_TEST(shown(std::string(64 * 1024, '\0')).size() == 2 + 800 + 3U);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_server_says_is_escaped_and_cut) {
+BOOST_AUTO_TEST_CASE(server_texts_are_escaped_and_truncated) {
     const std::string text = describe_one(
         "x", vote::failed(
                  failure::unexpected_reply,
@@ -325,7 +326,7 @@ BOOST_AUTO_TEST_CASE(what_a_server_says_is_escaped_and_cut) {
 
 // The sanitizers have an allocator of their own.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-BOOST_AUTO_TEST_CASE(the_blocks_that_a_thread_keeps_go_with_it) {
+BOOST_AUTO_TEST_CASE(blocks_cached_by_a_thread_are_freed_when_it_ends) {
     constexpr std::size_t size = 1000;
     const std::size_t before = ::mallinfo2().uordblks;
     for (int thread = 0; thread != 20; ++thread) {

@@ -115,7 +115,7 @@ double per_second(std::size_t commands, duration time) {
 BOOST_AUTO_TEST_SUITE(send_windows)
 
 /// However far away the server is, and however slow: it is always busy, and its queue stays short.
-BOOST_AUTO_TEST_CASE(a_server_is_kept_busy_and_its_queue_short, *label("fault-113")) {
+BOOST_AUTO_TEST_CASE(the_window_keeps_the_server_busy_and_its_queue_short, *label("fault-113")) {
     for (const duration distance : std::vector<duration>{100us, 1ms, 20ms, 100ms}) {
         for (const duration service : service_times) {
             busy_link link(distance, service);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_server_is_kept_busy_and_its_queue_short, *label("fault-11
 }
 
 /// An idle client learns nothing about larger windows.
-BOOST_AUTO_TEST_CASE(a_window_that_is_not_used_does_not_grow) {
+BOOST_AUTO_TEST_CASE(an_unused_window_does_not_grow) {
     busy_link link(1ms, 1us);
     link.wanted = 5;
     link.run_for(5s);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_window_that_is_not_used_does_not_grow) {
 }
 
 /// The path to the server gets longer for good, as after a migration. Its delay is no queue.
-BOOST_AUTO_TEST_CASE(the_unloaded_delay_is_measured_anew) {
+BOOST_AUTO_TEST_CASE(the_unloaded_delay_is_measured_again_on_a_longer_path) {
     busy_link link(1ms, 5us);
     link.run_for(3s);
     link.move_to(50ms);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(the_unloaded_delay_is_measured_anew) {
 }
 
 /// And a queue that stands all the time is not taken for a longer path.
-BOOST_AUTO_TEST_CASE(the_delay_does_not_creep_up) {
+BOOST_AUTO_TEST_CASE(a_standing_queue_does_not_raise_the_unloaded_delay) {
     busy_link link(1ms, 5us);
     link.run_for(100s);
     link.longest_delay = {};
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(the_window_stays_within_its_bounds) {
     BOOST_TEST(tiny.window.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(the_delay_of_the_latest_answer_is_told) {
+BOOST_AUTO_TEST_CASE(the_delay_of_the_latest_answer_is_reported) {
     send_window window(most, 1s);
     BOOST_TEST((window.delay() == 0ns));
     const time_point start(1000h);

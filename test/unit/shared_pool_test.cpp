@@ -44,7 +44,7 @@ std::size_t kept(const std::vector<std::weak_ptr<int>>& all) {
 
 BOOST_AUTO_TEST_SUITE(pools)
 
-BOOST_AUTO_TEST_CASE(one_at_a_time_is_always_the_same) {
+BOOST_AUTO_TEST_CASE(a_single_object_is_reused) {
     numbers pool;
     for (int i = 0; i != 1000; ++i) {
         const auto one = pool.take();
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(one_at_a_time_is_always_the_same) {
     BOOST_TEST(pool.made() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(makes_another_while_somebody_refers_to_the_one_it_has) {
+BOOST_AUTO_TEST_CASE(makes_another_object_while_the_first_is_referenced) {
     numbers pool;
     auto first = pool.take();
     const std::weak_ptr<int> watching = first;  // does not refer to it
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(makes_another_while_somebody_refers_to_the_one_it_has) {
 }
 
 // As many as are out at a time, and each in its turn.
-BOOST_AUTO_TEST_CASE(those_that_come_back_in_their_order_are_taken_in_that_order) {
+BOOST_AUTO_TEST_CASE(objects_are_reused_in_the_order_of_their_return) {
     for (const std::size_t out : {1U, 2U, 3U, 10U, 63U, 64U}) {
         BOOST_TEST_CONTEXT(out << " out at a time") {
             numbers pool;
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(those_that_come_back_in_their_order_are_taken_in_that_order
     }
 }
 
-BOOST_AUTO_TEST_CASE(keeps_no_more_than_64) {
+BOOST_AUTO_TEST_CASE(keeps_at_most_64_objects) {
     numbers pool;
     std::vector<std::shared_ptr<int>> taken;
     std::vector<std::weak_ptr<int>> all;
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(keeps_no_more_than_64) {
     BOOST_TEST((std::set<std::shared_ptr<int>>(taken.begin(), taken.end()).size() == most));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_never_given_back_does_not_stand_in_the_way) {
+BOOST_AUTO_TEST_CASE(an_object_that_is_never_returned_does_not_block_reuse) {
     numbers pool;
     const auto never_back = pool.take();
     std::vector<std::weak_ptr<int>> all;
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_never_given_back_does_not_stand_in_the_way) {
     BOOST_TEST(*never_back == 0);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_made_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_failed_creation_leaves_the_pool_unchanged) {
     shared_pool<int> pool;
     const auto fail = []() -> std::shared_ptr<int> { throw std::runtime_error("no memory"); };
     BOOST_CHECK_THROW(pool.take(fail), std::runtime_error);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_made_changes_nothing) {
 }
 
 // Many users who keep what they take for any time; each writes something else into it.
-BOOST_AUTO_TEST_CASE(never_hands_out_what_somebody_refers_to) {
+BOOST_AUTO_TEST_CASE(never_hands_out_a_referenced_object) {
     for (unsigned seed = 0; seed != 20; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             struct user {

@@ -63,12 +63,12 @@ struct subject {
 
 BOOST_AUTO_TEST_SUITE(kinds_in_memory)
 
-BOOST_AUTO_TEST_CASE(the_first_fence_is_the_time_with_its_microseconds) {
+BOOST_AUTO_TEST_CASE(the_first_fence_encodes_the_time_with_microseconds) {
     subject s;
     BOOST_TEST(s.next() == at_second(1000) + 250);
 }
 
-BOOST_AUTO_TEST_CASE(later_ones_count_and_are_not_behind_the_seconds) {
+BOOST_AUTO_TEST_CASE(later_fences_increase_and_do_not_lag_behind_the_clock) {
     subject s;
     const auto first = s.next();
     s.wall = second(1000, 900'000);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(later_ones_count_and_are_not_behind_the_seconds) {
     BOOST_TEST(s.next() == at_second(1003) + 2);
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_lost_begins_behind_none_that_was_given_out) {
+BOOST_AUTO_TEST_CASE(a_lost_counter_restarts_above_all_granted_fences) {
     subject s;
     std::uint64_t last = s.next();
     for (int i = 1; i != 100; ++i) {  // one a microsecond
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_lost_begins_behind_none_that_was_given_out) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_idle_for_long_is_forgotten) {
+BOOST_AUTO_TEST_CASE(an_idle_counter_expires) {
     subject s;
     s.next();
     s.wall = second(5);  // only to see whether it is still there
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_idle_for_long_is_forgotten) {
     BOOST_TEST(s.next() == at_second(5));
 }
 
-BOOST_AUTO_TEST_CASE(a_denied_command_counts_nothing) {
+BOOST_AUTO_TEST_CASE(a_denied_acquire_does_not_increment_the_counter) {
     subject s;
     const auto fence = s.run(test::fenced_acquire, "ann").fence;
     for (int i = 0; i != 3; ++i) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_denied_command_counts_nothing) {
     BOOST_TEST(s.run(test::fenced_acquire, "bob").fence == fence + 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_plain_lock_counts_nothing_and_is_excluded) {
+BOOST_AUTO_TEST_CASE(a_plain_lock_excludes_fenced_acquires_and_does_not_count) {
     subject s;
     const auto fence = s.next();
     BOOST_TEST((s.run(step::acquire, "bob").kind == vote_kind::granted));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_plain_lock_counts_nothing_and_is_excluded) {
     BOOST_TEST(s.next() == fence + 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_raise_is_for_the_holder_and_never_lowers) {
+BOOST_AUTO_TEST_CASE(only_the_holder_raises_the_counter_and_never_lowers_it) {
     subject s;
     const auto fence = s.run(test::fenced_acquire, "ann").fence;
     BOOST_TEST((s.run(step::confirm, "bob", fence + 50).kind == vote_kind::denied));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_raise_is_for_the_holder_and_never_lowers) {
     BOOST_TEST(s.next() == fence + 11);
 }
 
-BOOST_AUTO_TEST_CASE(a_raise_of_a_counter_that_was_lost_meanwhile_makes_it_anew) {
+BOOST_AUTO_TEST_CASE(raising_a_lost_counter_creates_it_again) {
     subject s;
     const auto fence = s.run(test::fenced_acquire, "ann").fence;
     s.keys.forget_counter("k");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_raise_of_a_counter_that_was_lost_meanwhile_makes_it_anew)
     BOOST_TEST(s.run(step::confirm, "ann", 1).fence == fence + 1);  // by the clock
 }
 
-BOOST_AUTO_TEST_CASE(a_heal_is_granted_no_less_than_the_leases_fence_and_counts_nobody) {
+BOOST_AUTO_TEST_CASE(a_restored_key_gets_at_least_the_fence_of_its_lease) {
     subject s;
     const auto fence = s.next();
     BOOST_TEST(s.next(fence) == fence);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_heal_is_granted_no_less_than_the_leases_fence_and_counts_
     BOOST_TEST(s.next(7) == at_second(1000) + 250);  // whatever it has forgotten was no more
 }
 
-BOOST_AUTO_TEST_CASE(counts_to_the_last_number_below_the_limit) {
+BOOST_AUTO_TEST_CASE(a_counter_at_its_limit_fails_further_acquires) {
     subject s;
     s.run(test::fenced_acquire, "ann");
     s.run(step::confirm, "ann", core::fence_limit - 2);
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(counts_to_the_last_number_below_the_limit) {
     BOOST_TEST((s.run(step::confirm, "ann", core::fence_limit).kind == vote_kind::failed));
 }
 
-BOOST_AUTO_TEST_CASE(what_has_expired_is_collected) {
+BOOST_AUTO_TEST_CASE(expired_keys_are_collected) {
     table keys;
     core::command c;
     c.step = step::acquire;
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(what_has_expired_is_collected) {
 
 // --- The remote queue, as join.lua and leave.lua have it -----------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_queue_names_the_waiter_before) {
+BOOST_AUTO_TEST_CASE(joining_the_queue_returns_the_ticket_ahead) {
     subject s;
     BOOST_TEST(s.run(step::join, "", 11).ticket == 0U);
     BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_queue_names_the_waiter_before) {
     BOOST_TEST(s.keys.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_say_that_it_lives_is_skipped) {
+BOOST_AUTO_TEST_CASE(a_waiter_whose_ticket_has_expired_is_skipped) {
     subject s;
     s.run(step::join, "", 11);
     s.now += 6s;
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_say_that_it_lives_is_skipped) {
 }
 
 // The waiter behind it is told of each change.
-BOOST_AUTO_TEST_CASE(a_ticket_is_written_only_now_and_then) {
+BOOST_AUTO_TEST_CASE(a_ticket_is_not_rewritten_on_every_join) {
     subject s;
     s.run(step::join, "", 11);
     BOOST_TEST(s.keys.changes() == std::vector<std::string>{"{k}:colock:ticket:11"},
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_ticket_is_written_only_now_and_then) {
 }
 
 /// Fault 21: the clock of a simulated server can be set back, as that of a real one.
-BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fault-21")) {
+BOOST_AUTO_TEST_CASE(a_writer_mark_ends_when_the_clock_is_set_back, *label("fault-21")) {
     const test::step_of_kind claims(step::acquire, writer, true);
     for (const core::milliseconds patience : {5000ms, 50ms, 0ms}) {
         subject s;
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_mark_from_before_the_clock_was_set_back_goes, *label("fau
 }
 
 /// Clients that have asked for the key are told of each change.
-BOOST_AUTO_TEST_CASE(a_claim_without_a_mark_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_writer_attempt_without_a_mark_changes_no_key) {
     subject s;
     const test::step_of_kind claims(step::acquire, writer, true);
     s.run({step::acquire, shared}, "reader:a");
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_claim_without_a_mark_changes_nothing) {
     BOOST_TEST(s.keys.changes().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_at_the_name_of_a_ticket_is_left_alone) {
+BOOST_AUTO_TEST_CASE(a_lock_named_like_a_ticket_is_not_overwritten) {
     subject s;
     core::command c;
     c.kind = &exclusive;

@@ -78,11 +78,11 @@ int run_until(timer_queue& queue, time_point limit) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_timed_is_small) {
+BOOST_AUTO_TEST_CASE(a_timer_entry_is_small) {
     BOOST_TEST(sizeof(timed) <= 32 + sizeof(void*));
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_queue) {
+BOOST_AUTO_TEST_CASE(an_empty_queue_has_no_earliest_time) {
     timer_queue queue;
     BOOST_TEST((queue.earliest() == never));
     queue.run(at(1));
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_empty_queue) {
     BOOST_TEST((queue.earliest() == never));
 }
 
-BOOST_AUTO_TEST_CASE(due_at_its_time_not_before_and_once) {
+BOOST_AUTO_TEST_CASE(a_timer_fires_once_and_not_before_its_time) {
     timer_queue queue;
     watched one(queue);
     one.set(at(5));
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(due_at_its_time_not_before_and_once) {
 }
 
 // To the nanosecond, however far away; on the way, the owner wakes up at most once for each level.
-BOOST_AUTO_TEST_CASE(woken_at_the_very_time) {
+BOOST_AUTO_TEST_CASE(a_timer_fires_at_its_exact_time) {
     for (const time_point start : {boot, time_point(), time_point(-1h), time_point(-1ns)}) {
         for (int bits = 0; bits != 58; ++bits) {
             for (const int nudge : {-1, 0, 1}) {
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(woken_at_the_very_time) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(everything_within_a_tick_is_exact) {
+BOOST_AUTO_TEST_CASE(timers_within_one_tick_fire_exactly) {
     timer_queue queue;
     std::deque<watched> all;
     for (int i = 0; i != 100; ++i) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(everything_within_a_tick_is_exact) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_past_is_due_at_once) {
+BOOST_AUTO_TEST_CASE(a_timer_in_the_past_is_due_immediately) {
     for (const time_point when : {time_point::min(), time_point::min() + 1ns, time_point(-1ns),
                                   time_point(), boot - 1h, boot - 1ns, boot}) {
         timer_queue queue;
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(the_past_is_due_at_once) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_ends_of_time) {
+BOOST_AUTO_TEST_CASE(extreme_time_points_are_supported) {
     timer_queue queue;
     watched first(queue);
     watched last(queue);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(the_ends_of_time) {
 }
 
 // A clock that stands still or goes back makes nothing due, and loses nothing.
-BOOST_AUTO_TEST_CASE(run_with_an_earlier_time) {
+BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_loses_no_timer) {
     timer_queue queue;
     watched one(queue);
     watched two(queue);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(run_with_an_earlier_time) {
 }
 
 // Nobody calls run while nothing is set.
-BOOST_AUTO_TEST_CASE(set_after_a_long_silence) {
+BOOST_AUTO_TEST_CASE(a_timer_set_after_a_long_pause_fires_in_time) {
     for (const duration silence :
          {duration(10ms), duration(1min), duration(24h), duration(8760h)}) {
         for (const duration wait : {duration(1ns), duration(tick), duration(5s), duration(2h)}) {
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(set_after_a_long_silence) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(never_clears) {
+BOOST_AUTO_TEST_CASE(setting_never_clears_the_timer) {
     for (const time_point when : {at(-5), at(1), at(5), at(5000), at(50000000)}) {
         timer_queue queue;
         alarm one(must_not_fire);
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(never_clears) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(set_moves) {
+BOOST_AUTO_TEST_CASE(setting_a_timer_again_moves_it) {
     const std::vector<time_point> times{boot - 1s,   boot,         boot + 1ns,
                                         boot + tick, boot + 1s,    boot + 1s + 1ns,
                                         boot + 1h,   boot + 1000h, never - 1ns};
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(set_moves) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(clearing_one_of_a_slot_leaves_the_others) {
+BOOST_AUTO_TEST_CASE(clearing_one_timer_of_a_slot_keeps_the_others) {
     for (std::size_t cleared = 0; cleared != 3; ++cleared) {
         timer_queue queue;
         queue.run(boot);
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(clearing_one_of_a_slot_leaves_the_others) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_run_over_all_levels_in_order) {
+BOOST_AUTO_TEST_CASE(one_run_fires_timers_of_all_levels_in_order) {
     timer_queue queue;
     queue.run(boot);
     std::vector<duration> fired;
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(one_run_over_all_levels_in_order) {
     BOOST_TEST((queue.earliest() == never));
 }
 
-BOOST_AUTO_TEST_CASE(a_callback_may_set_clear_and_destroy) {
+BOOST_AUTO_TEST_CASE(a_callback_may_set_clear_and_destroy_timers) {
     timer_queue queue;
     std::vector<int> order;
     alarm cleared(must_not_fire);
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(setting_the_same_time_changes_nothing) {
     BOOST_TEST((queue.earliest() == never));
 }
 
-BOOST_AUTO_TEST_CASE(a_callback_may_destroy_its_own) {
+BOOST_AUTO_TEST_CASE(a_callback_may_destroy_its_own_timer) {
     timer_queue queue;
     std::unique_ptr<alarm> own;
     own = std::make_unique<alarm>([&](time_point) { const auto dying = std::move(own); });
@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_destroy_its_own) {
 }
 
 // One that is always in a hurry neither keeps the run nor holds up the others.
-BOOST_AUTO_TEST_CASE(one_that_sets_itself_for_the_past) {
+BOOST_AUTO_TEST_CASE(a_timer_that_sets_itself_to_the_past_fires_once_per_run) {
     timer_queue queue;
     int calls = 0;
     alarm hasty([&](time_point) {
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(one_that_sets_itself_for_the_past) {
     queue.clear(hasty);
 }
 
-BOOST_AUTO_TEST_CASE(a_callback_that_throws_loses_nobody) {
+BOOST_AUTO_TEST_CASE(a_throwing_callback_loses_no_timer) {
     timer_queue queue;
     alarm throwing([](time_point) { throw 42; });
     watched next(queue);
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(a_callback_that_throws_loses_nobody) {
     BOOST_TEST((later.take() == at(1000)));
 }
 
-BOOST_AUTO_TEST_CASE(destroyed_with_timers_set) {
+BOOST_AUTO_TEST_CASE(a_queue_may_be_destroyed_with_timers_set) {
     auto queue = std::make_unique<timer_queue>();
     std::vector<std::unique_ptr<alarm>> all;
     for (const time_point when : {at(-1), at(1), at(10), at(10), at(100000)}) {
@@ -551,7 +551,7 @@ constexpr unsigned seeds = 10;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(as_a_sorted_list_would) {
+BOOST_AUTO_TEST_CASE(behaves_like_a_sorted_list) {
     for (unsigned seed = 0; seed != seeds; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             against_a_model both(seed);
@@ -565,7 +565,7 @@ BOOST_AUTO_TEST_CASE(as_a_sorted_list_would) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(as_a_sorted_list_would_and_always_in_time) {
+BOOST_AUTO_TEST_CASE(behaves_like_a_sorted_list_and_fires_in_time) {
     for (unsigned seed = 0; seed != seeds; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             against_a_model both(seed);

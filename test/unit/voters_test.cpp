@@ -110,7 +110,7 @@ const std::string other_run_id(40, 'b');
 BOOST_AUTO_TEST_SUITE(voters_test)
 
 BOOST_TEST_DECORATOR(*label("fault-89"))
-BOOST_DATA_TEST_CASE(the_configuration_refuses_one_server_twice, data::make(pairs), sample) {
+BOOST_DATA_TEST_CASE(the_configuration_rejects_duplicate_servers, data::make(pairs), sample) {
     colock::config c;
     c.instances = {sample.first, "memory://other", sample.second};
     if (sample.verdict == by_uri::unknown) {
@@ -135,7 +135,7 @@ BOOST_DATA_TEST_CASE(the_configuration_refuses_one_server_twice, data::make(pair
 }
 
 BOOST_TEST_DECORATOR(*label("fault-89"))
-BOOST_DATA_TEST_CASE(connected_instances_are_told_apart_by_run_id, data::make(pairs), sample) {
+BOOST_DATA_TEST_CASE(connected_instances_are_identified_by_run_id, data::make(pairs), sample) {
     const address first = server_of(sample.first);
     const address second = server_of(sample.second);
     voters of_one_server;
@@ -150,7 +150,7 @@ BOOST_DATA_TEST_CASE(connected_instances_are_told_apart_by_run_id, data::make(pa
 
 /// Of a user who may not use INFO, only the address is left.
 BOOST_TEST_DECORATOR(*label("fault-89"))
-BOOST_DATA_TEST_CASE(without_a_run_id_the_place_decides, data::make(pairs), sample) {
+BOOST_DATA_TEST_CASE(without_a_run_id_the_address_decides, data::make(pairs), sample) {
     const instance_address a = colock::parse_instance_uri("uri", sample.first);
     const instance_address b = colock::parse_instance_uri("uri", sample.second);
     if (!std::holds_alternative<address>(a) || !std::holds_alternative<address>(b)) {
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_server_may_vote_for_another_instance_once_the_first_has_l
 }
 
 /// The nodes of one cluster belong to one instance. A standalone URI or the master of Sentinels may be one of them.
-BOOST_AUTO_TEST_CASE(any_node_of_an_instance_counts, *label("fault-89")) {
+BOOST_AUTO_TEST_CASE(every_node_of_an_instance_is_checked_for_duplicates, *label("fault-89")) {
     voters all;
     BOOST_TEST(all.join(0, run_id, server_of("redis://n1")) == "");
     BOOST_TEST(all.join(0, other_run_id, server_of("redis://n2")) == "");

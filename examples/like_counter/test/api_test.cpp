@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_like_counts_once) {
     BOOST_TEST(second["likes"] == 1);
 }
 
-BOOST_AUTO_TEST_CASE(taking_back_counts_once) {
+BOOST_AUTO_TEST_CASE(removing_a_like_counts_once) {
     json(request_text("POST", likes, bob));
     const auto first = json(request_text("DELETE", likes, bob));
     BOOST_TEST(first["liked"] == false);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(entities_and_authors_have_totals) {
     BOOST_TEST(json(request_text("GET", "/v1/entities/no.likes/likes"))["likes"] == 0);
 }
 
-BOOST_AUTO_TEST_CASE(names_are_decoded_and_any_text_is_a_user) {
+BOOST_AUTO_TEST_CASE(names_are_decoded_and_any_text_is_a_valid_user) {
     const auto liked = json(request_text("POST", "/v1/entities/%61da.first/likes",
                                          R"({"user": "Zo\u00eb \"Z\" 🦊"})"));
     BOOST_TEST(liked["entity"] == "ada.first");
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(names_are_decoded_and_any_text_is_a_user) {
                true);
 }
 
-BOOST_AUTO_TEST_CASE(the_same_like_from_many_at_once_counts_once) {
+BOOST_AUTO_TEST_CASE(concurrent_identical_likes_count_once) {
     constexpr int many = 20;
     std::vector<std::unique_ptr<http_connection>> connections;
     for (int i = 0; i != many; ++i) {
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_same_like_from_many_at_once_counts_once) {
     BOOST_TEST(status["locks"]["acquired"] == many);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_input_is_refused_with_the_field) {
+BOOST_AUTO_TEST_CASE(invalid_input_is_rejected_with_the_field) {
     const struct {
         std::string text;
         unsigned status;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(unknown_routes_are_not_found) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_browser_asks_for_by_itself_does_not_count) {
+BOOST_AUTO_TEST_CASE(automatic_browser_requests_are_not_counted) {
     for (const char* target :
          {"/favicon.ico", "/favicon.ico?v=1", "/apple-touch-icon.png",
           "/apple-touch-icon-precomposed.png", "/apple-touch-icon-120x120.png"}) {
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(what_a_browser_asks_for_by_itself_does_not_count) {
     BOOST_TEST(service["rejected"] == 3);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_methods_are_told_the_right_ones) {
+BOOST_AUTO_TEST_CASE(wrong_methods_are_answered_with_the_allowed_ones) {
     const response on_likes = ask(request_text("PUT", likes, bob));
     BOOST_TEST(on_likes.result_int() == 405U);
     BOOST_TEST(on_likes[http::field::allow] == "GET, POST, DELETE");
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(wrong_methods_are_told_the_right_ones) {
     BOOST_TEST(on_status[http::field::allow] == "GET");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused) {
+BOOST_AUTO_TEST_CASE(too_large_requests_are_rejected) {
     const response body = ask(request_text("POST", likes, std::string(1'000'000, 'x')));
     BOOST_TEST(body.result_int() == 413U);
     BOOST_TEST(error_in(body)["code"] == "body_too_large");
@@ -212,13 +212,13 @@ BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused) {
     BOOST_TEST(error_in(header)["code"] == "header_too_large");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_http_is_refused) {
+BOOST_AUTO_TEST_CASE(requests_that_are_not_http_are_rejected) {
     const response answer = ask("this is no HTTP\r\n\r\n");
     BOOST_TEST(answer.result_int() == 400U);
     BOOST_TEST(error_in(answer)["code"] == "bad_request");
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_serves_one_request_after_the_other) {
+BOOST_AUTO_TEST_CASE(a_connection_serves_requests_in_order) {
     http_connection connection(address);
     const auto text = request_text("GET", "/healthz");
     BOOST_TEST(connection.exchange(text).result_int() == 200U);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_connection_serves_one_request_after_the_other) {
     BOOST_TEST(connection.receive().result_int() == 200U);
 }
 
-BOOST_AUTO_TEST_CASE(health_and_status_tell_of_the_instances) {
+BOOST_AUTO_TEST_CASE(health_and_status_describe_the_instances) {
     const auto health = json(request_text("GET", "/healthz"));
     BOOST_TEST(health["status"] == "ok");
     BOOST_TEST(health["instances"] == 3);
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(health_and_status_tell_of_the_instances) {
     BOOST_TEST(status["locking"] == true);
 }
 
-BOOST_AUTO_TEST_CASE(there_is_a_page) {
+BOOST_AUTO_TEST_CASE(the_page_is_served) {
     const response page = ask(request_text("GET", "/"));
     BOOST_TEST(page.result_int() == 200U);
     BOOST_TEST(page[http::field::content_type].starts_with("text/html"));
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(stopping_lets_the_request_in_flight_finish) {
     BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(stopping_when_idle_ends_well) {
+BOOST_AUTO_TEST_CASE(stopping_an_idle_service_exits_with_success) {
     process.ask_to_stop();
     BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
 }
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(like_counter_command_line)
 
-BOOST_AUTO_TEST_CASE(what_cannot_work_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_arguments_are_rejected) {
     const std::vector<std::vector<std::string>> wrong = {
         {},
         {"--data", "memory"},
@@ -300,13 +300,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_work_is_refused) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(help_is_given) {
+BOOST_AUTO_TEST_CASE(help_exits_with_success) {
     service_process process({"--help"});
     BOOST_TEST(process.exit_code_within(soon).value_or(-1) == 0);
 }
 
 // Nobody listens on the ports 1 and 2.
-BOOST_AUTO_TEST_CASE(without_a_quorum_it_is_unhealthy_and_likes_fail) {
+BOOST_AUTO_TEST_CASE(without_a_quorum_the_service_is_unhealthy_and_likes_fail) {
     service_process process({"--listen", "127.0.0.1:0", "--data", "memory", "--lock",
                              "redis://127.0.0.1:1", "--lock", "redis://127.0.0.1:2"});
     const auto address = process.listens_at().value();

@@ -105,7 +105,7 @@ asio::awaitable<void> pause(std::chrono::milliseconds time) {
 
 BOOST_AUTO_TEST_SUITE(like_counter_cluster_store)
 
-BOOST_AUTO_TEST_CASE(slots_are_those_of_the_cluster) {
+BOOST_AUTO_TEST_CASE(slots_match_those_of_the_cluster) {
     static_assert(key_slot("123456789") == 12739);
     for (const std::string key : {"", "a", "{a}", "x{a}y", "{}a", "{}{a}", "{a", "a}b", "{{a}}",
                                   "a{b}{c}", "likers:{ada.first}", "\xff\x80"}) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_like_is_counted_in_both_slots) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_write_with_too_small_a_fence_is_refused) {
+BOOST_AUTO_TEST_CASE(a_write_with_a_stale_fence_is_rejected) {
     run_with_store([](like_store& store) -> asio::awaitable<void> {
         const wish stale = like_of("fenced.entity", "bob");
         co_await store.enter(stale, visit_of_bob, guard_expiry, 5);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_write_with_too_small_a_fence_is_refused) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_that_has_moved_is_found) {
+BOOST_AUTO_TEST_CASE(a_moved_slot_is_found) {
     for (const std::string tag : {"moved.entity", "moved"}) {
         run_with_store([&tag](like_store& store) -> asio::awaitable<void> {
             const place one(tag);
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_slot_that_has_moved_is_found) {
 }
 
 // Some of its keys are here, some there, others nowhere.
-BOOST_AUTO_TEST_CASE(a_slot_on_its_way_is_waited_for) {
+BOOST_AUTO_TEST_CASE(a_migrating_slot_is_waited_for) {
     const place entity("waits.entity");
     run_with_store([&entity](like_store& store) -> asio::awaitable<void> {
         co_await enter_and_like(store, like_of("waits.entity", "bob"), 1);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_slot_on_its_way_is_waited_for) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_that_is_on_its_way_for_too_long) {
+BOOST_AUTO_TEST_CASE(a_slot_that_migrates_for_too_long_fails_the_like) {
     const place entity("slow.entity");
     const auto refused = [](like_store& store) -> asio::awaitable<void> {
         std::string why;
@@ -227,7 +227,7 @@ asio::awaitable<void> move_there_and_back(const place& entity, const place& auth
 }
 
 // Each is counted once, however often its commands had to be sent.
-BOOST_AUTO_TEST_CASE(many_likes_while_slots_move) {
+BOOST_AUTO_TEST_CASE(likes_are_counted_once_while_slots_move) {
     const place entity("many.entity");
     const place author("many");
     run_with_store([&](like_store& store) -> asio::awaitable<void> {
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_promoted_replica_is_found) {
     run_with_store(test, 300ms, nodes.uri());
 }
 
-BOOST_AUTO_TEST_CASE(no_cluster_there) {
+BOOST_AUTO_TEST_CASE(a_missing_cluster_is_reported) {
     const reserved_port nobody;
     const redis_server single;
     const auto why_not = [](like_store& store) -> asio::awaitable<std::string> {
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(no_cluster_there) {
     BOOST_TEST(why == "the data server refused: ERR This instance has cluster support disabled");
 }
 
-BOOST_AUTO_TEST_CASE(addresses) {
+BOOST_AUTO_TEST_CASE(data_uris_are_checked) {
     for (const std::string good : {"redis+cluster://a", "redis+cluster://a:1,b,[::1]:3",
                                    "redis+cluster://ann:p%2Cw@a:1,b:2", "redis://a:1/2"}) {
         BOOST_CHECK_NO_THROW(check_data_uri(good));

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(sums_an_entitys_likes) {
     BOOST_TEST(book.unsettled().empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_unknown_like_is_settled_by_what_is_there) {
+BOOST_AUTO_TEST_CASE(an_unknown_like_is_settled_by_the_stored_state) {
     ledger there;
     there.unknown(one, true);
     BOOST_TEST(there.unsettled().size() == 1U);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_unlike_may_have_come_before_a_known_like) {
     BOOST_TEST(book.likes_of(3) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_no_unknown_request_can_have_done_is_not_settled) {
+BOOST_AUTO_TEST_CASE(an_unexplained_state_is_not_settled) {
     ledger lost;
     lost.added(one);
     lost.unknown(one, true);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(what_no_unknown_request_can_have_done_is_not_settled) {
 BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE(like_counter_histogram)
 
-BOOST_AUTO_TEST_CASE(is_exact_for_the_small_and_close_for_the_large) {
+BOOST_AUTO_TEST_CASE(is_exact_for_small_and_close_for_large_values) {
     histogram small;
     for (int i = 1; i <= 50; ++i) {
         small.record(std::chrono::microseconds(i));

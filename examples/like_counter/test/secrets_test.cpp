@@ -99,7 +99,7 @@ void add_refusal(transcript& said, const strings& arguments) {
 
 BOOST_AUTO_TEST_SUITE(like_counter_secrets)
 
-BOOST_AUTO_TEST_CASE(instances_that_fail) {
+BOOST_AUTO_TEST_CASE(failing_instances_reveal_no_password) {
     const redis_server wrong({"--requirepass", "right"});
     const fake_server old(unknown_command);
     const fake_server no_resp([](const fake_server::words& command) -> fake_reply {
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(instances_that_fail) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(arguments_that_are_refused) {
+BOOST_AUTO_TEST_CASE(rejected_arguments_reveal_no_password) {
     transcript said;
     const std::string uri = at(":" + password, 1);
     add_refusal(said, {"--lock", uri + "/x", "--data", "memory"});

@@ -39,7 +39,7 @@ std::string failure_of(const observations& seen) {
 
 BOOST_AUTO_TEST_SUITE(verdict_test)
 
-BOOST_AUTO_TEST_CASE(a_good_run) {
+BOOST_AUTO_TEST_CASE(a_good_run_has_no_failures) {
     const auto result = judge(good_run());
     BOOST_TEST(result["failures"].empty(), result["failures"].dump());
     BOOST_TEST(result["acquisitions"] == 4800);
@@ -58,13 +58,13 @@ BOOST_AUTO_TEST_CASE(an_overlap_is_a_violation) {
     BOOST_TEST(judge(seen)["violations"] == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_key_that_is_left) {
+BOOST_AUTO_TEST_CASE(a_leftover_key_is_a_failure) {
     auto seen = good_run();
     seen.leftover_keys = 1;
     BOOST_TEST(failure_of(seen) == "keys are left: 1");
 }
 
-BOOST_AUTO_TEST_CASE(a_hundredth_of_the_time_may_be_unavailable) {
+BOOST_AUTO_TEST_CASE(unavailability_above_one_percent_is_a_failure) {
     auto seen = good_run();
     seen.probes.erase(seen.probes.begin() + 100, seen.probes.begin() + 111);
     BOOST_TEST(judge(seen)["failures"].empty());
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_hundredth_of_the_time_may_be_unavailable) {
     BOOST_TEST(failure_of(seen).starts_with("nobody could acquire"));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_in_which_too_little_happens_proves_nothing) {
+BOOST_AUTO_TEST_CASE(a_run_with_too_little_activity_is_a_failure) {
     auto seen = good_run();
     seen.sections.resize(1000);
     BOOST_TEST(failure_of(seen) == "1000 critical sections only");

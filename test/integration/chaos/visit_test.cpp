@@ -55,7 +55,7 @@ void stand_still_until(steady_clock::time_point time) {
 
 BOOST_AUTO_TEST_SUITE(visit_test)
 
-BOOST_AUTO_TEST_CASE(ends_when_it_is_left) {
+BOOST_AUTO_TEST_CASE(a_visit_ends_when_leave_is_called) {
     with_lease(with_ttl(10s), [](lease& held, journal& lines) -> asio::awaitable<void> {
         const auto asked = steady_clock::now();
         visit inside(lines.out, held, asked, trust::in_lease);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(ends_when_it_is_left) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(ends_with_the_validity_if_nobody_could_look) {
+BOOST_AUTO_TEST_CASE(a_visit_without_looks_ends_with_the_validity) {
     with_lease(without_watchdog(100ms), [](lease& held, journal& lines) -> asio::awaitable<void> {
         const auto until = held.valid_until();
         {
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(ends_with_the_validity_if_nobody_could_look) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(ends_with_the_announcement_of_the_loss) {
+BOOST_AUTO_TEST_CASE(a_visit_ends_when_the_loss_is_reported) {
     lock_options options = with_ttl(10s);
     options.max_hold = 50ms;
     with_lease(options, [](lease& held, journal& lines) -> asio::awaitable<void> {
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(ends_with_the_announcement_of_the_loss) {
     });
 }
 
-BOOST_AUTO_TEST_CASE(does_not_begin_without_a_valid_lease) {
+BOOST_AUTO_TEST_CASE(a_visit_does_not_begin_without_a_valid_lease) {
     with_lease(without_watchdog(20ms), [](lease& held, journal& lines) -> asio::awaitable<void> {
         stand_still_until(held.valid_until());
         visit(lines.out, held, steady_clock::now(), trust::in_lease).leave();
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(does_not_begin_without_a_valid_lease) {
 }
 
 /// The broken client.
-BOOST_AUTO_TEST_CASE(goes_on_past_the_validity_without_trust_in_it) {
+BOOST_AUTO_TEST_CASE(a_visit_without_trust_continues_past_the_validity) {
     with_lease(without_watchdog(20ms), [](lease& held, journal& lines) -> asio::awaitable<void> {
         const auto past = held.valid_until() + 10ms;
         {

@@ -87,7 +87,7 @@ bool ends(const std::string& words) {
 BOOST_AUTO_TEST_SUITE(acquiring_cancelled)
 
 /// Replays a script, and cancels before each of its steps in turn.
-BOOST_AUTO_TEST_CASE(at_every_step) {
+BOOST_AUTO_TEST_CASE(cancellation_takes_effect_at_every_step) {
     for (const named_script& s : scripts()) {
         for (std::size_t before = 0; before <= s.steps.size(); ++before) {
             BOOST_TEST_CONTEXT(s.name << ", cancelled before step " << before) {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(at_every_step) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(with_a_quorum_gone_cancellation_wins_over_the_votes) {
+BOOST_AUTO_TEST_CASE(cancellation_overrides_the_votes) {
     attempts machine(five(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(with_a_quorum_gone_cancellation_wins_over_the_votes) {
     BOOST_TEST(machine.lease().votes().granted() == 2U);  // what the release will find
 }
 
-BOOST_AUTO_TEST_CASE(before_the_start_nothing_is_ever_sent) {
+BOOST_AUTO_TEST_CASE(cancellation_before_the_start_sends_nothing) {
     attempts machine(five(), acquire_seed);
     play(machine, {{0ms, cancel(), "failed cancelled"}, {1ms, start(), "wait never"}});
     BOOST_TEST(machine.policy().attempts() == 0U);

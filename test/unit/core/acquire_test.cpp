@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_SUITE(acquiring)
 
 // What the votes say.
 
-BOOST_AUTO_TEST_CASE(takes_exactly_a_quorum) {
+BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
     for (std::size_t n = 1; n <= 7; ++n) {
         for (std::size_t first = 0; first != n; ++first) {  // any of them
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(takes_exactly_a_quorum) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(ends_with_the_vote_that_decides_and_not_before) {
+BOOST_AUTO_TEST_CASE(ends_with_the_deciding_vote) {
     struct row {
         std::size_t instances;
         std::string letters;  // the last one decides; '.' = nothing more until the time is up
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(ends_with_the_vote_that_decides_and_not_before) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
+BOOST_AUTO_TEST_CASE(counts_each_instance_once) {
     attempts machine(five(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(votes_are_there_to_be_read_when_it_has_failed) {
+BOOST_AUTO_TEST_CASE(votes_remain_readable_after_a_failure) {
     attempts machine(once(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(votes_are_there_to_be_read_when_it_has_failed) {
     BOOST_TEST((machine.lease().votes().vote_of(2)->key == key_state::foreign));
 }
 
-BOOST_AUTO_TEST_CASE(ignores_what_comes_after_the_end) {
+BOOST_AUTO_TEST_CASE(ignores_events_after_the_end) {
     struct row {
         std::string name;
         acquire_script until_the_end;
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(ignores_what_comes_after_the_end) {
 
 // How long it takes.
 
-BOOST_AUTO_TEST_CASE(believes_no_quorum_whose_lease_would_be_lost_at_once) {
+BOOST_AUTO_TEST_CASE(fails_as_too_slow_if_the_lease_would_be_lost_immediately) {
     struct row {
         duration decided;
         std::string expected;
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(believes_no_quorum_whose_lease_would_be_lost_at_once) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(drift_and_ttl_are_the_settings) {
+BOOST_AUTO_TEST_CASE(validity_uses_the_configured_drift_and_ttl) {
     attempts_settings settings = once(1);
     settings.ttl = 100ms;
     settings.drift = {0.1, 5ms};
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_shorter_than_the_drift_is_never_granted) {
          {{0ms, start(), "attempt; wait 50"}, {0ms, granted(0), "give_back; failed too_slow"}});
 }
 
-BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
+BOOST_AUTO_TEST_CASE(waits_for_votes_until_the_instance_timeout) {
     attempts machine(once(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
 }
 
 /// Our own process may have been slow, and the timer no faster than the votes.
-BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
+BOOST_AUTO_TEST_CASE(a_vote_processed_before_the_timer_counts) {
     attempts machine(once(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_vote_after_the_timeout_does_not_make_silence_a_denial) {
 
 // Trying again.
 
-BOOST_AUTO_TEST_CASE(tries_again_after_a_backoff_for_as_long_as_it_takes) {
+BOOST_AUTO_TEST_CASE(retries_with_backoff_without_a_limit) {
     attempts_settings settings = five();
     settings.retry = {4ms, 250ms};
     attempts machine(settings, acquire_seed);
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(tries_again_after_a_backoff_for_as_long_as_it_takes) {
 }
 
 /// The keys of those may run out.
-BOOST_AUTO_TEST_CASE(until_the_next_attempt_it_asks_those_that_denied_or_are_silent) {
+BOOST_AUTO_TEST_CASE(asks_denying_and_silent_instances_for_the_remaining_ttl) {
     attempts_settings settings = five();
     settings.attempts = 2;
     attempts machine(settings, acquire_seed);
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(makes_no_more_attempts_than_allowed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_help_the_next) {
+BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_count_in_the_next) {
     attempts_settings settings = five();
     settings.instances = 3;
     attempts machine(settings, acquire_seed);
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(the_votes_of_one_attempt_do_not_help_the_next) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_wake_ends_the_wait_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(a_wake_only_ends_the_backoff) {
     attempts_settings settings = five();
     settings.instances = 1;
     attempts machine(settings, acquire_seed);
@@ -375,7 +375,7 @@ attempts parked_machine(attempts_settings settings = five()) {
     return machine;
 }
 
-BOOST_AUTO_TEST_CASE(a_parked_one_waits_to_be_woken) {
+BOOST_AUTO_TEST_CASE(a_parked_acquire_waits_to_be_woken) {
     attempts machine = parked_machine();
     play(machine, {
                       {40ms, timer(), "wait never"},
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_parked_one_waits_to_be_woken) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_parked_no_more_backs_off) {
+BOOST_AUTO_TEST_CASE(backs_off_after_unpark) {
     attempts machine = parked_machine();
     play(machine, {
                       {40ms, unparked(), "wait " + in_ms(40ms + pause(2))},
@@ -401,7 +401,7 @@ duration short_pause(std::size_t number) {
     return backoff{2ms, 2ms}.delay(0, random_number(number));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
+BOOST_AUTO_TEST_CASE(polling_retries_soon) {
     attempts_settings settings = five();
     settings.instances = 1;
     attempts machine(settings, acquire_seed);
@@ -421,7 +421,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_to_poll_tries_again_soon) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_to_poll_does_not_wait_beyond_its_deadline) {
+BOOST_AUTO_TEST_CASE(polling_does_not_wait_beyond_the_deadline) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.deadline = at(2ms);
@@ -434,12 +434,12 @@ BOOST_AUTO_TEST_CASE(one_that_is_to_poll_does_not_wait_beyond_its_deadline) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_parked_one_does_not_poll) {
+BOOST_AUTO_TEST_CASE(a_parked_acquire_does_not_poll) {
     attempts machine = parked_machine();
     play(machine, {{4ms, poll(), "wait never"}, {5ms, wake(), "attempt; wait 55"}});
 }
 
-BOOST_AUTO_TEST_CASE(a_parked_one_ends_as_any_other) {
+BOOST_AUTO_TEST_CASE(a_parked_acquire_ends_by_cancellation_or_deadline) {
     attempts cancelled = parked_machine();
     play(cancelled, {{40ms, cancel(), "failed cancelled"}});
     attempts_settings settings = five();
@@ -450,7 +450,7 @@ BOOST_AUTO_TEST_CASE(a_parked_one_ends_as_any_other) {
 
 // Attempts that are made at once, or in any case.
 
-BOOST_AUTO_TEST_CASE(one_that_tries_twice_makes_a_second_attempt_at_once) {
+BOOST_AUTO_TEST_CASE(tries_twice_makes_an_immediate_second_attempt) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.attempts = 2;
@@ -472,7 +472,7 @@ BOOST_AUTO_TEST_CASE(one_that_tries_twice_makes_a_second_attempt_at_once) {
     play(machine, {{31ms, denied(0), "give_back; failed contended"}});  // that was once for all
 }
 
-BOOST_AUTO_TEST_CASE(one_that_expects_others_need_not_try_twice) {
+BOOST_AUTO_TEST_CASE(does_not_try_twice_if_contention_is_expected) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.tries_twice = true;
@@ -485,7 +485,7 @@ BOOST_AUTO_TEST_CASE(one_that_expects_others_need_not_try_twice) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_gets_no_answer_does_not_try_twice) {
+BOOST_AUTO_TEST_CASE(does_not_try_twice_without_an_answer) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.tries_twice = true;
@@ -499,7 +499,7 @@ BOOST_AUTO_TEST_CASE(one_that_gets_no_answer_does_not_try_twice) {
     BOOST_TEST(machine.policy().attempts() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_second_attempt_at_once_is_in_time_or_the_only_one) {
+BOOST_AUTO_TEST_CASE(an_immediate_second_attempt_respects_the_deadline) {
     struct row {
         time_point deadline;
         std::string expected;
@@ -523,7 +523,7 @@ BOOST_AUTO_TEST_CASE(a_second_attempt_at_once_is_in_time_or_the_only_one) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits) {
+BOOST_AUTO_TEST_CASE(a_claiming_acquire_retries_immediately_if_it_may_wait) {
     struct row {
         time_point deadline;
         std::size_t attempts;
@@ -561,7 +561,7 @@ BOOST_AUTO_TEST_CASE(one_that_claims_makes_a_second_attempt_at_once_if_it_waits)
 
 /// So the mark of a writer ends when its attempts are over. The last leaves none. What an attempt takes is known once the first
 /// has ended.
-BOOST_AUTO_TEST_CASE(an_attempt_has_patience_for_the_waits_until_the_last) {
+BOOST_AUTO_TEST_CASE(patience_covers_the_waits_until_the_last_attempt) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.retry = {10ms, 15ms};
@@ -580,7 +580,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_has_patience_for_the_waits_until_the_last) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {
+BOOST_AUTO_TEST_CASE(the_attempt_interval_limits_each_wait) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.retry = {1s, 1s};
@@ -599,7 +599,8 @@ BOOST_AUTO_TEST_CASE(an_attempt_interval_is_the_longest_wait) {
 }
 
 /// Fault 97: it does not trust the queue for ever.
-BOOST_AUTO_TEST_CASE(a_parked_one_attempts_now_and_then, *boost::unit_test::label("fault-97")) {
+BOOST_AUTO_TEST_CASE(a_parked_acquire_makes_an_occasional_attempt,
+                     *boost::unit_test::label("fault-97")) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.longest_parking = 100ms;
@@ -626,7 +627,7 @@ attempts_settings relying_on(std::size_t instances) {
 }
 
 /// A long wait costs the instances little. An instance that fails to report a change at most doubles the wait.
-BOOST_AUTO_TEST_CASE(one_that_will_be_told_waits_for_as_long_as_it_has_waited) {
+BOOST_AUTO_TEST_CASE(tracked_waits_grow_with_the_time_already_waited) {
     attempts machine(relying_on(1), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -645,7 +646,7 @@ BOOST_AUTO_TEST_CASE(one_that_will_be_told_waits_for_as_long_as_it_has_waited) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(it_waits_for_no_longer_than_the_key_lives) {
+BOOST_AUTO_TEST_CASE(tracked_waits_end_when_the_key_expires) {
     attempts_settings settings = relying_on(1);
     settings.attempt_interval = 500ms;
     attempts machine(settings, acquire_seed);
@@ -661,7 +662,7 @@ BOOST_AUTO_TEST_CASE(it_waits_for_no_longer_than_the_key_lives) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(every_instance_in_the_way_has_to_tell) {
+BOOST_AUTO_TEST_CASE(relies_on_tracking_only_if_every_obstacle_is_tracked) {
     attempts machine(relying_on(3), acquire_seed);
     const std::string regular = "wait " + in_ms(1s + pause(1));
     play(machine, {
@@ -687,7 +688,7 @@ BOOST_AUTO_TEST_CASE(every_instance_in_the_way_has_to_tell) {
 }
 
 /// It tells of the next change no more, and others may be free already.
-BOOST_AUTO_TEST_CASE(it_polls_again_when_one_has_told) {
+BOOST_AUTO_TEST_CASE(polls_again_after_a_change_notification) {
     attempts machine(relying_on(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -702,7 +703,7 @@ BOOST_AUTO_TEST_CASE(it_polls_again_when_one_has_told) {
 }
 
 /// Then the time for which it goes on counts, at each attempt.
-BOOST_AUTO_TEST_CASE(it_polls_when_too_few_have_answered) {
+BOOST_AUTO_TEST_CASE(polls_when_too_few_instances_have_answered) {
     attempts machine(relying_on(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -712,7 +713,7 @@ BOOST_AUTO_TEST_CASE(it_polls_when_too_few_have_answered) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts_relies_on_nobody) {
+BOOST_AUTO_TEST_CASE(does_not_rely_on_tracking_unless_configured) {
     attempts_settings settings = five();
     settings.instances = 1;
     attempts machine(settings, acquire_seed);
@@ -726,7 +727,8 @@ BOOST_AUTO_TEST_CASE(a_limited_number_of_attempts_relies_on_nobody) {
 // The end of all waiting.
 
 /// Fault 88: another client holds the lock only if an instance has denied.
-BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round, *boost::unit_test::label("fault-88")) {
+BOOST_AUTO_TEST_CASE(a_deadline_in_a_round_reports_contended_only_after_a_denial,
+                     *boost::unit_test::label("fault-88")) {
     struct row {
         std::string name;
         std::vector<attempts::event> votes;  // at 10 ms
@@ -757,7 +759,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_cuts_a_round, *boost::unit_test::label("fault-88
 }
 
 /// Fault 88: an attempt without an answer does not change what the attempt before it has found.
-BOOST_AUTO_TEST_CASE(an_attempt_that_is_cut_short_leaves_the_outcome_as_it_was,
+BOOST_AUTO_TEST_CASE(an_attempt_cut_short_keeps_the_earlier_outcome,
                      *boost::unit_test::label("fault-88")) {
     for (const bool is_denied : {true, false}) {
         attempts_settings settings = five();
@@ -778,7 +780,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_is_cut_short_leaves_the_outcome_as_it_was,
 }
 
 /// Fault 88: a caller with little time does not show that the instances are away.
-BOOST_AUTO_TEST_CASE(an_attempt_that_is_cut_short_is_no_outage,
+BOOST_AUTO_TEST_CASE(an_attempt_cut_short_does_not_count_as_an_outage,
                      *boost::unit_test::label("fault-88")) {
     attempts_settings settings = five();
     settings.deadline = at(1ms);
@@ -788,7 +790,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_is_cut_short_is_no_outage,
     BOOST_TEST((machine.policy().no_quorum_since() == never));
 }
 
-BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_deadlines_timer_counts) {
+BOOST_AUTO_TEST_CASE(a_vote_processed_before_the_deadline_timer_counts) {
     attempts_settings settings = five();
     settings.deadline = at(30ms);
     attempts machine(settings, acquire_seed);
@@ -800,7 +802,7 @@ BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_deadlines_timer_counts) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(unreachable_is_said_before_the_deadline_and_at_it) {
+BOOST_AUTO_TEST_CASE(no_quorum_is_retried_and_reported_at_the_deadline) {
     attempts_settings settings = five();
     settings.deadline = at(30ms);
     attempts machine(settings, acquire_seed);
@@ -817,7 +819,7 @@ BOOST_AUTO_TEST_CASE(unreachable_is_said_before_the_deadline_and_at_it) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_that_coincides_with_the_timeout_leaves_no_doubt) {
+BOOST_AUTO_TEST_CASE(a_deadline_equal_to_the_timeout_reports_no_quorum) {
     attempts_settings settings = five();
     settings.deadline = at(50ms);
     attempts machine(settings, acquire_seed);
@@ -825,7 +827,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_coincides_with_the_timeout_leaves_no_doubt)
          {{0ms, start(), "attempt; wait 50"}, {50ms, timer(), "give_back; failed no_quorum"}});
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_in_the_backoff_ends_it_with_the_last_outcome) {
+BOOST_AUTO_TEST_CASE(a_deadline_during_backoff_reports_the_last_outcome) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.deadline = at(5ms);
@@ -841,7 +843,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_in_the_backoff_ends_it_with_the_last_outcome) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(decided_after_the_deadline_there_is_no_other_attempt) {
+BOOST_AUTO_TEST_CASE(no_attempt_follows_after_the_deadline) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.deadline = at(5ms);
@@ -850,7 +852,7 @@ BOOST_AUTO_TEST_CASE(decided_after_the_deadline_there_is_no_other_attempt) {
          {{0ms, start(), "attempt; wait 5"}, {5ms, denied(0), "give_back; failed contended"}});
 }
 
-BOOST_AUTO_TEST_CASE(a_deadline_that_has_passed_leaves_one_whole_attempt) {
+BOOST_AUTO_TEST_CASE(a_past_deadline_still_allows_one_full_attempt) {
     for (const time_point deadline : {time_point::min(), at(-1h), at(0ms)}) {
         attempts_settings settings = five();
         settings.deadline = deadline;
@@ -873,7 +875,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_that_has_passed_leaves_one_whole_attempt) {
 
 // Too few answer.
 
-BOOST_AUTO_TEST_CASE(gives_up_at_once_if_it_is_not_to_wait_for_instances) {
+BOOST_AUTO_TEST_CASE(zero_unavailable_timeout_fails_immediately) {
     for (const auto& first : {failed(0), granted(0)}) {
         attempts_settings settings = five();
         settings.instances = 1;
@@ -885,7 +887,7 @@ BOOST_AUTO_TEST_CASE(gives_up_at_once_if_it_is_not_to_wait_for_instances) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(not_waiting_for_instances_still_waits_for_a_holder) {
+BOOST_AUTO_TEST_CASE(zero_unavailable_timeout_still_waits_for_a_holder) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 0ms;
@@ -898,7 +900,7 @@ BOOST_AUTO_TEST_CASE(not_waiting_for_instances_still_waits_for_a_holder) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(waits_for_instances_as_long_as_told_from_the_first_attempt_that_failed) {
+BOOST_AUTO_TEST_CASE(unavailable_timeout_starts_with_the_first_failed_attempt) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 100ms;
@@ -922,7 +924,7 @@ BOOST_AUTO_TEST_CASE(waits_for_instances_as_long_as_told_from_the_first_attempt_
     BOOST_TEST(said(served, granted(0), at(151ms)) == "granted 1138");
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
+BOOST_AUTO_TEST_CASE(an_answering_quorum_restarts_unavailable_timeout) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 100ms;
@@ -939,7 +941,7 @@ BOOST_AUTO_TEST_CASE(an_answer_of_a_quorum_starts_the_wait_for_instances_anew) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quarantine) {
+BOOST_AUTO_TEST_CASE(waiting_for_a_quarantine_uses_up_no_time_and_no_attempts) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.unavailable_timeout = 100ms;
@@ -987,7 +989,7 @@ BOOST_AUTO_TEST_CASE(neither_time_nor_attempts_count_while_it_waits_for_a_quaran
 }
 
 /// Two are in quarantine, or one and the other is down: their ends are known. One that was only late may grant at once.
-BOOST_AUTO_TEST_CASE(attempts_go_on_in_a_quarantine_if_others_may_recover) {
+BOOST_AUTO_TEST_CASE(attempts_continue_in_a_quarantine_if_others_may_recover) {
     attempts_settings settings = five();
     settings.instances = 3;
     settings.retry = {20ms, 80ms};
@@ -1019,7 +1021,7 @@ BOOST_AUTO_TEST_CASE(attempts_go_on_in_a_quarantine_if_others_may_recover) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(knows_from_others_since_when_there_is_no_quorum) {
+BOOST_AUTO_TEST_CASE(an_earlier_outage_counts_against_unavailable_timeout) {
     attempts_settings settings = five();
     settings.unavailable_timeout = 100ms;
     attempts machine(settings, acquire_seed);
@@ -1034,7 +1036,7 @@ BOOST_AUTO_TEST_CASE(knows_from_others_since_when_there_is_no_quorum) {
     BOOST_TEST((machine.policy().no_quorum_since() == at(0ms) - 100ms));
 }
 
-BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_tried_again) {
+BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_retried) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.ttl = 20ms;  // valid for 17.8
@@ -1050,7 +1052,7 @@ BOOST_AUTO_TEST_CASE(too_slow_counts_as_unavailable_and_is_tried_again) {
 
 // The rest of the holder's ttl.
 
-BOOST_AUTO_TEST_CASE(waits_no_longer_than_until_a_quorum_of_keys_has_run_out) {
+BOOST_AUTO_TEST_CASE(waits_at_most_until_a_quorum_of_keys_has_expired) {
     struct row {
         std::string name;
         std::string letters;  // of the votes, up to the one that decides; '.' = silence up to 50 ms
@@ -1105,7 +1107,7 @@ BOOST_AUTO_TEST_CASE(waits_no_longer_than_until_a_quorum_of_keys_has_run_out) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(counts_each_rest_from_when_it_was_told) {
+BOOST_AUTO_TEST_CASE(a_remaining_ttl_counts_from_its_reply) {
     attempts_settings settings = five();
     settings.retry = {1s, 1s};
     attempts machine(settings, acquire_seed);
@@ -1122,7 +1124,7 @@ BOOST_AUTO_TEST_CASE(counts_each_rest_from_when_it_was_told) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_rest_that_is_told_in_time_to_wait_starts_the_attempt) {
+BOOST_AUTO_TEST_CASE(an_attempt_starts_when_the_remaining_ttl_has_passed) {
     attempts_settings settings = five();
     settings.instances = 1;
     settings.retry = {1s, 1s};
@@ -1140,8 +1142,7 @@ BOOST_AUTO_TEST_CASE(a_rest_that_is_told_in_time_to_wait_starts_the_attempt) {
 }
 
 /// All that polled the same key hear at the same time that it is gone.
-BOOST_AUTO_TEST_CASE(
-    one_that_is_told_that_a_key_is_gone_waits_a_first_backoff_and_not_in_step_with_others) {
+BOOST_AUTO_TEST_CASE(a_missing_key_is_retried_after_a_short_jittered_backoff) {
     std::set<time_point> waits;
     for (std::uint64_t seed = 0; seed != 20; ++seed) {
         attempts_settings settings = five();
@@ -1166,7 +1167,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(waits.size() > 10U);
 }
 
-BOOST_AUTO_TEST_CASE(the_rests_of_one_attempt_are_forgotten_in_the_next) {
+BOOST_AUTO_TEST_CASE(the_next_attempt_ignores_earlier_remaining_ttls) {
     attempts_settings settings = five();
     settings.instances = 3;
     attempts machine(settings, acquire_seed);
@@ -1186,7 +1187,7 @@ BOOST_AUTO_TEST_CASE(the_rests_of_one_attempt_are_forgotten_in_the_next) {
 
 // Told of a change.
 
-BOOST_AUTO_TEST_CASE(tries_again_when_a_quorum_may_be_free) {
+BOOST_AUTO_TEST_CASE(retries_when_a_quorum_may_be_free) {
     attempts machine(five(), acquire_seed);
     const std::string backoff = "wait " + in_ms(pause(1));
     play(machine, {
@@ -1203,7 +1204,7 @@ BOOST_AUTO_TEST_CASE(tries_again_when_a_quorum_may_be_free) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(after_a_split_vote_it_steps_aside_first) {
+BOOST_AUTO_TEST_CASE(a_split_vote_delays_the_next_attempt) {
     attempts_settings settings = five();
     settings.retry = {20ms, 1s};
     attempts machine(settings, acquire_seed);
@@ -1223,7 +1224,7 @@ BOOST_AUTO_TEST_CASE(after_a_split_vote_it_steps_aside_first) {
 }
 
 /// A minority may deny in a round that is won, but too late; its keys are in nobody's way.
-BOOST_AUTO_TEST_CASE(a_rest_after_a_round_that_was_too_slow_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_remaining_ttl_after_a_too_slow_round_changes_nothing) {
     for (const char minority : {'D', 'G'}) {
         attempts_settings settings = five();
         settings.instances = 3;

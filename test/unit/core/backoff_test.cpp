@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(doubles_up_to_the_maximum) {
 }
 
 /// A user may want no wait at all; however often that is tried, it is answered at once.
-BOOST_AUTO_TEST_CASE(of_nothing_stays_nothing, *boost::unit_test::timeout(5)) {
+BOOST_AUTO_TEST_CASE(a_zero_backoff_stays_zero, *boost::unit_test::timeout(5)) {
     const backoff bounds{0ms, 250ms};
     BOOST_TEST(bounds.delay(0, largest_random).count() == 0);
     BOOST_TEST(bounds.delay(most_tries, largest_random).count() == 0);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(fills_the_upper_half_of_its_range) {
     BOOST_TEST(longest.count() > duration(15990us).count());
 }
 
-BOOST_AUTO_TEST_CASE(all_waits_together) {
+BOOST_AUTO_TEST_CASE(longest_total_counts_the_delays_between_tries) {
     const backoff bounds{20ms, 50ms};
     BOOST_TEST((bounds.longest_total(0) == 0ms));
     BOOST_TEST((bounds.longest_total(1) == 0ms));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(all_waits_together) {
     BOOST_TEST((backoff{50ms, 20ms}.longest_total(3) == 40ms));
 }
 
-BOOST_AUTO_TEST_CASE(no_wait_of_so_many_is_longer_than_all_together) {
+BOOST_AUTO_TEST_CASE(longest_total_equals_the_sum_of_the_longest_delays) {
     const backoff bounds{3ms, 100ms};
     duration sum{};
     for (std::size_t tries = 1; tries != 20; ++tries) {
@@ -111,14 +111,14 @@ BOOST_AUTO_TEST_CASE(no_wait_of_so_many_is_longer_than_all_together) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(random_numbers_are_splitmix64s) {
+BOOST_AUTO_TEST_CASE(random_numbers_match_splitmix64) {
     std::uint64_t state = 1234567;  // the reference implementation's, with this seed
     BOOST_TEST(next_random(state) == 6457827717110365317U);
     BOOST_TEST(next_random(state) == 3203168211198807973U);
     BOOST_TEST(next_random(state) == 9817491932198370423U);
 }
 
-BOOST_AUTO_TEST_CASE(random_numbers_repeat_from_the_same_state_only) {
+BOOST_AUTO_TEST_CASE(random_numbers_repeat_only_from_the_same_state) {
     std::uint64_t one = 7;
     std::uint64_t same = 7;
     std::uint64_t other = 8;

@@ -15,7 +15,7 @@ constexpr time_point start{1000h};
 
 BOOST_AUTO_TEST_SUITE(client_hold_test)
 
-BOOST_AUTO_TEST_CASE(so_many_times) {
+BOOST_AUTO_TEST_CASE(allows_handoff_limit_handoffs) {
     for (const std::size_t limit : {0U, 1U, 64U}) {
         const client_hold t(start - 1ms, start);
         for (std::size_t i = 0; i != limit; ++i) {
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(so_many_times) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(for_so_long) {
+BOOST_AUTO_TEST_CASE(forbids_handoff_after_handoff_time) {
     const client_hold t(start - 10ms, start);
     BOOST_TEST(t.may_hand_off(0, {1, 50ms}, start));
     BOOST_TEST(t.may_hand_off(0, {1, 50ms}, start + 50ms - 1ns));
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(for_so_long) {
     BOOST_TEST(!t.may_hand_off(0, {1, 0ms}, start));
 }
 
-BOOST_AUTO_TEST_CASE(two_round_trips_or_a_sixteenth_but_never_long) {
+BOOST_AUTO_TEST_CASE(cool_down_is_two_round_trips_or_a_sixteenth_of_the_hold) {
     BOOST_TEST((client_hold(start - 100us, start).cool_down(start) == 200us));
     BOOST_TEST((client_hold(start - 100us, start).cool_down(start + 3200us) == 200us));
     BOOST_TEST((client_hold(start - 100us, start).cool_down(start + 32ms) == 2ms));

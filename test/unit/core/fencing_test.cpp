@@ -45,7 +45,7 @@ attempts raising(const attempts_settings& settings = fenced()) {
 
 BOOST_AUTO_TEST_SUITE(fencing)
 
-BOOST_AUTO_TEST_CASE(a_quorum_that_agrees_is_enough_in_one_round) {
+BOOST_AUTO_TEST_CASE(an_agreeing_quorum_needs_only_one_round) {
     for (std::size_t n = 1; n <= 7; ++n) {
         BOOST_TEST_CONTEXT(n << " instances") {
             attempts machine(fenced(once(n)), acquire_seed);
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_that_agrees_is_enough_in_one_round) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_largest_is_written_back_from_wherever_it_is) {
+BOOST_AUTO_TEST_CASE(the_largest_fence_is_written_back) {
     for (std::size_t largest = 0; largest != 3; ++largest) {
         attempts machine(fenced(), acquire_seed);
         BOOST_TEST(said(machine, start(), at(0ms)) == "attempt; wait 50");
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(the_largest_is_written_back_from_wherever_it_is) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_difference_is_not_forgotten_when_others_agree_again) {
+BOOST_AUTO_TEST_CASE(a_single_different_fence_requires_a_second_round) {
     attempts machine(fenced(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_difference_is_not_forgotten_when_others_agree_again) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(the_value_of_a_second_vote_of_the_same_instance_does_not_count) {
+BOOST_AUTO_TEST_CASE(the_fence_of_a_repeated_or_late_vote_is_ignored) {
     attempts machine(fenced(), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_value_of_a_second_vote_of_the_same_instance_does_not_co
     BOOST_TEST(machine.lease().fence() == 9U);
 }
 
-BOOST_AUTO_TEST_CASE(is_handed_out_when_exactly_a_majority_of_all_has_raised) {
+BOOST_AUTO_TEST_CASE(a_fence_is_granted_when_a_majority_of_all_has_raised_it) {
     for (std::size_t n = 2; n <= 7; ++n) {
         for (std::size_t first = 0; first != n; ++first) {  // any of them
             BOOST_TEST_CONTEXT(n << " instances, from " << first) {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(is_handed_out_when_exactly_a_majority_of_all_has_raised) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(without_a_majority_of_all_the_attempt_has_failed) {
+BOOST_AUTO_TEST_CASE(the_attempt_fails_without_a_majority_of_all) {
     struct row {
         acquire_script script;
         std::string what;
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_all_the_attempt_has_failed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_second_round_says_why) {
+BOOST_AUTO_TEST_CASE(a_failed_second_round_reports_the_reason) {
     attempts contended = raising(fenced(once()));
     play(contended, {
                         {6ms, not_raised(0), "wait 55"},
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_failed_second_round_says_why) {
     BOOST_TEST((unreachable.lease().votes().vote_of(4)->reason == failure::timeout));
 }
 
-BOOST_AUTO_TEST_CASE(the_next_attempt_knows_nothing_of_the_former) {
+BOOST_AUTO_TEST_CASE(the_next_attempt_ignores_earlier_fences) {
     attempts machine = raising();
     play(machine, {
                       {55ms, timer(), "give_back; wait " + in_ms(55ms + pause(1))},
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(the_next_attempt_knows_nothing_of_the_former) {
     BOOST_TEST(machine.lease().fence() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_of_the_first_round_that_comes_later_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_late_grant_of_the_first_round_changes_nothing) {
     attempts machine = raising();
     play(machine, {
                       {6ms, counted(0, 50), "wait 55"},
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_grant_of_the_first_round_that_comes_later_changes_nothing
     BOOST_TEST(machine.lease().fence() == 9U);
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_in_the_second_round_it_gives_everything_back) {
+BOOST_AUTO_TEST_CASE(cancelling_the_second_round_rolls_the_attempt_back) {
     attempts machine = raising();
     play(machine, {
                       {6ms, raised(0), "wait 55"},
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(a_wake_does_not_disturb_the_second_round) {
     play(machine, {{6ms, wake(), "wait 55"}, {7ms, rest(0, 1ms), "wait 55"}});
 }
 
-BOOST_AUTO_TEST_CASE(without_fencing_values_are_not_looked_at) {
+BOOST_AUTO_TEST_CASE(without_fencing_the_fences_are_ignored) {
     attempts machine(once(3), acquire_seed);
     play(machine, {
                       {0ms, start(), "attempt; wait 50"},

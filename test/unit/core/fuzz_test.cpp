@@ -620,19 +620,19 @@ void run_release(std::uint64_t seed) {
 
 BOOST_AUTO_TEST_SUITE(whatever_comes)
 
-BOOST_AUTO_TEST_CASE(acquire_grants_only_what_a_quorum_granted_and_gives_back_the_rest) {
+BOOST_AUTO_TEST_CASE(acquire_needs_a_quorum_and_rolls_back_failed_attempts) {
     for (std::uint64_t seed = 1; seed <= runs; ++seed) {
         run_acquire(seed);
     }
 }
 
-BOOST_AUTO_TEST_CASE(renew_never_holds_on_to_what_is_over) {
+BOOST_AUTO_TEST_CASE(renew_never_keeps_an_expired_lease) {
     for (std::uint64_t seed = 1; seed <= runs; ++seed) {
         run_renew(seed);
     }
 }
 
-BOOST_AUTO_TEST_CASE(release_asks_everybody_concerned_and_tells_once) {
+BOOST_AUTO_TEST_CASE(release_reaches_every_instance_concerned_and_resolves_once) {
     for (std::uint64_t seed = 1; seed <= runs; ++seed) {
         run_release(seed);
     }

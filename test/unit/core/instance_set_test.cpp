@@ -14,7 +14,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(an_instance_set)
 
-BOOST_AUTO_TEST_CASE(has_what_was_added_and_nothing_else) {
+BOOST_AUTO_TEST_CASE(contains_exactly_the_added_indices) {
     for (std::size_t step = 1; step != 10; ++step) {
         instance_set subject;
         std::set<std::size_t> model;
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(has_what_was_added_and_nothing_else) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(has_not_what_was_removed) {
+BOOST_AUTO_TEST_CASE(does_not_contain_removed_indices) {
     instance_set subject = instance_set::all();
     for (std::size_t i = 0; i != instance_set::most; ++i) {
         subject.remove(i);
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(has_not_what_was_removed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(counts_those_of_so_many_instances) {
+BOOST_AUTO_TEST_CASE(counts_only_indices_below_the_limit) {
     instance_set some;
     for (const std::size_t i : {0U, 2U, 3U, 63U}) {
         some.add(i);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(counts_those_of_so_many_instances) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(of_one) {
+BOOST_AUTO_TEST_CASE(only_contains_a_single_index) {
     for (std::size_t i = 0; i != instance_set::most; ++i) {
         BOOST_TEST(instance_set::only(i).contains(i));
         BOOST_TEST(instance_set::only(i).count(instance_set::most) == 1U);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(of_one) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(keeps_what_others_have_too) {
+BOOST_AUTO_TEST_CASE(keep_intersects_two_sets) {
     for (std::size_t i = 0; i != instance_set::most; ++i) {
         instance_set some = instance_set::only(i);
         some.add(5);

@@ -387,7 +387,7 @@ private:
 
 BOOST_AUTO_TEST_SUITE(whatever_comes)
 
-BOOST_AUTO_TEST_CASE(a_lease_gives_back_every_key_and_ends_once) {
+BOOST_AUTO_TEST_CASE(a_lease_releases_every_key_and_ends_once) {
     constexpr std::uint64_t runs = 30000;
     for (std::uint64_t seed = 1; seed <= runs; ++seed) {
         life(seed).run();

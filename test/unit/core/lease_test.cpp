@@ -187,7 +187,7 @@ bool wanted(const lease& l, std::size_t i, purpose p) {
 
 BOOST_AUTO_TEST_SUITE(leases)
 
-BOOST_AUTO_TEST_CASE(tags_tell_what_was_sent) {
+BOOST_AUTO_TEST_CASE(tags_identify_the_sent_command) {
     const lease_tag tag(purpose::extend, 70000);
     BOOST_TEST((lease_tag::from(tag.value()).purpose() == purpose::extend));
     BOOST_TEST(lease_tag::from(tag.value()).round() == 70000U);
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(first_renewals_are_spread_over_half_an_interval) {
 
 // An attempt that is given back.
 
-BOOST_AUTO_TEST_CASE(gives_back_to_those_that_granted_or_may_have) {
+BOOST_AUTO_TEST_CASE(rolls_back_where_granted_or_possibly_granted) {
     lease machine = sent();
     play(machine, {
                       {5ms, acquired('G', 0), "wait 50"},
@@ -233,13 +233,13 @@ BOOST_AUTO_TEST_CASE(gives_back_to_those_that_granted_or_may_have) {
     BOOST_TEST(!machine.was_held());
 }
 
-BOOST_AUTO_TEST_CASE(gives_back_to_all_that_are_silent) {
+BOOST_AUTO_TEST_CASE(rolls_back_on_all_silent_instances) {
     lease machine = sent();
     BOOST_TEST(machine.may_have_keys());
     play(machine, {{50ms, give_up(), "release; wait 100"}});
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_that_tells_leaves_nothing_to_give_back) {
+BOOST_AUTO_TEST_CASE(a_definite_failure_needs_no_rollback) {
     lease machine = sent();
     play(machine,
          {
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_failure_that_tells_leaves_nothing_to_give_back) {
     BOOST_TEST(!wanted(machine, 2, purpose::release));
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_given_back) {
+BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_rolled_back) {
     for (const failure f : {failure::timeout, failure::connection_lost, failure::unclear_error,
                             failure::unexpected_reply}) {
         const std::string wait = answered(f) ? "1013" : "never";  // may be executed at any time
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_failure_with_unknown_outcome_is_given_back) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_though_it_had_been_denied_there) {
+BOOST_AUTO_TEST_CASE(a_late_grant_after_an_answered_release_is_rolled_back) {
     lease machine = sent();
     play(machine, {
                       {50ms, give_up(), "release; wait 100"},
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_though_it_had_been_denied_there)
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_on_the_way_of_its_release_needs_no_other) {
+BOOST_AUTO_TEST_CASE(a_late_grant_during_its_release_needs_no_second_release) {
     lease machine = sent();
     play(machine, {
                       {50ms, give_up(), "release; wait 100"},
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_on_the_way_of_its_release_needs_no_other) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_that_was_overtaken_by_its_release_is_given_back) {
+BOOST_AUTO_TEST_CASE(a_late_grant_overtaken_by_its_release_is_rolled_back) {
     for (const char nothing_there : {'N', 'D'}) {
         lease machine = sent();
         play(machine, {
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_that_was_overtaken_by_its_release_is_given_bac
     }
 }
 
-BOOST_AUTO_TEST_CASE(after_the_end_nothing_is_heard) {
+BOOST_AUTO_TEST_CASE(events_after_the_end_are_ignored) {
     lease machine = sent();
     play(machine,
          {
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_nothing_is_heard) {
 
 // What is withdrawn before it is sent.
 
-BOOST_AUTO_TEST_CASE(an_acquire_is_withdrawn_once_its_attempt_is_given_back) {
+BOOST_AUTO_TEST_CASE(an_acquire_is_withdrawn_once_its_attempt_is_rolled_back) {
     lease machine = sent();
     BOOST_TEST(wanted(machine, 0, purpose::acquire));
     BOOST_TEST(wanted(machine, 0, purpose::remaining));
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_release_is_withdrawn_where_the_acquire_was_not_sent) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(extend_and_heal_are_wanted_only_while_it_is_held) {
+BOOST_AUTO_TEST_CASE(extend_and_restore_are_sent_only_while_the_lease_is_held) {
     BOOST_TEST(!wanted(sent(), 0, purpose::extend));
     lease machine = held();
     BOOST_TEST(wanted(machine, 0, purpose::extend));
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(extend_and_heal_are_wanted_only_while_it_is_held) {
 
 // Held.
 
-BOOST_AUTO_TEST_CASE(holds_and_releases) {
+BOOST_AUTO_TEST_CASE(a_lease_is_valid_until_it_is_released) {
     lease machine = held();
     BOOST_TEST(machine.held());
     BOOST_TEST(machine.was_held());
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(holds_and_releases) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(releases_where_it_could_not_when_the_instance_takes_commands_again) {
+BOOST_AUTO_TEST_CASE(a_failed_release_is_repeated_when_the_instance_recovers) {
     lease machine = held();
     play(machine, {
                       {11ms, accepting(0), "wait never"},
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(releases_where_it_could_not_when_the_instance_takes_command
 const vote lost_connection = vote::failed(failure::connection_lost);
 const vote is_down = vote::failed(failure::down);
 
-BOOST_AUTO_TEST_CASE(a_release_stays_due_until_a_new_connection_has_answered) {
+BOOST_AUTO_TEST_CASE(a_release_stays_pending_until_a_new_connection_answers) {
     lease machine = held();
     play(machine, {
                       {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
@@ -411,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_release_stays_due_until_a_new_connection_has_answered) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(or_for_a_ttl_after_its_first_answer) {
+BOOST_AUTO_TEST_CASE(a_pending_release_ends_one_ttl_after_the_recovery) {
     lease machine = held();
     play(machine, {
                       {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(or_for_a_ttl_after_its_first_answer) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(an_error_on_a_new_connection_is_an_answer) {
+BOOST_AUTO_TEST_CASE(an_error_on_a_new_connection_counts_as_an_answer) {
     lease machine = held();
     play(machine, {
                       {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
@@ -438,7 +438,7 @@ BOOST_AUTO_TEST_CASE(an_error_on_a_new_connection_is_an_answer) {
     play(machine, {{1512ms, timer(), "ended"}});
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_that_is_answered_late_leaves_nothing_open) {
+BOOST_AUTO_TEST_CASE(a_late_answer_to_the_acquire_limits_the_release_time) {
     lease machine = held();
     play(machine, {
                       {20ms, release(), "release; wait 70"},
@@ -449,7 +449,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_is_answered_late_leaves_nothing_open) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_has_answered_its_release_is_open_no_more) {
+BOOST_AUTO_TEST_CASE(an_answer_to_the_release_limits_the_release_time) {
     lease machine = held();
     play(machine, {
                       {15ms, voted(2, lease_tag(purpose::acquire), lost_connection), "wait never"},
@@ -461,7 +461,7 @@ BOOST_AUTO_TEST_CASE(one_that_has_answered_its_release_is_open_no_more) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(no_release_goes_to_one_that_denied) {
+BOOST_AUTO_TEST_CASE(no_release_is_sent_to_an_instance_that_denied) {
     lease machine = held();
     play(machine, {
                       {11ms, acquired('D', 2), "wait never"},
@@ -471,7 +471,7 @@ BOOST_AUTO_TEST_CASE(no_release_goes_to_one_that_denied) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(renews_and_heals_and_then_releases_there_too) {
+BOOST_AUTO_TEST_CASE(a_restored_key_is_released_too) {
     lease machine = held();
     play(machine, {
                       {11ms, acquired('D', 2), "wait never"},
@@ -485,7 +485,7 @@ BOOST_AUTO_TEST_CASE(renews_and_heals_and_then_releases_there_too) {
     BOOST_TEST(machine.releasing());
 }
 
-BOOST_AUTO_TEST_CASE(releases_where_a_heal_has_not_voted_or_failed) {
+BOOST_AUTO_TEST_CASE(a_key_is_released_even_if_restoring_it_failed) {
     lease machine = held();
     play(machine, {
                       {11ms, acquired('D', 2), "wait never"},
@@ -498,7 +498,7 @@ BOOST_AUTO_TEST_CASE(releases_where_a_heal_has_not_voted_or_failed) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_heal_is_given_back_though_the_release_had_found_nothing_there) {
+BOOST_AUTO_TEST_CASE(a_key_restored_after_its_release_is_released_again) {
     lease machine = held();
     play(machine, {
                       {11ms, acquired('D', 2), "wait never"},
@@ -514,7 +514,7 @@ BOOST_AUTO_TEST_CASE(a_late_heal_is_given_back_though_the_release_had_found_noth
                   });
 }
 
-BOOST_AUTO_TEST_CASE(no_vote_on_an_extend_counts_after_the_release) {
+BOOST_AUTO_TEST_CASE(votes_on_an_extend_are_ignored_after_the_release) {
     lease machine = held();
     play(machine, {
                       {300ms, timer(), "extend #1; wait 350"},
@@ -527,7 +527,7 @@ BOOST_AUTO_TEST_CASE(no_vote_on_an_extend_counts_after_the_release) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(goes_on_releasing_for_the_longest_ttl_that_was_sent) {
+BOOST_AUTO_TEST_CASE(keeps_releasing_for_the_longest_ttl_that_was_sent) {
     lease machine = held();
     play(machine, {
                       {15ms, acquired('G', 2), "wait never"},
@@ -553,7 +553,7 @@ BOOST_AUTO_TEST_CASE(extends_again_right_after_the_answer) {
 
 // Lost.
 
-BOOST_AUTO_TEST_CASE(says_that_it_is_lost_and_then_gives_back) {
+BOOST_AUTO_TEST_CASE(reports_the_loss_and_then_releases) {
     lease machine = held();
     play(machine, {
                       {300ms, timer(), "extend #1; wait 350"},
@@ -567,7 +567,7 @@ BOOST_AUTO_TEST_CASE(says_that_it_is_lost_and_then_gives_back) {
 
 // Its holder may still be at work when it hears of the loss.
 
-BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_lets_go) {
+BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_releases_it) {
     lease machine = held();
     play(machine, {{938ms, timer(), "lost unrenewable; wait 988"}});  // the timer was late
     BOOST_TEST((machine.valid_until() == time_point::min()));
@@ -594,7 +594,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_validity_ends) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_found_to_be_over_is_released_at_once) {
+BOOST_AUTO_TEST_CASE(a_lease_found_expired_is_released_immediately) {
     lease machine = held();
     play(machine, {
                       {990ms, timer(), "lost unrenewable; wait 988"},
@@ -603,7 +603,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_found_to_be_over_is_released_at_once) {
 }
 
 /// The keys end between its loss, of which the holder is told before the end, and the release.
-BOOST_AUTO_TEST_CASE(one_whose_keys_end_when_it_is_released_has_expired) {
+BOOST_AUTO_TEST_CASE(a_lease_whose_keys_expire_at_its_release_reports_expired) {
     for (const duration renewed_every : {duration(0), duration(300ms)}) {
         lease_settings some = settings;
         some.renew_interval = renewed_every;
@@ -629,7 +629,7 @@ BOOST_AUTO_TEST_CASE(one_whose_keys_end_when_it_is_released_has_expired) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_whose_keys_were_gone_says_so_however_late_it_is_released) {
+BOOST_AUTO_TEST_CASE(late_release_reports_missing_keys) {
     lease machine = held();
     play(machine, {
                       {300ms, timer(), "extend #1; wait 350"},
@@ -641,7 +641,7 @@ BOOST_AUTO_TEST_CASE(one_whose_keys_were_gone_says_so_however_late_it_is_release
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_held_for_too_long_keeps_its_keys_until_that_time_is_over) {
+BOOST_AUTO_TEST_CASE(keys_are_kept_until_max_hold_ends) {
     lease_settings limited = settings;
     limited.max_hold = 200ms;
     lease machine(limited, 42);
@@ -668,7 +668,7 @@ BOOST_AUTO_TEST_CASE(is_lost_when_its_client_is_closed) {
 
 // What a client that is being closed waits for.
 
-BOOST_AUTO_TEST_CASE(is_settled_once_a_quorum_and_all_that_can_be_reached_have_answered) {
+BOOST_AUTO_TEST_CASE(settles_when_a_quorum_and_all_reachable_have_answered) {
     lease machine = held();
     BOOST_TEST(!machine.settled(at(11ms)));
     play(machine, {{20ms, close(), "lost closed; wait 988"}});
@@ -685,7 +685,7 @@ BOOST_AUTO_TEST_CASE(is_settled_once_a_quorum_and_all_that_can_be_reached_have_a
     BOOST_TEST(!machine.ended());
 }
 
-BOOST_AUTO_TEST_CASE(is_settled_without_one_that_is_silent_for_longer_than_its_timeout) {
+BOOST_AUTO_TEST_CASE(settles_when_silent_instance_times_out) {
     lease machine = held();
     play(machine, {
                       {20ms, release(), "release; wait 70"},
@@ -696,7 +696,7 @@ BOOST_AUTO_TEST_CASE(is_settled_without_one_that_is_silent_for_longer_than_its_t
     BOOST_TEST(machine.settled(at(70ms)));
 }
 
-BOOST_AUTO_TEST_CASE(is_not_settled_while_no_quorum_has_answered) {
+BOOST_AUTO_TEST_CASE(does_not_settle_without_a_quorum_of_answers) {
     lease machine = held();
     play(machine, {
                       {15ms, acquired('G', 2), "wait never"},
@@ -711,7 +711,7 @@ BOOST_AUTO_TEST_CASE(is_not_settled_while_no_quorum_has_answered) {
 }
 
 /// Instance 1 had nothing to release at first: its release had overtaken the acquire.
-BOOST_AUTO_TEST_CASE(is_not_settled_when_a_late_grant_may_make_a_quorum) {
+BOOST_AUTO_TEST_CASE(does_not_settle_if_a_late_grant_may_make_a_quorum) {
     lease machine = sent();
     play(machine, {
                       {1ms, acquired('F', 0), "wait 50"},
@@ -728,7 +728,7 @@ BOOST_AUTO_TEST_CASE(is_not_settled_when_a_late_grant_may_make_a_quorum) {
     BOOST_TEST(machine.settled(at(62ms)));
 }
 
-BOOST_AUTO_TEST_CASE(without_connections_it_has_ended) {
+BOOST_AUTO_TEST_CASE(ends_when_its_connections_are_closed) {
     lease machine = held();
     play(machine, {{20ms, release(), "release; wait 70"}});
     machine.disconnect();
@@ -779,7 +779,7 @@ BOOST_AUTO_TEST_CASE(may_not_be_handed_off_without_a_watchdog) {
     BOOST_TEST(!machine.may_hand_off(at(10ms)));
 }
 
-BOOST_AUTO_TEST_CASE(may_not_be_handed_off_with_another_ttl_or_on_the_way_to_it) {
+BOOST_AUTO_TEST_CASE(may_not_be_handed_off_during_or_after_a_change_of_ttl) {
     for (const duration other : {duration(2s), duration(999ms)}) {
         lease machine = held();
         extend(other)(machine, at(20ms));
@@ -802,7 +802,7 @@ BOOST_AUTO_TEST_CASE(may_be_handed_off_during_a_renewal_and_after_one) {
     BOOST_TEST(machine.may_hand_off(at(788ms)));
 }
 
-BOOST_AUTO_TEST_CASE(an_extension_to_the_same_ttl_does_not_stop_it_once_it_is_over) {
+BOOST_AUTO_TEST_CASE(may_be_handed_off_after_an_extension_to_the_same_ttl) {
     lease machine = held();
     extend(settings.ttl)(machine, at(20ms));
     BOOST_TEST(!machine.may_hand_off(at(20ms)));
@@ -813,7 +813,7 @@ BOOST_AUTO_TEST_CASE(an_extension_to_the_same_ttl_does_not_stop_it_once_it_is_ov
     BOOST_TEST(machine.may_hand_off(at(22ms)));
 }
 
-BOOST_AUTO_TEST_CASE(the_next_holder_may_hold_it_for_as_long_as_any) {
+BOOST_AUTO_TEST_CASE(max_hold_starts_again_for_the_next_holder) {
     lease_settings limited = settings;
     limited.max_hold = 400ms;
     lease machine(limited, 42);
@@ -844,7 +844,7 @@ lease_settings three_fenced() {
 
 const lease_settings fenced_settings = three_fenced();
 
-BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_is_healed) {
+BOOST_AUTO_TEST_CASE(a_restored_key_gets_the_fence_of_the_lease) {
     lease machine(fenced_settings, 42);
     play(machine, {{0ms, start(), "acquire; wait 50"}});
     BOOST_TEST(machine.fence() == 0U);  // an acquire that is to count asks for no value
@@ -864,7 +864,7 @@ BOOST_AUTO_TEST_CASE(a_fenced_lease_is_counted_when_it_is_acquired_and_when_it_i
     BOOST_TEST((heal.ttl == 1s));
 }
 
-BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_its_votes_are_not_about_keys) {
+BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_does_not_affect_release_targets) {
     lease machine(fenced_settings, 42);
     play(machine, {
                       {0ms, start(), "acquire; wait 50"},
@@ -923,7 +923,7 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
     BOOST_TEST(!wanted(machine, 0, purpose::count));
 }
 
-BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
+BOOST_AUTO_TEST_CASE(differing_counters_need_a_second_round) {
     lease machine = held_with_fence();
     play(machine, {
                       {20ms, next_holder(), "confirm; wait 70"},
@@ -941,7 +941,7 @@ BOOST_AUTO_TEST_CASE(counters_that_differ_take_a_second_round) {
     BOOST_TEST(machine.fence() == 12U);
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_handed_off) {
+BOOST_AUTO_TEST_CASE(a_lease_with_missing_keys_is_released_and_not_handed_off) {
     lease machine = held_with_fence();
     play(machine, {
                       {20ms, next_holder(), "confirm; wait 70"},
@@ -952,7 +952,7 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_keys_are_gone_is_released_and_not_handed_off)
                   });
 }
 
-BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_handed_off) {
+BOOST_AUTO_TEST_CASE(a_hand_off_without_a_quorum_releases_the_lease) {
     lease silent = held_with_fence();
     play(silent, {
                      {20ms, next_holder(), "confirm; wait 70"},
@@ -967,7 +967,7 @@ BOOST_AUTO_TEST_CASE(without_a_quorum_of_answers_it_is_released_and_not_handed_o
                  });
 }
 
-BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_handed_off) {
+BOOST_AUTO_TEST_CASE(a_lease_is_renewed_during_its_hand_off) {
     lease machine = held_with_fence();
     play(machine, {
                       {290ms, next_holder(), "confirm; wait 300"},
@@ -979,7 +979,7 @@ BOOST_AUTO_TEST_CASE(it_is_renewed_while_it_is_handed_off) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
+BOOST_AUTO_TEST_CASE(a_lease_that_expires_during_its_hand_off_is_released) {
     lease machine = held_with_fence();
     play(machine, {
                       {400ms, next_holder(), "confirm; wait 300"},
@@ -988,7 +988,7 @@ BOOST_AUTO_TEST_CASE(one_whose_validity_ends_meanwhile_is_released) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(closing_while_it_is_handed_off_releases_it) {
+BOOST_AUTO_TEST_CASE(closing_during_a_hand_off_releases_the_lease) {
     lease machine = held_with_fence();
     play(machine, {
                       {20ms, next_holder(), "confirm; wait 70"},
@@ -997,7 +997,7 @@ BOOST_AUTO_TEST_CASE(closing_while_it_is_handed_off_releases_it) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_given_back) {
+BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_rolled_back) {
     lease machine(fenced_settings, 42);
     play(machine, {
                       {0ms, start(), "acquire; wait 50"},

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(one_per_instance)
 
 // Up to five are kept in place, more on the heap; nobody should notice.
 
-BOOST_AUTO_TEST_CASE(has_as_many_as_asked_for_each_with_the_value_given) {
+BOOST_AUTO_TEST_CASE(has_the_requested_size_and_initial_value) {
     for (std::size_t n = 0; n != 12; ++n) {
         BOOST_TEST_CONTEXT(n) {
             const per_instance<int> sevens(n, 7);
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(has_as_many_as_asked_for_each_with_the_value_given) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(each_is_its_own) {
+BOOST_AUTO_TEST_CASE(elements_are_independent) {
     for (const std::size_t n : {1U, 4U, 5U, 6U, 7U, 100U}) {
         BOOST_TEST_CONTEXT(n) {
             per_instance<std::size_t> numbers(n);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_copy_shares_nothing) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_assigned_over_is_let_go) {
+BOOST_AUTO_TEST_CASE(assign_destroys_the_old_values) {
     for (const std::size_t n : {5U, 6U}) {
         const auto kept = std::make_shared<const int>(1);
         per_instance<std::shared_ptr<const int>> owners(n, kept);

@@ -114,7 +114,7 @@ struct scene {
 
 BOOST_AUTO_TEST_SUITE(queue_ticket_test)
 
-BOOST_AUTO_TEST_CASE(from_the_end_of_the_queue_to_the_turn) {
+BOOST_AUTO_TEST_CASE(a_waiter_moves_from_the_end_of_the_queue_to_its_turn) {
     scene s;
     BOOST_TEST(s.join() == "join@250");
     BOOST_TEST(s.joined(7) == "before@250");
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(from_the_end_of_the_queue_to_the_turn) {
     BOOST_TEST(s.timer() == "OVER@341");
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_leaves_stays_away_for_a_sixteenth_of_its_hold) {
+BOOST_AUTO_TEST_CASE(a_leaving_client_may_rejoin_after_a_sixteenth_of_its_hold) {
     scene s;
     s.stand_first();
     s.lock_changed();
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_stays_away_for_a_sixteenth_of_its_hold
 }
 
 /// By the attempts of a writer the servers learn that it waits, and a reader joins others.
-BOOST_AUTO_TEST_CASE(a_first_may_attempt_though_the_lock_is_held) {
+BOOST_AUTO_TEST_CASE(the_head_may_attempt_while_the_lock_is_held) {
     queue_ticket_settings settings;
     settings.attempts_while_held = true;
     scene s{queue_ticket(settings)};
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_first_may_attempt_though_the_lock_is_held) {
     BOOST_TEST(alone.joined(0) == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(it_joins_later) {
+BOOST_AUTO_TEST_CASE(joining_can_be_deferred) {
     scene s;
     BOOST_TEST(s.join_from(7ms) == "@7");
     s.at(6ms);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(it_joins_later) {
     BOOST_TEST(s.joined(7) == "before@257");
 }
 
-BOOST_AUTO_TEST_CASE(the_ticket_before_it_is_written_anew) {
+BOOST_AUTO_TEST_CASE(a_renewal_of_the_ticket_ahead_does_not_give_the_turn) {
     scene s;
     s.stand_behind(600ms);
     s.at(100ms);
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(the_ticket_before_it_is_written_anew) {
     BOOST_TEST(t.before_changed() == "TURN@351");
 }
 
-BOOST_AUTO_TEST_CASE(it_was_not_the_holder_that_went) {
+BOOST_AUTO_TEST_CASE(a_waiter_rejoins_if_its_predecessor_was_not_the_holder) {
     scene s;
     s.stand_behind();
     s.before_changed();
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(it_was_not_the_holder_that_went) {
     BOOST_TEST(s.before_there() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_holder_went_and_keeps_the_lock) {
+BOOST_AUTO_TEST_CASE(a_denied_waiter_at_the_head_watches_the_lock) {
     scene s;
     s.stand_behind();
     s.before_changed();
@@ -218,14 +218,14 @@ BOOST_AUTO_TEST_CASE(the_holder_went_and_keeps_the_lock) {
     BOOST_TEST(s.joined(0) == "ON ITS OWN@250");  // that was no guess
 }
 
-BOOST_AUTO_TEST_CASE(alone_and_the_lock_is_free) {
+BOOST_AUTO_TEST_CASE(a_lone_waiter_attempts_if_the_lock_is_free) {
     scene s;
     s.join();
     BOOST_TEST(s.joined(0) == "lock@250");
     BOOST_TEST(s.lock_free() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_one_before_goes_while_it_is_asked_for) {
+BOOST_AUTO_TEST_CASE(a_waiter_rejoins_if_its_predecessor_is_already_gone) {
     scene s;
     s.join();
     s.joined(7);
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(the_one_before_goes_while_it_is_asked_for) {
     BOOST_TEST(s.lock_free() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(another_is_before_it_than_was) {
+BOOST_AUTO_TEST_CASE(a_waiter_watches_its_new_predecessor) {
     scene s;
     s.stand_behind_an_old_ticket();
     s.before_changed();
@@ -244,13 +244,13 @@ BOOST_AUTO_TEST_CASE(another_is_before_it_than_was) {
     BOOST_TEST(s.before_there() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(changes_of_the_lock_are_for_the_first) {
+BOOST_AUTO_TEST_CASE(lock_changes_concern_only_the_head) {
     scene s;
     s.stand_behind();
     BOOST_TEST(s.lock_changed() == "@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_change_while_it_asks_is_not_lost) {
+BOOST_AUTO_TEST_CASE(a_change_during_a_query_is_not_lost) {
     scene s;
     s.stand_behind();
     s.at(250ms);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_change_while_it_asks_is_not_lost) {
     BOOST_TEST(s.lock_changed() == "TURN@500");
 }
 
-BOOST_AUTO_TEST_CASE(the_lock_changes_while_the_first_asks) {
+BOOST_AUTO_TEST_CASE(the_head_rejoins_if_the_lock_changes_during_its_query) {
     scene s;
     s.stand_first();
     BOOST_TEST(s.all_changed() == "join lock@250");
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(the_lock_changes_while_the_first_asks) {
     BOOST_TEST(s.joined(0) == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_first_is_not_told_and_tries) {
+BOOST_AUTO_TEST_CASE(the_head_attempts_even_without_a_notification) {
     scene s;
     s.stand_first();
     s.at(250ms);
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(the_first_is_not_told_and_tries) {
     BOOST_TEST(s.timer() == "join@500");  // to keep its position
 }
 
-BOOST_AUTO_TEST_CASE(the_position_is_kept_by_joining_again) {
+BOOST_AUTO_TEST_CASE(a_waiter_keeps_its_position_by_rejoining) {
     scene s;
     s.stand_behind();
     s.at(100ms);
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_skips_dead_waiters_when_the_lock_is_free) {
     BOOST_TEST(s.lock_free() == "TURN@500");
 }
 
-BOOST_AUTO_TEST_CASE(no_waiter_is_skipped_in_the_moment_between_two_holders) {
+BOOST_AUTO_TEST_CASE(no_waiter_is_skipped_between_two_holders) {
     scene s;
     s.stand_behind_an_old_ticket();
     s.before_changed();
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(no_waiter_is_skipped_in_the_moment_between_two_holders) {
     BOOST_TEST(s.before_there() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_the_ttl_needs_no_telling) {
+BOOST_AUTO_TEST_CASE(the_head_attempts_when_the_ttl_expires) {
     scene s;
     s.join();
     s.joined(0);
@@ -321,14 +321,14 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_ttl_needs_no_telling) {
     BOOST_TEST(s.timer() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(denied_before_it_joined) {
+BOOST_AUTO_TEST_CASE(a_client_joins_after_a_denial) {
     scene s;
     BOOST_TEST(s.denied() == "join@250");
     BOOST_TEST(s.joined(0) == "lock@250");
     BOOST_TEST(s.lock_held() == "WAIT@250");
 }
 
-BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
+BOOST_AUTO_TEST_CASE(the_head_waits_on_its_own_after_a_denied_turn) {
     scene s;
     s.stand_first();
     s.lock_changed();
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_it_looks_for_itself) {
     BOOST_TEST(s.joined(0) == "@500");
 }
 
-BOOST_AUTO_TEST_CASE(an_attempt_that_the_keeper_granted_ends_the_watch) {
+BOOST_AUTO_TEST_CASE(a_grant_by_the_queue_server_ends_the_lock_watch) {
     for (const bool by_keeper : {true, false}) {
         scene s;
         s.stand_behind_and_watch_the_lock();
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_the_keeper_granted_ends_the_watch) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(woken_in_vain_time_and_again_the_first_polls) {
+BOOST_AUTO_TEST_CASE(the_head_polls_after_repeated_wakes_without_a_grant) {
     scene s;
     s.stand_first_in_vain();
     s.at(30ms);
@@ -373,7 +373,7 @@ BOOST_AUTO_TEST_CASE(woken_in_vain_time_and_again_the_first_polls) {
     BOOST_TEST(s.lock_held() == "@270");
 }
 
-BOOST_AUTO_TEST_CASE(while_it_polls_it_is_told_again_after_an_attempt_that_the_keeper_granted) {
+BOOST_AUTO_TEST_CASE(a_polling_head_watches_again_after_a_queue_server_grant) {
     scene s;
     s.stand_first_in_vain();
     s.at(30ms);
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(while_it_polls_it_is_told_again_after_an_attempt_that_the_k
     BOOST_TEST(s.denied_by_others() == "lock POLL@280");
 }
 
-BOOST_AUTO_TEST_CASE(while_it_polls_it_keeps_its_position) {
+BOOST_AUTO_TEST_CASE(a_polling_head_keeps_its_position) {
     scene s;
     s.stand_first_in_vain();
     s.at(30ms);
@@ -400,7 +400,7 @@ BOOST_AUTO_TEST_CASE(while_it_polls_it_keeps_its_position) {
     BOOST_TEST(s.denied() == "POLL@520");
 }
 
-BOOST_AUTO_TEST_CASE(it_polls_no_more_when_the_lock_is_kept) {
+BOOST_AUTO_TEST_CASE(polling_stops_when_the_holder_keeps_the_lock) {
     scene s;
     s.stand_first_in_vain();
     s.at(30ms);
@@ -416,7 +416,7 @@ BOOST_AUTO_TEST_CASE(it_polls_no_more_when_the_lock_is_kept) {
     BOOST_TEST(s.denied() == "join@531");  // which is the first change in a long time
 }
 
-BOOST_AUTO_TEST_CASE(it_polls_no_more_when_another_is_before_it) {
+BOOST_AUTO_TEST_CASE(polling_stops_behind_another_waiter) {
     scene s;
     s.stand_first_in_vain();
     s.at(30ms);
@@ -429,7 +429,7 @@ BOOST_AUTO_TEST_CASE(it_polls_no_more_when_another_is_before_it) {
     BOOST_TEST(s.before_there() == "WAIT@520");
 }
 
-BOOST_AUTO_TEST_CASE(renewals_are_too_far_apart_to_poll_for) {
+BOOST_AUTO_TEST_CASE(renewals_do_not_cause_polling) {
     scene s;
     s.stand_first();
     for (int i = 1; i != 20; ++i) {
@@ -452,7 +452,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_behind_another_never_polls) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(denied_at_its_turn_with_others_before_it) {
+BOOST_AUTO_TEST_CASE(a_waiter_denied_behind_others_waits_again) {
     scene s;
     s.stand_behind_an_old_ticket();
     s.at(250ms);
@@ -466,7 +466,7 @@ BOOST_AUTO_TEST_CASE(denied_at_its_turn_with_others_before_it) {
     BOOST_TEST(s.joined(0) == "WAIT@500");  // as if it had never been denied
 }
 
-BOOST_AUTO_TEST_CASE(denied_while_it_keeps_its_position) {
+BOOST_AUTO_TEST_CASE(a_denial_during_a_rejoin_is_handled_afterwards) {
     scene s;
     s.stand_first();
     s.lock_changed();
@@ -478,7 +478,7 @@ BOOST_AUTO_TEST_CASE(denied_while_it_keeps_its_position) {
     BOOST_TEST(s.joined(0) == "ON ITS OWN@500");
 }
 
-BOOST_AUTO_TEST_CASE(all_keys_may_have_changed) {
+BOOST_AUTO_TEST_CASE(the_head_asks_again_when_all_keys_may_have_changed) {
     scene s;
     s.stand_first();
     BOOST_TEST(s.all_changed() == "join lock@250");
@@ -486,7 +486,7 @@ BOOST_AUTO_TEST_CASE(all_keys_may_have_changed) {
     BOOST_TEST(s.lock_free() == "TURN@250");
 }
 
-BOOST_AUTO_TEST_CASE(a_keeper_that_fails_or_is_silent) {
+BOOST_AUTO_TEST_CASE(a_failed_or_silent_queue_server_is_reported_as_broken) {
     scene s;
     s.join();
     BOOST_TEST(s.failed() == "BROKEN@250");
@@ -502,7 +502,7 @@ BOOST_AUTO_TEST_CASE(a_keeper_that_fails_or_is_silent) {
 }
 
 /// Idle waiters cost the keeper little. A fault of which nobody tells at most doubles a wait.
-BOOST_AUTO_TEST_CASE(one_that_has_waited_for_long_joins_less_often) {
+BOOST_AUTO_TEST_CASE(a_long_waiting_client_rejoins_less_often) {
     scene s;
     s.stand_behind();
     std::string joins;
@@ -522,7 +522,7 @@ BOOST_AUTO_TEST_CASE(one_that_has_waited_for_long_joins_less_often) {
                "8000 16000, 12000 16000, 16000 16000, ");
 }
 
-BOOST_AUTO_TEST_CASE(at_a_new_place_it_joins_as_often_as_at_first) {
+BOOST_AUTO_TEST_CASE(a_new_position_resets_the_rejoin_interval) {
     for (const bool by_keeper : {true, false}) {
         scene s;
         s.stand_behind_and_watch_the_lock();
@@ -549,7 +549,7 @@ BOOST_AUTO_TEST_CASE(at_a_new_place_it_joins_as_often_as_at_first) {
 }
 
 /// Its client has waited for long, so it is written anew less often.
-BOOST_AUTO_TEST_CASE(an_older_ticket_before_it_is_written_anew_later) {
+BOOST_AUTO_TEST_CASE(a_longer_ticket_ahead_is_renewed_less_often) {
     struct row {
         milliseconds remaining;
         milliseconds written_from;  // on
@@ -572,7 +572,7 @@ BOOST_AUTO_TEST_CASE(an_older_ticket_before_it_is_written_anew_later) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_ticket_outlives_some_joins) {
+BOOST_AUTO_TEST_CASE(a_ticket_outlives_three_rejoin_intervals) {
     const queue_ticket_settings settings;
     for (const duration waited : {0ms, 999ms, 1000ms, 4000ms, 100000ms}) {
         const duration interval = settings.interval(waited);

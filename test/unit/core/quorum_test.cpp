@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(is_the_smallest_number_that_two_holders_cannot_both_reach) 
     }
 }
 
-BOOST_AUTO_TEST_CASE(is_won_or_impossible_exactly_when_no_further_vote_can_change_that) {
+BOOST_AUTO_TEST_CASE(is_decided_when_no_further_vote_can_change_it) {
     for (std::size_t n = 1; n <= 7; ++n) {
         for (std::size_t granted = 0; granted <= n; ++granted) {
             for (std::size_t denied = 0; granted + denied <= n; ++denied) {
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(is_won_or_impossible_exactly_when_no_further_vote_can_chang
     }
 }
 
-BOOST_AUTO_TEST_CASE(counts_each_instance_once_and_its_first_vote) {
+BOOST_AUTO_TEST_CASE(counts_only_the_first_vote_of_each_instance) {
     round votes(3);
     BOOST_TEST(votes.record(1, vote::denied(key_state::foreign)));
     BOOST_TEST(!votes.record(1, vote::granted()));
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(counts_each_instance_once_and_its_first_vote) {
     BOOST_TEST((votes.vote_of(1)->kind == vote_kind::denied));
 }
 
-BOOST_AUTO_TEST_CASE(keeps_what_each_instance_said) {
+BOOST_AUTO_TEST_CASE(stores_the_vote_of_each_instance) {
     round votes(3);
     const auto detail = std::make_shared<const std::string>("LOADING");
     votes.record(0, vote::failed(failure::server_error, detail));
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(keeps_what_each_instance_said) {
 }
 
 /// A failed quorum that is only a matter of time.
-BOOST_AUTO_TEST_CASE(knows_when_the_quarantines_let_a_quorum_grant) {
+BOOST_AUTO_TEST_CASE(reports_when_a_quorum_is_no_longer_quarantined) {
     using namespace std::chrono_literals;
     const auto at = [](duration d) { return time_point(d); };
     const struct {
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(knows_when_the_quarantines_let_a_quorum_grant) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(fails_the_silent_only) {
+BOOST_AUTO_TEST_CASE(fail_silent_affects_only_silent_instances) {
     round votes(4);
     votes.record(1, vote::granted());
     votes.record(2, vote::failed(failure::down));
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(fails_the_silent_only) {
     BOOST_TEST((votes.vote_of(3)->reason == failure::timeout));
 }
 
-BOOST_AUTO_TEST_CASE(forgets_everything_when_cleared) {
+BOOST_AUTO_TEST_CASE(clear_removes_all_votes) {
     const auto detail = std::make_shared<const std::string>("gone with the votes");
     round votes(3);
     votes.record(0, vote::granted());

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(is_resolved_by_exactly_a_quorum_and_ended_by_the_last_vote)
     }
 }
 
-BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
+BOOST_AUTO_TEST_CASE(reports_the_outcome_with_the_deciding_vote) {
     constexpr duration in_time = 0ms;
     constexpr duration expired = 990ms;
     struct row {
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(says_how_it_went_with_the_vote_that_tells) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_quorum_that_answers_at_once_is_not_kept_waiting_by_the_silent) {
+BOOST_AUTO_TEST_CASE(a_fast_quorum_does_not_wait_for_silent_instances) {
     sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -220,14 +220,14 @@ BOOST_AUTO_TEST_CASE(a_quorum_that_answers_at_once_is_not_kept_waiting_by_the_si
                   });
 }
 
-BOOST_AUTO_TEST_CASE(of_a_lease_long_gone_is_resolved_at_once_and_sends_nothing) {
+BOOST_AUTO_TEST_CASE(an_expired_lease_is_resolved_immediately_without_sending) {
     for (const duration started : {1012ms, 5000ms}) {
         sized_release machine = giving_back();
         BOOST_TEST(say(machine, start(), started) == "resolved expired; ended");
     }
 }
 
-BOOST_AUTO_TEST_CASE(is_resolved_when_the_keys_are_gone_at_the_latest) {
+BOOST_AUTO_TEST_CASE(is_resolved_at_the_latest_when_the_keys_have_expired) {
     struct row {
         duration started;
         std::string letters;
@@ -258,7 +258,7 @@ release_settings attempt() {
     return s;
 }
 
-BOOST_AUTO_TEST_CASE(fewer_than_a_quorum_are_given_back_too) {
+BOOST_AUTO_TEST_CASE(fewer_grants_than_a_quorum_are_rolled_back_too) {
     for (std::size_t concerned = 1; concerned != 3; ++concerned) {
         BOOST_TEST_CONTEXT(concerned << " concerned") {
             sized_release machine = giving_back(concerned, attempt());
@@ -274,12 +274,12 @@ BOOST_AUTO_TEST_CASE(fewer_than_a_quorum_are_given_back_too) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_concerned_is_the_end_at_once) {
+BOOST_AUTO_TEST_CASE(ends_immediately_if_no_instance_is_concerned) {
     sized_release machine = giving_back(0, attempt());
     BOOST_TEST(say(machine, start(), 0ms) == "resolved expired; ended");
 }
 
-BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
+BOOST_AUTO_TEST_CASE(silent_instances_are_sent_a_release_and_awaited) {
     sized_release machine = giving_back(5, attempt());
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(silent_ones_are_asked_and_waited_for) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
+BOOST_AUTO_TEST_CASE(reports_the_answer_of_each_instance) {
     release_settings settings = five();
     settings.instances = 8;
     sized_release machine = giving_back(7, settings);
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(tells_what_each_has_answered) {
 
 // Trying again.
 
-BOOST_AUTO_TEST_CASE(asks_again_those_that_failed_and_no_others) {
+BOOST_AUTO_TEST_CASE(retries_only_the_failed_instances) {
     sized_release machine = giving_back();
     const duration second = 1ms + pause(1);
     const duration third = second + 1ms + pause(2);
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(asks_again_those_that_failed_and_no_others) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) {
+BOOST_AUTO_TEST_CASE(retries_with_growing_backoff_until_the_keys_have_expired) {
     release_settings settings = five();
     settings.instances = 1;
     settings.retry = {4ms, 100ms};
@@ -368,7 +368,7 @@ BOOST_AUTO_TEST_CASE(asks_again_with_a_growing_backoff_until_the_keys_are_gone) 
 
 // Those that were down.
 
-BOOST_AUTO_TEST_CASE(waits_to_be_told_that_an_instance_takes_commands_again) {
+BOOST_AUTO_TEST_CASE(retries_a_down_instance_when_it_has_recovered) {
     sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(waits_to_be_told_that_an_instance_takes_commands_again) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_back_in_time_can_tell_how_it_went) {
+BOOST_AUTO_TEST_CASE(an_instance_that_recovers_in_time_decides_the_outcome) {
     sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_back_in_time_can_tell_how_it_went) {
 }
 
 // To try is cheap then.
-BOOST_AUTO_TEST_CASE(asks_those_that_were_down_with_the_others) {
+BOOST_AUTO_TEST_CASE(retries_down_instances_together_with_failed_ones) {
     sized_release machine = giving_back();
     const duration second = 2ms + pause(1);
     play(machine, {
@@ -416,7 +416,7 @@ BOOST_AUTO_TEST_CASE(asks_those_that_were_down_with_the_others) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(any_failure_is_tried_again_when_the_instance_takes_commands_again) {
+BOOST_AUTO_TEST_CASE(any_failure_is_retried_when_the_instance_has_recovered) {
     sized_release machine = giving_back();
     const duration second = 1ms + pause(1);
     play(machine, {
@@ -427,7 +427,7 @@ BOOST_AUTO_TEST_CASE(any_failure_is_tried_again_when_the_instance_takes_commands
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
+BOOST_AUTO_TEST_CASE(a_retry_may_decide_the_outcome_in_time) {
     sized_release machine = giving_back(3, [] {
         release_settings s = five();
         s.instances = 3;
@@ -446,7 +446,7 @@ BOOST_AUTO_TEST_CASE(a_retry_may_still_tell_in_time) {
 
 // Which instances it asks.
 
-BOOST_AUTO_TEST_CASE(asks_all_that_are_concerned_once) {
+BOOST_AUTO_TEST_CASE(sends_one_release_to_each_instance_concerned) {
     for (std::size_t n = 1; n <= 7; ++n) {
         for (std::size_t mask = 0; mask != std::size_t{1} << n; ++mask) {
             release_settings settings = five();
@@ -472,7 +472,7 @@ BOOST_AUTO_TEST_CASE(asks_all_that_are_concerned_once) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(asks_again_those_that_have_failed_when_it_is_time) {
+BOOST_AUTO_TEST_CASE(retries_failed_instances_when_the_backoff_has_passed) {
     for (std::size_t n = 1; n <= 7; ++n) {
         for (const bool all_fail : {true, false}) {
             BOOST_TEST_CONTEXT(n << " instances, all fail: " << all_fail) {
@@ -499,7 +499,7 @@ BOOST_AUTO_TEST_CASE(asks_again_those_that_have_failed_when_it_is_time) {
 
 // Votes twice, and late.
 
-BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
+BOOST_AUTO_TEST_CASE(counts_each_instance_once) {
     sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -519,7 +519,7 @@ BOOST_AUTO_TEST_CASE(counts_an_instance_once) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(votes_of_those_that_were_not_asked_count_for_nothing) {
+BOOST_AUTO_TEST_CASE(votes_of_instances_without_a_release_are_ignored) {
     sized_release machine = giving_back(3);
     play(machine, {
                       {0ms, start(), "send 012; wait 50"},
@@ -532,7 +532,7 @@ BOOST_AUTO_TEST_CASE(votes_of_those_that_were_not_asked_count_for_nothing) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(is_ended_with_votes_still_out_when_the_keys_are_gone) {
+BOOST_AUTO_TEST_CASE(ends_when_the_keys_have_expired_despite_missing_votes) {
     sized_release machine = giving_back();
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -547,7 +547,7 @@ BOOST_AUTO_TEST_CASE(is_ended_with_votes_still_out_when_the_keys_are_gone) {
 
 // Grants of the acquire that is being given back.
 
-BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_one_that_had_nothing_to_release) {
+BOOST_AUTO_TEST_CASE(a_late_grant_where_nothing_was_found_is_released_again) {
     for (const auto& before : {nothing(3), taken(3)}) {
         sized_release machine = giving_back(4, attempt());
         play(machine, {
@@ -564,7 +564,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_asks_again_one_that_had_nothing_to_release) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_one_that_is_being_asked_or_has_deleted) {
+BOOST_AUTO_TEST_CASE(a_late_grant_is_ignored_if_a_release_is_pending_or_done) {
     sized_release machine = giving_back(4, attempt());
     play(machine, {
                       {0ms, start(), "send 0123; wait 50"},
@@ -577,7 +577,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_changes_nothing_for_one_that_is_being_asked_or
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_asks_one_that_is_being_asked_once_more_if_that_was_too_early) {
+BOOST_AUTO_TEST_CASE(a_late_grant_repeats_a_release_that_found_nothing) {
     sized_release machine = giving_back(4, attempt());
     play(machine, {
                       {0ms, start(), "send 0123; wait 50"},
@@ -593,7 +593,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_asks_one_that_is_being_asked_once_more_if_that
 }
 
 /// The grant may have come after the release as well as before.
-BOOST_AUTO_TEST_CASE(a_late_grant_that_is_followed_by_a_failure_is_still_remembered) {
+BOOST_AUTO_TEST_CASE(a_late_grant_is_still_released_after_a_failed_release) {
     sized_release machine = giving_back(5, attempt());
     const duration second = 2ms + pause(1);
     play(machine, {
@@ -606,7 +606,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_that_is_followed_by_a_failure_is_still_remembe
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_vote_that_is_no_grant_asks_nobody) {
+BOOST_AUTO_TEST_CASE(a_late_vote_that_is_not_a_grant_sends_nothing) {
     for (const vote& v :
          {vote::denied(key_state::foreign), vote::denied(key_state::absent),
           vote::failed(failure::down), vote::failed(failure::timeout),
@@ -624,7 +624,7 @@ BOOST_AUTO_TEST_CASE(a_late_vote_that_is_no_grant_asks_nobody) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
+BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_restarts_the_release) {
     sized_release machine = giving_back(1, attempt());
     play(machine, {
                       {0ms, start(), "resolved expired; send 0; wait 1012"},
@@ -638,7 +638,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_after_the_end_opens_it_again) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_with_the_vote_that_resolves_is_not_forgotten) {
+BOOST_AUTO_TEST_CASE(a_late_grant_with_the_resolving_event_is_released) {
     sized_release machine = giving_back(5, attempt());
     play(machine, {
                       {0ms, start(), "send 01234; wait 50"},
@@ -663,7 +663,7 @@ sized_release open_one() {
     return machine;
 }
 
-BOOST_AUTO_TEST_CASE(an_open_ones_key_does_not_run_out) {
+BOOST_AUTO_TEST_CASE(an_open_instance_keeps_the_release_pending) {
     sized_release machine = open_one();
     play(machine, {
                       {0ms, start(), "send 0; wait 50"},
@@ -675,7 +675,7 @@ BOOST_AUTO_TEST_CASE(an_open_ones_key_does_not_run_out) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(an_open_ones_key_runs_out_from_when_its_answer_is_known) {
+BOOST_AUTO_TEST_CASE(an_answer_of_an_open_instance_limits_the_release_time) {
     struct row {
         std::string name;
         release::event answer;
@@ -706,7 +706,7 @@ BOOST_AUTO_TEST_CASE(an_open_ones_key_runs_out_from_when_its_answer_is_known) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_to_the_release_closes_an_open_one) {
+BOOST_AUTO_TEST_CASE(an_answer_to_the_release_closes_an_open_instance) {
     struct row {
         failure why;
         bool closes;
@@ -728,7 +728,7 @@ BOOST_AUTO_TEST_CASE(an_answer_to_the_release_closes_an_open_one) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_last_open_one_counts) {
+BOOST_AUTO_TEST_CASE(the_last_open_instance_decides_the_end) {
     release_settings settings = attempt();
     settings.longest_life = 1012ms;
     sized_release machine = giving_back(5, settings);

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(renews_at_its_interval_counted_from_the_send) {
     BOOST_TEST(machine.votes()->granted() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(takes_exactly_a_quorum) {
+BOOST_AUTO_TEST_CASE(needs_exactly_a_quorum) {
     for (std::size_t n = 1; n <= 7; ++n) {
         BOOST_TEST_CONTEXT(n << " instances") {
             renew winner = watchdog(instances(n));
@@ -152,12 +152,12 @@ BOOST_AUTO_TEST_CASE(a_late_start_of_the_watchdog_does_not_delay_the_renewal) {
                    {901ms, granted(2), "wait 1200"}});
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_with_no_more_than_the_notice_left_is_lost_at_once) {
+BOOST_AUTO_TEST_CASE(a_grant_too_close_to_its_end_is_lost_immediately) {
     renew machine(five(), at(940ms), at(988ms));
     play(machine, {{940ms, timer(), "lost unrenewable"}});
 }
 
-BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
+BOOST_AUTO_TEST_CASE(waits_for_votes_until_the_instance_timeout) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, granted(0), "wait 350"},
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(gives_each_instance_its_time_and_no_more) {
     BOOST_TEST((machine.votes()->vote_of(2)->reason == failure::timeout));
 }
 
-BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
+BOOST_AUTO_TEST_CASE(a_vote_processed_before_the_timer_counts) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {360ms, granted(0), "wait 350"},
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_vote_that_is_there_before_the_timer_counts) {
                                });
 }
 
-BOOST_AUTO_TEST_CASE(counts_an_instance_once_a_round) {
+BOOST_AUTO_TEST_CASE(counts_each_instance_once_per_round) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, granted(0), "wait 350"},
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(counts_an_instance_once_a_round) {
                                });
 }
 
-BOOST_AUTO_TEST_CASE(late_votes_of_an_old_round_count_for_nothing) {
+BOOST_AUTO_TEST_CASE(late_votes_of_an_old_round_are_ignored) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {350ms, timer(), "wait 359.375"},
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(late_votes_of_an_old_round_count_for_nothing) {
 
 // Rounds that fail.
 
-BOOST_AUTO_TEST_CASE(tries_again_soon_then_less_often_and_until_shortly_before_the_end) {
+BOOST_AUTO_TEST_CASE(retries_with_growing_pauses_until_shortly_before_the_end) {
     renew machine = watchdog();
     play(machine, to_round_1);
     std::uint32_t round = 1;
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(renewals_begin_at_multiples_of_the_grid) {
                   });
 }
 
-BOOST_AUTO_TEST_CASE(a_won_round_after_failed_ones_starts_afresh) {
+BOOST_AUTO_TEST_CASE(a_won_round_resets_the_retry_pauses) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, failed(0), "wait 350"},
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_won_round_after_failed_ones_starts_afresh) {
     BOOST_TEST(in_ms(machine.valid_until()) == "1299");
 }
 
-BOOST_AUTO_TEST_CASE(a_round_without_quorum_is_no_loss) {
+BOOST_AUTO_TEST_CASE(a_round_without_a_quorum_does_not_lose_the_lease) {
     for (const std::string letters : {"NNF", "NFN", "FFF", "NFF", "GGFFN", "NGGFF", "DDF"}) {
         BOOST_TEST_CONTEXT(letters) {
             renew machine = watchdog();
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_round_without_quorum_is_no_loss) {
 
 // The loss.
 
-BOOST_AUTO_TEST_CASE(so_many_keys_gone_that_no_quorum_is_left_is_a_loss_at_once) {
+BOOST_AUTO_TEST_CASE(a_lease_is_lost_when_too_few_keys_are_left_for_a_quorum) {
     for (const std::string letters : {"NNN", "DDD", "NDN", "GNDN", "GGDNN"}) {
         BOOST_TEST_CONTEXT(letters) {
             renew machine = watchdog();
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(so_many_keys_gone_that_no_quorum_is_left_is_a_loss_at_once)
     }
 }
 
-BOOST_AUTO_TEST_CASE(keys_that_turn_out_to_be_gone_after_the_round_failed_are_a_loss_too) {
+BOOST_AUTO_TEST_CASE(keys_found_missing_after_a_failed_round_lose_the_lease) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, failed(0), "wait 350"},
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(keys_that_turn_out_to_be_gone_after_the_round_failed_are_a_
                                });
 }
 
-BOOST_AUTO_TEST_CASE(is_announced_before_the_validity_ends) {
+BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends) {
     // While waiting, and in the middle of a round.
     renew late = watchdog();
     play(late, {{0ms, timer(), "wait 300"}, {938ms, timer(), "lost unrenewable"}});
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(is_announced_before_the_validity_ends) {
                  {938ms, granted(2), "wait 1230"}});
 }
 
-BOOST_AUTO_TEST_CASE(validity_that_is_over_never_comes_back) {
+BOOST_AUTO_TEST_CASE(an_expired_validity_is_never_renewed) {
     struct row {
         duration third_grant;
         std::string expected;
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(validity_that_is_over_never_comes_back) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(after_a_long_pause_of_the_process_nothing_is_believed) {
+BOOST_AUTO_TEST_CASE(a_lease_is_lost_after_a_long_pause_of_the_process) {
     struct row {
         std::string name;
         renew_script before;
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(after_a_long_pause_of_the_process_nothing_is_believed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(is_announced_once_and_is_final) {
+BOOST_AUTO_TEST_CASE(a_loss_is_reported_once_and_is_final) {
     renew machine = watchdog(instances(1));
     play(machine, to_round_1 + renew_script{
                                    {301ms, gone(0), "lost keys_gone"},
@@ -412,14 +412,14 @@ BOOST_AUTO_TEST_CASE(is_announced_once_and_is_final) {
 
 // Without renewal; with a limit.
 
-BOOST_AUTO_TEST_CASE(switched_off_it_only_tells_the_end) {
+BOOST_AUTO_TEST_CASE(without_renewal_the_lease_expires) {
     renew machine = watchdog(unrenewed());
     play(machine, {{0ms, timer(), "wait 938"},
                    {900ms, timer(), "wait 938"},
                    {938ms, timer(), "lost expired"}});
 }
 
-BOOST_AUTO_TEST_CASE(switched_off_the_holder_may_still_extend) {
+BOOST_AUTO_TEST_CASE(without_renewal_the_holder_may_still_extend) {
     renew machine = watchdog(unrenewed());
     play(machine, {{0ms, timer(), "wait 938"},
                    {500ms, extend(1s), "send #1 1000; wait 550"},
@@ -433,7 +433,7 @@ BOOST_AUTO_TEST_CASE(switched_off_the_holder_may_still_extend) {
                    {1438ms, timer(), "lost expired"}});
 }
 
-BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_however_well_it_is_renewed, *label("fault-17")) {
+BOOST_AUTO_TEST_CASE(max_hold_ends_a_lease_despite_renewals, *label("fault-17")) {
     // Between rounds, in a round, and by a round that wins too late; each time a twentieth of max_hold
     // before its end.
     renew between = watchdog(held_at_most(200ms));
@@ -530,7 +530,7 @@ BOOST_AUTO_TEST_CASE(max_hold_counts_from_the_grant, *label("fault-17")) {
 
 // Healing.
 
-BOOST_AUTO_TEST_CASE(heals_those_without_the_key_once_the_same_round_has_won) {
+BOOST_AUTO_TEST_CASE(restores_missing_keys_once_the_same_round_is_won) {
     struct row {
         std::string letters;  // all at 301 ms
         std::vector<std::string> expected;
@@ -564,7 +564,7 @@ BOOST_AUTO_TEST_CASE(heals_those_without_the_key_once_the_same_round_has_won) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(heals_again_what_is_gone_again) {
+BOOST_AUTO_TEST_CASE(restores_a_key_again_if_it_is_missing_again) {
     renew machine = watchdog(instances(3));
     play(machine, to_round_1 + renew_script{
                                    {301ms, gone(1), "wait 350"},
@@ -577,7 +577,7 @@ BOOST_AUTO_TEST_CASE(heals_again_what_is_gone_again) {
                                });
 }
 
-BOOST_AUTO_TEST_CASE(heals_nothing_by_a_round_that_did_not_win) {
+BOOST_AUTO_TEST_CASE(restores_no_keys_after_a_failed_round) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, gone(0), "wait 350"},
@@ -595,7 +595,7 @@ BOOST_AUTO_TEST_CASE(heals_nothing_by_a_round_that_did_not_win) {
                                });
 }
 
-BOOST_AUTO_TEST_CASE(heals_nothing_when_the_next_round_is_on_its_way) {
+BOOST_AUTO_TEST_CASE(restores_no_keys_once_the_next_round_is_sent) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, granted(0), "wait 350"},
@@ -609,7 +609,7 @@ BOOST_AUTO_TEST_CASE(heals_nothing_when_the_next_round_is_on_its_way) {
                                });
 }
 
-BOOST_AUTO_TEST_CASE(heals_nothing_of_a_lease_that_is_about_to_be_lost) {
+BOOST_AUTO_TEST_CASE(restores_no_keys_of_a_lease_about_to_be_lost) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, granted(0), "wait 350"},
@@ -619,7 +619,7 @@ BOOST_AUTO_TEST_CASE(heals_nothing_of_a_lease_that_is_about_to_be_lost) {
                                });
 }
 
-BOOST_AUTO_TEST_CASE(heals_with_the_ttl_of_the_round) {
+BOOST_AUTO_TEST_CASE(restores_keys_with_the_ttl_of_the_round) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(2s), "send #1 2000; wait 150"},
@@ -630,7 +630,7 @@ BOOST_AUTO_TEST_CASE(heals_with_the_ttl_of_the_round) {
 }
 
 /// The key lives no longer than the others, until the next round has won.
-BOOST_AUTO_TEST_CASE(heals_with_the_ttl_in_force_when_the_next_round_is_sent_with_another) {
+BOOST_AUTO_TEST_CASE(restores_keys_with_the_ttl_in_force_during_an_extension) {
     for (const duration next : {2000ms, 400ms}) {
         renew machine = watchdog();
         const std::string ttl = in_ms(next);
@@ -648,7 +648,7 @@ BOOST_AUTO_TEST_CASE(heals_with_the_ttl_in_force_when_the_next_round_is_sent_wit
     }
 }
 
-BOOST_AUTO_TEST_CASE(heals_when_a_vote_comes_late_and_the_next_round_is_due) {
+BOOST_AUTO_TEST_CASE(restores_a_key_after_a_late_vote_when_a_round_is_due) {
     renew machine = watchdog();
     play(machine, to_round_1 + renew_script{
                                    {301ms, granted(0), "wait 350"},
@@ -660,7 +660,7 @@ BOOST_AUTO_TEST_CASE(heals_when_a_vote_comes_late_and_the_next_round_is_due) {
 
 // The holder's own extend.
 
-BOOST_AUTO_TEST_CASE(extending_to_a_longer_ttl_counts_when_it_is_won) {
+BOOST_AUTO_TEST_CASE(a_longer_ttl_takes_effect_when_its_round_is_won) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"}, {100ms, extend(2s), "send #1 2000; wait 150"}});
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
@@ -679,7 +679,7 @@ BOOST_AUTO_TEST_CASE(extending_to_a_longer_ttl_counts_when_it_is_won) {
          {{2577ms, timer(), "send #3 2000; wait 2578"}, {2578ms, timer(), "lost unrenewable"}});
 }
 
-BOOST_AUTO_TEST_CASE(extending_to_a_longer_ttl_in_vain_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_failed_extension_to_a_longer_ttl_changes_nothing) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(2s), "send #1 2000; wait 150"},
@@ -692,7 +692,7 @@ BOOST_AUTO_TEST_CASE(extending_to_a_longer_ttl_in_vain_changes_nothing) {
                    {161ms, granted(2, 2), "wait 460"}});
 }
 
-BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl) {
+BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_shortens_the_validity) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"}, {100ms, extend(400ms), "send #1 400; wait 150"}});
     play(machine, {{101ms, granted(0), "wait 150"},
@@ -717,7 +717,7 @@ BOOST_AUTO_TEST_CASE(extending_to_a_far_shorter_ttl_keeps_renewing) {
                    {101ms, timer(), "send #2 10; wait 107.4"}});
 }
 
-BOOST_AUTO_TEST_CASE(a_shorter_ttl_that_is_over_when_it_is_won_does_not_take_hold) {
+BOOST_AUTO_TEST_CASE(a_shorter_ttl_that_is_already_over_has_no_effect) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(40ms), "send #1 40; wait 150"},
@@ -727,7 +727,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_ttl_that_is_over_when_it_is_won_does_not_take_hol
     BOOST_TEST(in_ms(machine.valid_until()) == "988");
 }
 
-BOOST_AUTO_TEST_CASE(extending_to_a_shorter_ttl_in_vain_changes_nothing) {
+BOOST_AUTO_TEST_CASE(a_failed_extension_to_a_shorter_ttl_changes_nothing) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(400ms), "send #1 400; wait 150"},
@@ -766,7 +766,7 @@ BOOST_AUTO_TEST_CASE(extending_waits_for_the_round_in_flight) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(extending_is_answered_once) {
+BOOST_AUTO_TEST_CASE(an_extension_is_answered_once) {
     renew machine = watchdog(instances(1));
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(1s), "send #1 1000; wait 150"},
@@ -778,7 +778,7 @@ BOOST_AUTO_TEST_CASE(extending_is_answered_once) {
                    {403ms, failed(0, 3), "not extended; wait 412.375"}});
 }
 
-BOOST_AUTO_TEST_CASE(extending_goes_on_with_the_next_that_was_asked_for) {
+BOOST_AUTO_TEST_CASE(a_second_extension_may_follow_immediately) {
     renew machine = watchdog(instances(1));
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(1s), "send #1 1000; wait 150"},
@@ -788,7 +788,7 @@ BOOST_AUTO_TEST_CASE(extending_goes_on_with_the_next_that_was_asked_for) {
 }
 
 /// A hand-over to another holder has to wait for it.
-BOOST_AUTO_TEST_CASE(extending_disturbs_until_it_is_answered) {
+BOOST_AUTO_TEST_CASE(an_extension_blocks_hand_offs_until_it_is_answered) {
     renew machine = watchdog(instances(1));
     play(machine, to_round_1);
     BOOST_TEST(machine.undisturbed());  // nobody has asked for this round
@@ -801,7 +801,7 @@ BOOST_AUTO_TEST_CASE(extending_disturbs_until_it_is_answered) {
 }
 
 /// The runtime answers the holder itself then.
-BOOST_AUTO_TEST_CASE(extending_a_lease_that_gets_lost_is_told_as_the_loss) {
+BOOST_AUTO_TEST_CASE(an_extension_of_a_lost_lease_is_reported_as_a_loss) {
     renew machine = watchdog();
     play(machine, {{0ms, timer(), "wait 300"},
                    {100ms, extend(2s), "send #1 2000; wait 150"},
@@ -810,7 +810,7 @@ BOOST_AUTO_TEST_CASE(extending_a_lease_that_gets_lost_is_told_as_the_loss) {
                    {101ms, gone(2), "lost keys_gone"}});
 }
 
-BOOST_AUTO_TEST_CASE(extending_is_answered_before_the_loss_if_the_round_has_ended) {
+BOOST_AUTO_TEST_CASE(an_ended_extension_is_answered_before_the_loss) {
     renew machine = watchdog(instances(3));
     play(machine, {{0ms, timer(), "wait 300"},
                    {930ms, extend(1s), "send #1 1000; wait 938"},
@@ -818,7 +818,7 @@ BOOST_AUTO_TEST_CASE(extending_is_answered_before_the_loss_if_the_round_has_ende
                    {988ms, granted(1), "not extended; lost unrenewable"}});
 }
 
-BOOST_AUTO_TEST_CASE(extending_again_and_again_keeps_the_fraction) {
+BOOST_AUTO_TEST_CASE(repeated_extensions_keep_the_renewal_fraction) {
     renew machine = watchdog(instances(1));
     said(machine, timer(), at(0ms));
     std::uint32_t round = 0;

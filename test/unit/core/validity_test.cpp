@@ -13,7 +13,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(validity)
 
-BOOST_AUTO_TEST_CASE(drift_is_a_part_of_the_ttl_and_a_minimum) {
+BOOST_AUTO_TEST_CASE(drift_is_a_fraction_of_the_ttl_plus_a_minimum) {
     struct row {
         duration ttl;
         drift_bound bound;
@@ -32,23 +32,23 @@ BOOST_AUTO_TEST_CASE(drift_is_a_part_of_the_ttl_and_a_minimum) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(ends_drift_before_a_slow_server_and_gone_is_drift_after_a_fast_one) {
+BOOST_AUTO_TEST_CASE(drift_shortens_the_validity_and_delays_gone_at) {
     BOOST_TEST(in_ms(valid_until(at(100ms), 1s, {})) == "1088");
     BOOST_TEST(in_ms(gone_at(at(100ms), 1s, {})) == "1112");
     BOOST_TEST(in_ms(valid_until(at(0ms), 10s, {0.0, 0ms})) == "10000");
 }
 
-BOOST_AUTO_TEST_CASE(of_a_ttl_below_the_drift_is_over_before_it_begins) {
+BOOST_AUTO_TEST_CASE(a_ttl_below_the_drift_gives_no_validity) {
     BOOST_TEST((valid_until(at(0ms), 1ms, {}) < at(0ms)));
 }
 
-BOOST_AUTO_TEST_CASE(of_a_century_does_not_overflow) {
+BOOST_AUTO_TEST_CASE(a_ttl_of_a_century_does_not_overflow) {
     constexpr auto century = std::chrono::hours(24 * 365 * 100);
     BOOST_TEST((valid_until(at(0ms), century, {}) > at(century - century / 50)));
     BOOST_TEST((gone_at(at(0ms), century, {}) > at(century)));
 }
 
-BOOST_AUTO_TEST_CASE(a_server_has_been_up_for_a_second_less_than_it_says) {
+BOOST_AUTO_TEST_CASE(a_reported_uptime_is_reduced_by_one_second) {
     const drift_bound none{0.0, 0ms};
     BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 0s, none)) == "15000");
     BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 1s, none)) == "15000");
@@ -59,8 +59,7 @@ BOOST_AUTO_TEST_CASE(a_server_has_been_up_for_a_second_less_than_it_says) {
     BOOST_TEST(in_ms(quarantine_end(at(5s), 10s, 4s, {})) == "12072");
 }
 
-BOOST_AUTO_TEST_CASE(
-    loss_is_announced_a_twentieth_of_the_ttl_before_the_end_at_most_half_a_second) {
+BOOST_AUTO_TEST_CASE(the_loss_notice_is_a_twentieth_of_the_ttl_up_to_500_ms) {
     BOOST_TEST(in_ms(loss_notice(1s)) == "50");
     BOOST_TEST(in_ms(loss_notice(10s)) == "500");
     BOOST_TEST(in_ms(loss_notice(10h)) == "500");

@@ -74,7 +74,7 @@ static_assert(tells(failure::too_late) && tells(failure::server_error));
 
 BOOST_AUTO_TEST_SUITE(value_types)
 
-BOOST_AUTO_TEST_CASE(votes_say_no_more_than_they_know) {
+BOOST_AUTO_TEST_CASE(a_vote_contains_only_the_given_values) {
     BOOST_TEST((vote{}.kind == vote_kind::failed));  // what nobody filled in grants nothing
     BOOST_TEST((vote::granted().kind == vote_kind::granted));
     BOOST_TEST((vote::granted().remaining == unknown_remaining));
@@ -87,11 +87,11 @@ BOOST_AUTO_TEST_CASE(votes_say_no_more_than_they_know) {
     BOOST_TEST(vote::failed(failure::down).detail == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(a_command_is_sent_whenever_it_can_be_unless_it_says_otherwise) {
+BOOST_AUTO_TEST_CASE(a_command_has_no_deadline_by_default) {
     BOOST_TEST((command{}.deadline == never));
 }
 
-BOOST_AUTO_TEST_CASE(a_step_that_says_nothing_does_nothing_and_waits_for_nothing) {
+BOOST_AUTO_TEST_CASE(a_default_step_requests_nothing) {
     BOOST_TEST((!acquire::step().attempt && !acquire::step().failed));
     BOOST_TEST((acquire::step().until == never));
     const lease_step step;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_step_that_says_nothing_does_nothing_and_waits_for_nothing
     BOOST_TEST((step.until == never));
 }
 
-BOOST_AUTO_TEST_CASE(a_tag_comes_back_as_it_was_told) {
+BOOST_AUTO_TEST_CASE(a_tag_can_be_recreated_from_its_value) {
     using purpose = lease_tag::purpose_type;
     for (const purpose what :
          {purpose::acquire, purpose::extend, purpose::release, purpose::remaining, purpose::heal,

@@ -107,7 +107,7 @@ void check_refused(const std::string& bytes, status expected, std::size_t limit 
 
 BOOST_AUTO_TEST_SUITE(resp_reader)
 
-BOOST_AUTO_TEST_CASE(every_type_at_once) {
+BOOST_AUTO_TEST_CASE(every_type_is_read_at_once) {
     for (const sample& one : samples) {
         BOOST_TEST_CONTEXT("bytes " << one.bytes) {
             reader r(plenty);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(every_type_at_once) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(every_reply_split_at_every_byte) {
+BOOST_AUTO_TEST_CASE(every_reply_is_read_when_split_at_any_byte) {
     for (const sample& one : samples) {
         for (std::size_t cut = 0; cut != one.bytes.size(); ++cut) {
             BOOST_TEST_CONTEXT("bytes " << one.bytes << ", cut at " << cut) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(every_reply_split_at_every_byte) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(every_reply_byte_by_byte) {
+BOOST_AUTO_TEST_CASE(every_reply_is_read_byte_by_byte) {
     reader r(plenty);  // the same for all
     for (const sample& one : samples) {
         BOOST_TEST_CONTEXT("bytes " << one.bytes) {
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(every_reply_byte_by_byte) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_behind_the_other) {
+BOOST_AUTO_TEST_CASE(consecutive_replies_are_read) {
     std::string all;
     for (const sample& one : samples) {
         all += one.bytes;
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(one_behind_the_other) {
     BOOST_TEST((r.read(rest) == status::incomplete));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_resp) {
+BOOST_AUTO_TEST_CASE(malformed_input_is_rejected) {
     for (const char* const bytes : {"HTTP/1.1 400 Bad Request\r\n",
                                     "\x15\x03\x01",
                                     "\r\n",
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_resp) {
     check_refused(nested(reader::max_depth + 1), status::malformed);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_too_large) {
+BOOST_AUTO_TEST_CASE(too_large_replies_are_rejected) {
     check_refused("$100\r\n", status::too_large, 100);
     check_refused("$99999999999999999999999\r\n", status::too_large);
     check_refused("$18446744073709551615\r\n", status::too_large);
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(what_is_too_large) {
     check_refused("*20\r\n*20\r\n*20\r\n", status::too_large, 60);
 }
 
-BOOST_AUTO_TEST_CASE(as_large_as_allowed) {
+BOOST_AUTO_TEST_CASE(replies_of_the_largest_size_are_accepted) {
     for (const auto& bytes : {bulk(std::string(94, 'x')), "+" + std::string(97, 'x') + "\r\n"}) {
         reader exact(bytes.size());
         BOOST_TEST((exact.read(bytes) == status::complete));
@@ -217,14 +217,14 @@ BOOST_AUTO_TEST_CASE(as_large_as_allowed) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(where_it_stopped) {
+BOOST_AUTO_TEST_CASE(the_position_of_an_error_is_reported) {
     reader r(plenty);
     BOOST_TEST((r.read("*2\r\n:1\r\nwhat?") == status::malformed));
     BOOST_TEST(r.position() == 8U);
 }
 
 /// A cursor can leave out what it is not asked for.
-BOOST_AUTO_TEST_CASE(skips_what_a_value_contains) {
+BOOST_AUTO_TEST_CASE(skip_children_skips_nested_values) {
     const std::string bytes = "*3\r\n%1\r\n+a\r\n*1\r\n+b\r\n|1\r\n+x\r\n+y\r\n*1\r\n:1\r\n:2\r\n";
     reader r(plenty);
     BOOST_REQUIRE((r.read(bytes) == status::complete));

@@ -20,7 +20,7 @@ using core::acquire_outcome;
 
 BOOST_AUTO_TEST_SUITE(acquires)
 
-BOOST_AUTO_TEST_CASE(a_quorum_is_enough) {
+BOOST_AUTO_TEST_CASE(an_acquire_completes_once_a_quorum_has_granted) {
     virtual_deployment five(5);
     five.server(0).is_silent = true;
     five.server(1).latency = 100ms;
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_quorum_is_enough) {
 }
 
 // The time goes on between a turn of the engine and the acquire.
-BOOST_AUTO_TEST_CASE(an_acquire_that_is_cancelled_in_its_turn_sends_nothing) {
+BOOST_AUTO_TEST_CASE(an_acquire_cancelled_immediately_sends_nothing) {
     for (const kinds::lock_kind* const kind : {&kinds::exclusive, &kinds::writer, &kinds::shared}) {
         virtual_deployment five(5);
         const auto client = five.make_client();
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_is_cancelled_in_its_turn_sends_nothing) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_held_lock_is_waited_for_until_the_deadline) {
+BOOST_AUTO_TEST_CASE(acquire_waits_for_a_held_lock_until_the_deadline) {
     virtual_deployment three(3);
     const auto first = three.make_client();
     const auto second = three.make_client();
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_held_lock_is_waited_for_until_the_deadline) {
 }
 
 /// Fault 88: the caller's time ends before that of the instances.
-BOOST_AUTO_TEST_CASE(a_lock_is_contended_only_if_an_instance_has_denied, *label("fault-88")) {
+BOOST_AUTO_TEST_CASE(contended_is_reported_only_after_a_denial, *label("fault-88")) {
     for (const kinds::lock_kind* const kind :
          {&kinds::exclusive, &kinds::fenced, &kinds::writer, &kinds::shared}) {
         virtual_deployment three(3);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_contended_only_if_an_instance_has_denied, *label(
 }
 
 /// Fault 88: one denial is enough, whenever it came.
-BOOST_AUTO_TEST_CASE(a_denial_counts_until_the_deadline, *label("fault-88")) {
+BOOST_AUTO_TEST_CASE(one_denial_before_the_deadline_reports_contended, *label("fault-88")) {
     virtual_deployment three(3);
     const auto first = three.make_client();
     const auto second = three.make_client();
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(an_immediate_attempt_takes_one_round_trip) {
 }
 
 // A waiter asks how long the key will live, and is there when it ends, however far apart its own attempts would be.
-BOOST_AUTO_TEST_CASE(a_waiter_is_there_when_the_lock_of_a_dead_client_ends) {
+BOOST_AUTO_TEST_CASE(a_waiter_acquires_when_a_dead_holders_lock_expires) {
     virtual_deployment three(3);
     auto dead = three.make_client();
     const auto alive = three.make_client();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_is_there_when_the_lock_of_a_dead_client_ends) {
     BOOST_TEST((waiter->finished_at < ends + 10ms));
 }
 
-BOOST_AUTO_TEST_CASE(attempts_end_where_the_options_say_so) {
+BOOST_AUTO_TEST_CASE(an_acquire_makes_at_most_the_configured_attempts) {
     virtual_deployment one(1);
     const auto first = one.make_client();
     const auto second = one.make_client();
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_split_vote_is_resolved) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
+BOOST_AUTO_TEST_CASE(the_error_lists_the_vote_of_each_instance) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     three.server(0).is_up = false;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(the_error_tells_what_each_instance_said) {
 }
 
 // What it had to wait for in the local queue does not matter any more.
-BOOST_AUTO_TEST_CASE(an_acquire_that_was_behind_another_waits_for_the_first_connections) {
+BOOST_AUTO_TEST_CASE(the_next_waiter_also_waits_for_the_first_connection) {
     virtual_deployment one(1);
     one.server(0).is_up = false;
     one.server(0).is_starting = true;
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_was_behind_another_waits_for_the_first_conn
 }
 
 // What fails while servers are away is tried at once when they are back.
-BOOST_AUTO_TEST_CASE(an_attempt_follows_as_soon_as_a_quorum_is_back) {
+BOOST_AUTO_TEST_CASE(an_attempt_starts_as_soon_as_a_quorum_is_reachable) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     for (std::size_t i = 0; i != 2; ++i) {
@@ -266,7 +266,8 @@ BOOST_FIXTURE_TEST_CASE(an_acquire_waits_for_the_end_of_a_quarantine, quarantine
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(nobody_waits_for_a_quarantine_that_ends_too_late, quarantined_servers) {
+BOOST_FIXTURE_TEST_CASE(an_acquire_fails_if_the_quarantine_outlasts_its_deadline,
+                        quarantined_servers) {
     const auto client = three.make_client();
     const auto once = client->acquire("a", client->usual_policy(), core::time_point::min());
     const auto impatient = client->acquire("b", client->usual_policy(), first_end - 1ms);
@@ -283,7 +284,7 @@ BOOST_FIXTURE_TEST_CASE(nobody_waits_for_a_quarantine_that_ends_too_late, quaran
 }
 
 // Only two of three can grant, and one of these goes away while it is quarantined.
-BOOST_FIXTURE_TEST_CASE(an_outage_counts_from_the_end_of_the_quarantine, quarantined_servers) {
+BOOST_FIXTURE_TEST_CASE(unavailable_timeout_starts_after_the_quarantine, quarantined_servers) {
     const auto client = three.make_client();
     three.server(2).is_up = false;
     client->engine().observer().on_state_change(2);
@@ -298,7 +299,7 @@ BOOST_FIXTURE_TEST_CASE(an_outage_counts_from_the_end_of_the_quarantine, quarant
     BOOST_TEST((failed->finished_at < end + 2s));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_quorum_ends_the_wait_for_a_quarantine, quarantined_servers) {
+BOOST_FIXTURE_TEST_CASE(a_reachable_quorum_ends_the_wait_for_a_quarantine, quarantined_servers) {
     for (std::size_t i = 0; i != 2; ++i) {  // they are not as young as the third
         three.server(i).is_up = false;
         three.server(i).quarantined_until = core::time_point::min();
@@ -314,7 +315,7 @@ BOOST_FIXTURE_TEST_CASE(a_quorum_ends_the_wait_for_a_quarantine, quarantined_ser
 }
 
 // The vote arrives after the ttl is over: the grant is not believed, and given back.
-BOOST_AUTO_TEST_CASE(a_grant_that_comes_too_late_is_given_back) {
+BOOST_AUTO_TEST_CASE(a_grant_that_arrives_too_late_is_rolled_back) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     runtime::lock_policy policy = client->usual_policy();

@@ -45,7 +45,7 @@ using wait_lost = written_down<runtime::loss_operation>;
 
 BOOST_AUTO_TEST_SUITE(leases)
 
-BOOST_AUTO_TEST_CASE(validity_counts_from_before_the_round) {
+BOOST_AUTO_TEST_CASE(validity_starts_when_the_request_is_sent) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     const core::time_point began = five.world().now();
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_renews_until_the_release) {
     BOOST_TEST(client->engine().parts().counts.renewed == renewed);
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends) {
+BOOST_AUTO_TEST_CASE(a_loss_is_reported_before_the_validity_ends) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto lease = client->lock("a");
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_announced_before_the_validity_ends) {
 }
 
 // While nothing of the client runs, or while servers are away: the details tell these apart.
-BOOST_AUTO_TEST_CASE(a_loss_by_a_blocked_event_loop_says_so) {
+BOOST_AUTO_TEST_CASE(loss_details_report_a_blocked_event_loop) {
     for (const bool during_a_renewal : {false, true}) {
         virtual_deployment three(3);
         const auto client = three.make_client();
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_loss_by_a_blocked_event_loop_says_so) {
 }
 
 // Its holder may still be at work.
-BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_lets_go) {
+BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_releases_it) {
     virtual_deployment one(1);
     const auto first = one.make_client();
     const auto second = one.make_client();
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_lets_go) {
     BOOST_TEST(rival->granted());
 }
 
-BOOST_AUTO_TEST_CASE(an_extension_sets_another_ttl) {
+BOOST_AUTO_TEST_CASE(an_extension_changes_the_ttl) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     const auto lease = client->lock("a");
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(an_extension_sets_another_ttl) {
     BOOST_TEST((lease->valid_until() > five.world().now() + 19s));
 }
 
-BOOST_AUTO_TEST_CASE(an_instance_that_has_lost_its_key_gets_it_back) {
+BOOST_AUTO_TEST_CASE(a_missing_key_is_restored) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto lease = client->lock("a");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(an_instance_that_has_lost_its_key_gets_it_back) {
 }
 
 // A release that a server is too silent to answer holds nobody up, and is made good later.
-BOOST_AUTO_TEST_CASE(a_release_goes_on_where_it_was_not_answered) {
+BOOST_AUTO_TEST_CASE(an_unanswered_release_continues_in_the_background) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto lease = client->lock("a");
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_release_goes_on_where_it_was_not_answered) {
     BOOST_TEST(client->engine().parts().counts.releasing == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(closing_announces_the_loss_and_waits_for_the_release) {
+BOOST_AUTO_TEST_CASE(closing_reports_the_loss_and_waits_for_the_release) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto lease = client->lock("a");
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(closing_announces_the_loss_and_waits_for_the_release) {
     BOOST_TEST(three.server(0).keys.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(closing_does_not_wait_for_ever) {
+BOOST_AUTO_TEST_CASE(closing_times_out_while_a_lease_is_still_held) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto lease = client->lock("a");

@@ -19,7 +19,7 @@ using core::acquire_outcome;
 
 BOOST_AUTO_TEST_SUITE(local_queue)
 
-BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
+BOOST_AUTO_TEST_CASE(local_waiters_send_nothing_and_are_served_in_order) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     auto holder = client->lock("a");
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_nothing_and_come_in_order) {
     BOOST_TEST(five.executed() == 10U);
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_is_handed_off_only_so_often) {
+BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_beyond_handoff_limit) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     runtime::lock_policy policy = client->usual_policy();
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_handed_off_only_so_often) {
     BOOST_TEST(waiters[2]->lease->token() != holder->lease->token());
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_is_handed_off_only_for_so_long) {
+BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_after_handoff_time) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const auto holder = client->lock("a");
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_handed_off_only_for_so_long) {
 }
 
 // Others would starve if the client were back before they have heard of the release.
-BOOST_AUTO_TEST_CASE(another_client_gets_its_turn_when_the_bound_is_reached) {
+BOOST_AUTO_TEST_CASE(another_client_acquires_when_handoff_limit_is_reached) {
     virtual_deployment one(1);
     const auto first = one.make_client();
     const auto second = one.make_client();
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(another_client_gets_its_turn_when_the_bound_is_reached) {
     BOOST_TEST(waiter->granted());
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_that_is_cancelled_or_late_is_skipped) {
+BOOST_AUTO_TEST_CASE(a_hand_off_skips_cancelled_and_timed_out_waiters) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     const auto holder = client->lock("a");
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_is_cancelled_or_late_is_skipped) {
 }
 
 // The one at the key is cancelled while its attempt is under way, and gives back what it gets.
-BOOST_AUTO_TEST_CASE(the_next_waiter_follows_one_that_is_cancelled_in_its_attempt) {
+BOOST_AUTO_TEST_CASE(the_next_waiter_acquires_if_an_attempt_is_cancelled) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     const auto first = client->acquire("a");
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_handed_off) {
     BOOST_TEST(client->engine().parts().counts.handed_off == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_with_other_options_takes_the_lock_anew) {
+BOOST_AUTO_TEST_CASE(a_waiter_with_other_options_gets_a_lease_of_its_own) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     runtime::lock_policy shorter = client->usual_policy();
@@ -215,7 +215,8 @@ struct abandoned_hand_off {
     std::shared_ptr<virtual_release> first = holder->release();
 };
 
-BOOST_FIXTURE_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released, abandoned_hand_off) {
+BOOST_FIXTURE_TEST_CASE(a_fenced_lease_is_released_if_its_next_holder_is_cancelled,
+                        abandoned_hand_off) {
     five.world().run_for(10ms);
     BOOST_TEST((waiter->outcome == acquire_outcome::cancelled));
     BOOST_TEST(five.server(0).keys.size() == 0U);
@@ -224,8 +225,7 @@ BOOST_FIXTURE_TEST_CASE(a_fenced_lease_that_nobody_wants_any_more_is_released, a
 }
 
 /// And then the servers are gone, too.
-BOOST_FIXTURE_TEST_CASE(a_hand_off_that_ends_in_a_release_tells_the_same_twice,
-                        abandoned_hand_off) {
+BOOST_FIXTURE_TEST_CASE(a_repeated_release_reports_the_same_outcome, abandoned_hand_off) {
     for (std::size_t i = 0; i != 5; ++i) {
         five.server(i).is_up = false;
         client->engine().observer().on_state_change(i);
@@ -238,7 +238,7 @@ BOOST_FIXTURE_TEST_CASE(a_hand_off_that_ends_in_a_release_tells_the_same_twice,
 }
 
 // They have waited as long as the first, and would find what it has found.
-BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
+BOOST_AUTO_TEST_CASE(local_waiters_fail_together_when_no_quorum_answers) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     for (std::size_t i = 0; i != 2; ++i) {
@@ -257,8 +257,7 @@ BOOST_AUTO_TEST_CASE(waiters_fail_with_the_first_when_no_quorum_answers) {
 }
 
 /// Fault 88: nobody holds the lock, as far as the first waiter of the client can tell.
-BOOST_AUTO_TEST_CASE(a_waiter_behind_one_that_finds_no_quorum_is_not_contended,
-                     *label("fault-88")) {
+BOOST_AUTO_TEST_CASE(a_waiter_behind_a_failing_attempt_reports_no_quorum, *label("fault-88")) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     for (std::size_t i = 0; i != 2; ++i) {
@@ -283,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_behind_one_that_finds_no_quorum_is_not_contended,
 }
 
 /// Fault 88: its time is up after the lock was let go, and before its attempt.
-BOOST_AUTO_TEST_CASE(a_waiter_whose_turn_has_come_attempts, *label("fault-88")) {
+BOOST_AUTO_TEST_CASE(a_waiter_makes_its_attempt_at_its_deadline, *label("fault-88")) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     runtime::lock_policy policy = client->usual_policy();
@@ -299,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_turn_has_come_attempts, *label("fault-88")) 
 }
 
 /// Fault 88: the next waiter has an attempt of its own after one that had too little time.
-BOOST_AUTO_TEST_CASE(a_waiter_does_not_fail_with_one_that_had_little_time, *label("fault-88")) {
+BOOST_AUTO_TEST_CASE(a_short_deadline_does_not_fail_the_next_waiter, *label("fault-88")) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     for (std::size_t i = 0; i != 3; ++i) {

@@ -106,7 +106,7 @@ public:
 BOOST_AUTO_TEST_SUITE(overloads, *label("fault-113"))
 
 /// Goodput does not fall when more is asked for.
-BOOST_AUTO_TEST_CASE(many_tasks_do_as_much_as_few) {
+BOOST_AUTO_TEST_CASE(throughput_does_not_fall_when_more_tasks_compete) {
     for (const std::size_t servers : {1U, 3U, 5U}) {
         std::size_t of_few = 0;
         for (const std::size_t tasks : {500U, 8'000U}) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(many_tasks_do_as_much_as_few) {
 }
 
 /// A renewal never waits behind acquires.
-BOOST_AUTO_TEST_CASE(a_held_lease_is_not_lost_because_others_acquire) {
+BOOST_AUTO_TEST_CASE(held_leases_are_renewed_in_time_while_acquires_queue_up) {
     busy_servers three(3);
     const auto client = three.make_client();
     runtime::lock_policy policy = client->usual_policy();
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_held_lease_is_not_lost_because_others_acquire) {
     BOOST_TEST(counts.renewed >= 100U * 12U);
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_stopped_holds_nobody_up) {
+BOOST_AUTO_TEST_CASE(a_stopped_server_barely_reduces_throughput) {
     busy_servers five(5);
     const auto client = five.make_client();
     crowd all(five, *client, 6'000);
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_stopped_holds_nobody_up) {
     BOOST_TEST(static_cast<double>(after) > 0.7 * static_cast<double>(before));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_far_holds_nobody_up) {
+BOOST_AUTO_TEST_CASE(a_distant_server_barely_reduces_throughput) {
     busy_servers five(5);
     five.server(4).latency = 50ms;
     const auto client = five.make_client();
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_far_holds_nobody_up) {
 }
 
 /// The answers of a slow server are late for what was sent to it, and not for what waited here.
-BOOST_AUTO_TEST_CASE(the_time_in_our_own_queue_is_no_timeout) {
+BOOST_AUTO_TEST_CASE(time_in_the_send_queue_does_not_count_as_a_timeout) {
     slow_server one(3000);  // for three seconds
     BOOST_TEST_REQUIRE(one.world().run_until(
         [&] { return std::ranges::all_of(one.all, &virtual_acquire::is_finished); }));
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(the_time_in_our_own_queue_is_no_timeout) {
     BOOST_TEST(std::ranges::is_sorted(one.all, {}, &virtual_acquire::finished_at));
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
+BOOST_AUTO_TEST_CASE(an_acquire_not_sent_in_time_reports_overload) {
     slow_server one(2000);
     const core::time_point now = one.world().now();
     const auto timed = one.client->acquire("timed", one.client->usual_policy(), now + 400ms);
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_cannot_be_sent_in_time_says_so) {
 }
 
 /// What the instances tell is for those that have been denied.
-BOOST_AUTO_TEST_CASE(what_happens_meanwhile_does_not_prolong_its_time) {
+BOOST_AUTO_TEST_CASE(instance_events_do_not_prolong_an_unsent_acquire) {
     slow_server one(2000);
     const core::time_point now = one.world().now();
     const auto late = one.client->acquire("late", one.client->usual_policy(), now + 400ms);
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(many_releases_at_once_all_succeed) {
 }
 
 /// What frees a lock goes before what wants one.
-BOOST_AUTO_TEST_CASE(releases_go_before_acquires) {
+BOOST_AUTO_TEST_CASE(releases_are_sent_before_acquires) {
     many_leases held(1000);
     std::vector<std::shared_ptr<virtual_acquire>> wanted;
     for (int i = 0; i != 1000; ++i) {
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_release_is_sent_before_its_lease_is_lost) {
 }
 
 /// The caller of a release need not keep the lease.
-BOOST_AUTO_TEST_CASE(a_release_waits_to_be_sent_also_when_the_lease_is_destroyed) {
+BOOST_AUTO_TEST_CASE(destroying_a_lease_keeps_its_unsent_release) {
     many_leases held(3000);
     const auto releases = held.release_all();
     held.world().run_for(1ms);
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_release_waits_to_be_sent_also_when_the_lease_is_destroyed
 }
 
 /// The second waits no longer than the first, and takes no room.
-BOOST_AUTO_TEST_CASE(a_lease_is_released_twice_while_its_release_waits) {
+BOOST_AUTO_TEST_CASE(releasing_twice_sends_one_release) {
     many_leases held(1000);
     const auto releases = held.release_all();
     const auto again = held.release_all();
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_released_twice_while_its_release_waits) {
 }
 
 /// No reader enters with a writer that has let go.
-BOOST_AUTO_TEST_CASE(nothing_else_begins_with_a_lease_whose_release_waits) {
+BOOST_AUTO_TEST_CASE(a_lease_with_an_unsent_release_is_not_shared_or_downgraded) {
     many_leases held(1000);
     runtime::lock_policy policy = held.client->usual_policy();
     policy.set_kind(kinds::writer);
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(nothing_else_begins_with_a_lease_whose_release_waits) {
     BOOST_TEST((reader->lease != writer->lease));
 }
 
-BOOST_AUTO_TEST_CASE(a_release_that_waits_to_be_sent_goes_on_when_its_caller_does_not_wait) {
+BOOST_AUTO_TEST_CASE(cancelling_an_unsent_release_still_releases_the_lock) {
     many_leases held(1000);
     const auto releases = held.release_all();
     held.world().run_for(1ms);
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_waits_to_be_sent_goes_on_when_its_caller_doe
 }
 
 /// A lease that is handed off inside the client sends nothing.
-BOOST_AUTO_TEST_CASE(a_hand_off_waits_for_no_room) {
+BOOST_AUTO_TEST_CASE(a_hand_off_does_not_wait_in_the_send_queue) {
     many_leases held(1000);
     const auto next = held.client->acquire("a999");
     const auto releases = held.release_all();
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(a_hand_off_waits_for_no_room) {
     BOOST_TEST((releases.back()->told == core::release_outcome::released));
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_is_closed_sends_the_releases_that_wait) {
+BOOST_AUTO_TEST_CASE(closing_a_client_sends_its_unsent_releases) {
     many_leases held(1000);
     const auto releases = held.release_all();
     held.world().run_for(1ms);
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_is_closed_sends_the_releases_that_wait) {
 }
 
 /// The client waits for two seconds.
-BOOST_AUTO_TEST_CASE(a_release_that_is_not_sent_before_the_client_is_closed_fails) {
+BOOST_AUTO_TEST_CASE(an_unsent_release_fails_if_closing_times_out) {
     many_leases held(3000);
     const auto releases = held.release_all();
     held.world().run_for(1ms);
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_is_not_sent_before_the_client_is_closed_fail
 }
 
 /// Its turn in the client comes when its time is over.
-BOOST_AUTO_TEST_CASE(an_acquire_whose_time_is_over_does_not_wait_to_be_sent) {
+BOOST_AUTO_TEST_CASE(an_expired_acquire_does_not_wait_to_be_sent) {
     slow_server one(2000);
     const core::time_point deadline = one.world().now() + 100ms;
     const auto first = one.client->acquire("x");
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_whose_time_is_over_does_not_wait_to_be_sent) {
     BOOST_TEST((second->finished_at <= deadline + 2ms));
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_that_waits_to_be_sent_can_be_cancelled) {
+BOOST_AUTO_TEST_CASE(an_unsent_acquire_can_be_cancelled) {
     slow_server one(1000);
     one.world().run_for(1ms);
     BOOST_TEST(one.waiting() > 500U);
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_waits_to_be_sent_can_be_cancelled) {
     BOOST_TEST(one.executed() - executed < 600U);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_closes_ends_those_that_wait_to_be_sent) {
+BOOST_AUTO_TEST_CASE(closing_a_client_ends_its_unsent_acquires) {
     slow_server one(1000);
     one.world().run_for(1ms);
     one.client->engine().close();

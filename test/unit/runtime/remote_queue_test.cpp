@@ -58,7 +58,7 @@ std::pair<std::uint64_t, std::uint64_t> releases(virtual_deployment::client& of)
 
 BOOST_AUTO_TEST_SUITE(remote_queue)
 
-BOOST_AUTO_TEST_CASE(clients_get_the_lock_in_the_order_in_which_they_came) {
+BOOST_AUTO_TEST_CASE(clients_acquire_in_order_of_arrival) {
     crowd all(6);
     auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(clients_get_the_lock_in_the_order_in_which_they_came) {
 }
 
 // Only the first is woken by a release, and nobody polls.
-BOOST_AUTO_TEST_CASE(waiters_cost_the_servers_little) {
+BOOST_AUTO_TEST_CASE(remote_waiters_send_few_commands) {
     crowd all(11);
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(dead_waiters_are_skipped) {
     BOOST_TEST(!waiters[5]->is_finished);
 }
 
-BOOST_AUTO_TEST_CASE(the_turn_passes_on_when_the_first_gives_up) {
+BOOST_AUTO_TEST_CASE(the_next_client_acquires_when_the_head_gives_up) {
     crowd all(4);
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(the_turn_passes_on_when_the_first_gives_up) {
 }
 
 // The queue is a hint: without its keeper, waiters poll.
-BOOST_AUTO_TEST_CASE(waiters_outlive_the_keeper) {
+BOOST_AUTO_TEST_CASE(waiters_acquire_after_the_queue_server_has_failed) {
     crowd all(3);
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(waiters_outlive_the_keeper) {
 }
 
 // A keeper that takes commands, and never answers, holds nobody up for long.
-BOOST_AUTO_TEST_CASE(a_silent_keeper_is_left) {
+BOOST_AUTO_TEST_CASE(waiters_acquire_although_the_queue_server_is_silent) {
     crowd all(2);
     for (std::size_t i = 0; i != 3; ++i) {
         const auto holder = all.clients[0]->lock("a");
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_silent_keeper_is_left) {
 }
 
 /// Fault 88: a client whose keeper has not answered when its time is up does not know of another client.
-BOOST_AUTO_TEST_CASE(a_silent_keeper_does_not_say_that_others_wait, *label("fault-88")) {
+BOOST_AUTO_TEST_CASE(a_silent_queue_server_is_reported_as_no_quorum, *label("fault-88")) {
     crowd all(3, 1);
     const auto holder = all.clients[0]->lock("a");
     const auto waiters = all.queue_up("a");
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_silent_keeper_does_not_say_that_others_wait, *label("faul
 }
 
 // A waiter that holds the lock leaves the queue with its release, and nothing of it stays.
-BOOST_AUTO_TEST_CASE(a_queue_leaves_nothing_behind) {
+BOOST_AUTO_TEST_CASE(no_queue_keys_remain_after_the_last_release) {
     crowd all(4);
     auto holder = all.clients[0]->lock("a");
     for (const auto& waiter : all.queue_up("a")) {
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_queue_leaves_nothing_behind) {
 }
 
 // The queue is a hint: nobody waits for the answer to a `leave`, and it releases nothing.
-BOOST_AUTO_TEST_CASE(a_leave_without_an_answer_is_no_release) {
+BOOST_AUTO_TEST_CASE(an_unanswered_leave_does_not_count_as_a_release) {
     enum class end { gives_up, releases, closes };
     for (const end how : {end::gives_up, end::releases, end::closes}) {
         crowd all(2);

@@ -214,7 +214,7 @@ struct writer_after_wait {
 
 BOOST_AUTO_TEST_SUITE(shared_locks)
 
-BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_cost_one_lease) {
+BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_share_one_lease) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     std::vector<acquire> readers{read(*client)};
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_readers_of_one_client_cost_one_lease) {
     BOOST_TEST(client->engine().parts().counts.released == 1000U);
 }
 
-BOOST_AUTO_TEST_CASE(the_last_reader_releases_whichever_it_is) {
+BOOST_AUTO_TEST_CASE(the_last_reader_to_leave_releases_the_lease) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const auto other = one.make_client();
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(the_last_reader_releases_whichever_it_is) {
     expect_granted(one, {write(*other)});
 }
 
-BOOST_AUTO_TEST_CASE(readers_of_many_clients_hold_it_together) {
+BOOST_AUTO_TEST_CASE(readers_of_many_clients_hold_the_lock_together) {
     virtual_deployment five(5);
     std::vector<std::unique_ptr<client>> clients;
     std::vector<acquire> readers;
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_joins_other_readers) {
 
 /// It does so even if another operation attempts, or waits before this one. A task that waits for itself would be hard to
 /// find otherwise.
-BOOST_AUTO_TEST_CASE(an_error_tells_that_this_client_holds_the_lock) {
+BOOST_AUTO_TEST_CASE(an_error_reports_that_this_client_holds_the_lock) {
     virtual_deployment three(3);
     const auto ann = three.make_client();
     expect_granted(three, {read(*ann)});
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(an_error_tells_that_this_client_holds_the_lock) {
 }
 
 /// The first attempt of a writer that was denied and waits has two parts.
-BOOST_AUTO_TEST_CASE(an_error_in_the_second_part_of_an_attempt_tells_of_the_first) {
+BOOST_AUTO_TEST_CASE(an_error_in_a_second_round_includes_the_first_rounds_votes) {
     virtual_deployment three(3);
     const auto ann = three.make_client();
     const auto bob = three.make_client();
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(an_error_in_the_second_part_of_an_attempt_tells_of_the_firs
 }
 
 /// They wait for the attempt of the first of them, since nobody else is in the way.
-BOOST_AUTO_TEST_CASE(single_attempts_of_one_client_at_once_share_a_lease) {
+BOOST_AUTO_TEST_CASE(concurrent_single_attempts_of_one_client_share_a_lease) {
     virtual_deployment five(5);
     const auto client = five.make_client();
     std::vector<acquire> readers;
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_a_reader_that_is_about_to_begin)
     expect_granted(one, {fifth, client->acquire("b", policy, core::time_point::min())});
 }
 
-BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_behind_another_waits_for_the_first_connections) {
+BOOST_AUTO_TEST_CASE(the_next_single_attempt_waits_for_the_first_connection) {
     virtual_deployment one(1);
     one.server(0).is_up = false;
     one.server(0).is_starting = true;
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_behind_another_waits_for_the_firs
 }
 
 /// An outage does not count that was over long ago, while others of the client held the lock.
-BOOST_AUTO_TEST_CASE(a_reader_waits_for_a_quorum_from_when_it_came) {
+BOOST_AUTO_TEST_CASE(an_earlier_outage_does_not_shorten_a_readers_wait) {
     virtual_deployment three(3);
     const auto client = three.make_client();
     const auto set_silent = [&](bool silent) {
@@ -425,7 +425,7 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_for_a_quorum_from_when_it_came) {
 }
 
 /// They take no longer than an attempt each.
-BOOST_AUTO_TEST_CASE(single_attempts_at_once_are_refused_while_a_writer_has_it) {
+BOOST_AUTO_TEST_CASE(single_attempts_are_denied_while_a_writer_holds_the_lock) {
     virtual_deployment five(5);
     const auto ann = five.make_client();
     const auto bob = five.make_client();
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(single_attempts_at_once_are_refused_while_a_writer_has_it) 
     BOOST_TEST((five.world().now() - began < 20ms));
 }
 
-BOOST_AUTO_TEST_CASE(a_single_attempt_waits_for_no_writer_and_for_no_patient_reader) {
+BOOST_AUTO_TEST_CASE(a_single_attempt_fails_behind_a_writer_or_a_waiting_reader) {
     virtual_deployment one(1);
     const auto ann = one.make_client();
     const auto bob = one.make_client();
@@ -482,7 +482,7 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_for_a_writer_and_a_writer_for_readers) {
     expect_granted(five, {next});
 }
 
-BOOST_AUTO_TEST_CASE(a_waiting_writer_stops_the_readers_behind_it) {
+BOOST_AUTO_TEST_CASE(a_waiting_writer_blocks_later_readers_of_its_client) {
     virtual_deployment five(5);
     const auto ann = five.make_client();
     const acquire first = read(*ann);
@@ -548,7 +548,7 @@ BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer
 }
 
 /// Fault 42.
-BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_at_once, *label("fault-42")) {
+BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_immediately, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {
         virtual_deployment three(3);
         three.tell_changes(has_remote_queue);
@@ -570,7 +570,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_at_once, *label("fau
 }
 
 /// Fault 42: one that gives up at its deadline, after its attempts, or without waiting.
-BOOST_AUTO_TEST_CASE(a_writer_that_has_given_up_keeps_no_reader_out, *label("fault-42")) {
+BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_does_not_keep_readers_out, *label("fault-42")) {
     struct row {
         std::size_t attempts;
         core::duration time;  // until the deadline
@@ -618,7 +618,7 @@ BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last
 }
 
 /// Fault 43: also after an attempt that has left its mark in the key, of which no server tells it.
-BOOST_AUTO_TEST_CASE(a_writer_that_waits_for_readers_is_woken, *label("fault-43")) {
+BOOST_AUTO_TEST_CASE(a_waiting_writer_is_woken_when_the_reader_releases, *label("fault-43")) {
     for (const auto waited : {100ms, 600ms, 700ms, 1300ms, 5200ms}) {
         virtual_deployment three(3);
         three.tell_changes();
@@ -694,7 +694,7 @@ BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
 }
 
 /// A reader that expects others waits for its turn in the queue first; and it is its turn if only readers hold the lock.
-BOOST_AUTO_TEST_CASE(a_reader_that_is_the_first_in_the_queue_joins_other_readers) {
+BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_joins_other_readers) {
     virtual_deployment three(3);
     three.tell_changes();
     const auto ann = three.make_client();
@@ -715,7 +715,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_is_the_first_in_the_queue_joins_other_readers
 }
 
 /// It is told of the end of a writer's hold, and mostly waits for that.
-BOOST_AUTO_TEST_CASE(a_reader_that_is_the_first_in_the_queue_costs_the_servers_little) {
+BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_sends_few_commands) {
     virtual_deployment three(3);
     three.tell_changes();
     const auto ann = three.make_client();
@@ -863,8 +863,8 @@ BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_does_not_starve, overlapping_rea
 }
 
 /// Fault 97: one that has little time attempts before it gives up.
-BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_attempts_at_its_deadline, overlapping_readers,
-                        *label("fault-97")) {
+BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_makes_an_attempt_at_its_deadline,
+                        overlapping_readers, *label("fault-97")) {
     const auto dan = make_experienced();
     const core::time_point deadline = in.world().now() + 50ms;
     const acquire reader = read(*dan, deadline);
@@ -898,7 +898,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *l
 }
 
 /// Fault 97: no reader goes past the mark of a writer, however long it waits, and its attempts are rare.
-BOOST_AUTO_TEST_CASE(a_reader_waits_behind_the_mark_of_a_writer, *label("fault-97")) {
+BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
     virtual_deployment three(3);
     three.tell_changes();
     const auto ann = three.make_client();
@@ -922,7 +922,7 @@ BOOST_AUTO_TEST_CASE(a_reader_waits_behind_the_mark_of_a_writer, *label("fault-9
 }
 
 /// Fault 42: one that is cancelled, also in the middle of an attempt.
-BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42")) {
+BOOST_AUTO_TEST_CASE(a_cancelled_writer_removes_its_writer_mark, *label("fault-42")) {
     for (const bool has_remote_queue : {false, true}) {
         virtual_deployment three(3);
         three.tell_changes(has_remote_queue);
@@ -944,7 +944,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_its_mark_back, *label("fault-42"))
 }
 
 /// Fault 42: and only its own, so that others still keep readers out. Writers that poll all have marks.
-BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_no_other_mark_back, *label("fault-42")) {
+BOOST_AUTO_TEST_CASE(a_cancelled_writer_keeps_the_writer_marks_of_others, *label("fault-42")) {
     virtual_deployment three(3);
     const auto ann = three.make_client();
     const auto bob = three.make_client();
@@ -969,7 +969,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_ends_takes_no_other_mark_back, *label("fault-
 }
 
 /// Fault 42: whenever it is cancelled, and however long its program has done something else before.
-BOOST_AUTO_TEST_CASE(a_cancelled_writer_is_in_time_to_take_its_mark_back, *label("fault-42")) {
+BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *label("fault-42")) {
     for (const core::duration busy : {0ms, 300ms}) {
         for (core::duration waited = 1ms; waited < 1200ms; waited += 7ms) {
             virtual_deployment one(1);
@@ -988,7 +988,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_writer_is_in_time_to_take_its_mark_back, *label
 }
 
 /// It has none to take back if there was no time left in which it could have waited.
-BOOST_AUTO_TEST_CASE(an_attempt_just_before_the_deadline_leaves_no_mark) {
+BOOST_AUTO_TEST_CASE(an_attempt_just_before_the_deadline_sets_no_writer_mark) {
     virtual_deployment one(1);
     const auto ann = one.make_client();
     const auto bob = one.make_client();
@@ -1003,7 +1003,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_just_before_the_deadline_leaves_no_mark) {
 }
 
 /// Fault 42: one that has the lock of a quorum may have left its mark at the others, where a reader had not left yet.
-BOOST_AUTO_TEST_CASE(a_writer_that_lets_go_takes_its_mark_back, *label("fault-42")) {
+BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("fault-42")) {
     virtual_deployment three(3);
     three.tell_changes();
     const auto ann = three.make_client();
@@ -1026,8 +1026,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_lets_go_takes_its_mark_back, *label("fault-42
 }
 
 /// Fault 43: also if the readers leave at any moment between two attempts of the writer, be it right after the second.
-BOOST_AUTO_TEST_CASE(a_writer_notices_at_any_moment_that_the_readers_have_left,
-                     *label("fault-43")) {
+BOOST_AUTO_TEST_CASE(a_writer_detects_the_release_of_a_reader_at_any_moment, *label("fault-43")) {
     for (auto waited = 0us; waited < 1200ms; waited += 250us) {
         virtual_deployment one(1);
         one.server(0).tells_changes = true;
@@ -1043,7 +1042,7 @@ BOOST_AUTO_TEST_CASE(a_writer_notices_at_any_moment_that_the_readers_have_left,
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_is_shared_only_for_so_long) {
+BOOST_AUTO_TEST_CASE(a_lease_is_not_shared_after_handoff_time) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire first = read(*client);
@@ -1067,7 +1066,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_shared_only_for_so_long) {
     expect_granted(one, {write(*client)});
 }
 
-BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_gives_up_go_on) {
+BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_gives_up_share_the_lease) {
     for (const bool by_itself : {false, true}) {
         BOOST_TEST_CONTEXT((by_itself ? "its time is up" : "it is cancelled")) {
             virtual_deployment one(1);
@@ -1092,7 +1091,7 @@ BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_gives_up_go_on) {
 }
 
 /// The client learns of a waiting writer by its renewals, however long a lease may be shared.
-BOOST_AUTO_TEST_CASE(a_lease_that_a_writer_waits_for_is_shared_no_more) {
+BOOST_AUTO_TEST_CASE(a_lease_is_not_shared_while_a_writer_waits_for_it) {
     virtual_deployment one(1);
     const auto ann = one.make_client();
     const auto bob = one.make_client();
@@ -1111,7 +1110,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_a_writer_waits_for_is_shared_no_more) {
     expect_granted(one, {late});
 }
 
-BOOST_AUTO_TEST_CASE(locks_of_other_kinds_and_options_wait_in_one_queue) {
+BOOST_AUTO_TEST_CASE(all_lock_kinds_and_options_share_one_local_queue) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire reader = read(*client);
@@ -1133,7 +1132,7 @@ BOOST_AUTO_TEST_CASE(locks_of_other_kinds_and_options_wait_in_one_queue) {
     BOOST_TEST((usual->valid_until() < other->valid_until()));
 }
 
-BOOST_AUTO_TEST_CASE(each_of_the_readers_hears_that_the_lease_is_lost) {
+BOOST_AUTO_TEST_CASE(the_loss_of_a_shared_lease_is_reported_to_each_reader) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire first = read(*client);
@@ -1162,7 +1161,7 @@ BOOST_AUTO_TEST_CASE(each_of_the_readers_hears_that_the_lease_is_lost) {
 }
 
 /// By then the lease has been given back by itself.
-BOOST_AUTO_TEST_CASE(a_lost_share_may_be_released_after_its_validity) {
+BOOST_AUTO_TEST_CASE(releasing_a_lost_share_after_its_validity_reports_the_loss) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire first = read(*client);
@@ -1180,7 +1179,7 @@ BOOST_AUTO_TEST_CASE(a_lost_share_may_be_released_after_its_validity) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {
+BOOST_AUTO_TEST_CASE(closing_reports_the_loss_to_readers_and_releases_once) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire first = read(*client);
@@ -1199,7 +1198,7 @@ BOOST_AUTO_TEST_CASE(closing_ends_readers_and_releases_once) {
     BOOST_TEST(one.executed() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(closing_lets_no_waiting_reader_share_a_lease) {
+BOOST_AUTO_TEST_CASE(closing_a_client_fails_its_waiting_readers) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire holding = read(*client);
@@ -1212,7 +1211,7 @@ BOOST_AUTO_TEST_CASE(closing_lets_no_waiting_reader_share_a_lease) {
     BOOST_TEST((behind->outcome == acquire_outcome::closed));
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer) {
+BOOST_AUTO_TEST_CASE(a_reader_gets_the_fence_of_the_last_writer) {
     virtual_deployment five(5);
     const auto ann = five.make_client();
     const auto bob = five.make_client();
@@ -1276,7 +1275,8 @@ struct fenced_reader {
     acquire reader = ann->lock("a", policy_of(*ann, kinds::fenced_shared));
 };
 
-BOOST_FIXTURE_TEST_CASE(a_share_of_a_lease_without_keys_fails, fenced_reader, *label("fault-87")) {
+BOOST_FIXTURE_TEST_CASE(sharing_a_lease_with_missing_keys_fails, fenced_reader,
+                        *label("fault-87")) {
     write_without_ann();
     const auto share = virtual_share::begin(*ann, *reader);
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return share->ended_with.has_value(); }, 1s));
@@ -1287,7 +1287,7 @@ BOOST_FIXTURE_TEST_CASE(a_share_of_a_lease_without_keys_fails, fenced_reader, *l
         "denied, no such key] [server 2: vote not needed]");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_reader_gets_no_share_of_a_lease_without_keys, fenced_reader,
+BOOST_FIXTURE_TEST_CASE(a_reader_does_not_share_a_lease_with_missing_keys, fenced_reader,
                         *label("fault-87")) {
     const std::uint64_t written = write_without_ann();
     BOOST_TEST((reader->valid_until() > three.world().now()));  // Ann does not know of it yet
@@ -1296,7 +1296,7 @@ BOOST_FIXTURE_TEST_CASE(a_reader_gets_no_share_of_a_lease_without_keys, fenced_r
     BOOST_TEST(next->fence_number >= written);
 }
 
-BOOST_FIXTURE_TEST_CASE(fenced_readers_that_come_together_share_a_lease, fenced_reader) {
+BOOST_FIXTURE_TEST_CASE(concurrent_fenced_readers_share_a_lease, fenced_reader) {
     const acquire next = read();
     const acquire with_it = read();
     expect_granted(three, {next, with_it});
@@ -1305,7 +1305,7 @@ BOOST_FIXTURE_TEST_CASE(fenced_readers_that_come_together_share_a_lease, fenced_
     BOOST_TEST(next->fence_number == with_it->fence_number);
 }
 
-BOOST_FIXTURE_TEST_CASE(shares_that_are_asked_for_together_take_one_round, fenced_reader) {
+BOOST_FIXTURE_TEST_CASE(shares_requested_during_a_round_take_one_more_round, fenced_reader) {
     three.world().run_for(1ms);
     const std::size_t executed = three.executed();
     const auto first = virtual_share::begin(*ann, *reader);
@@ -1333,7 +1333,7 @@ BOOST_FIXTURE_TEST_CASE(shares_that_are_asked_for_together_take_one_round, fence
 }
 
 /// It is released, or lost, while the round is under way; or its client is closed.
-BOOST_AUTO_TEST_CASE(a_share_ends_with_its_lease) {
+BOOST_AUTO_TEST_CASE(a_pending_share_fails_when_its_lease_ends) {
     enum class end { released, cancelled, closed };
     for (const end how : {end::released, end::cancelled, end::closed}) {
         fenced_reader with;
@@ -1355,7 +1355,7 @@ BOOST_AUTO_TEST_CASE(a_share_ends_with_its_lease) {
 }
 
 /// A lease is renewed while a server does not answer the round of a share.
-BOOST_FIXTURE_TEST_CASE(a_share_that_nobody_confirms_leaves_the_lease, fenced_reader) {
+BOOST_FIXTURE_TEST_CASE(a_share_without_a_quorum_does_not_end_the_lease, fenced_reader) {
     three.server(0).is_silent = three.server(1).is_silent = true;
     const auto share = virtual_share::begin(*ann, *reader);
     three.world().run_for(251ms);
@@ -1367,7 +1367,7 @@ BOOST_FIXTURE_TEST_CASE(a_share_that_nobody_confirms_leaves_the_lease, fenced_re
 
 /// The reader that waits for Bob gives up. The writer behind it is kept out by a reader of its own client, and needs no
 /// ticket in the remote queue.
-BOOST_FIXTURE_TEST_CASE(a_ticket_that_nobody_needs_is_given_up, queue_of_readers) {
+BOOST_FIXTURE_TEST_CASE(a_client_leaves_the_remote_queue_if_no_waiter_needs_it, queue_of_readers) {
     const acquire local_writer = write(*ann);
     waiting->cancel();
     one.world().run_for(5ms);
@@ -1376,7 +1376,8 @@ BOOST_FIXTURE_TEST_CASE(a_ticket_that_nobody_needs_is_given_up, queue_of_readers
     expect_nothing_left();
 }
 
-BOOST_FIXTURE_TEST_CASE(a_ticket_is_given_up_when_those_behind_share_a_lease, queue_of_readers) {
+BOOST_FIXTURE_TEST_CASE(a_client_leaves_the_remote_queue_if_waiters_share_a_lease,
+                        queue_of_readers) {
     const acquire behind = patient_reader();
     waiting->cancel();
     expect_granted(one, {behind});
@@ -1388,7 +1389,7 @@ BOOST_FIXTURE_TEST_CASE(a_ticket_is_given_up_when_those_behind_share_a_lease, qu
 }
 
 /// A downgraded lease is a reader's: it keeps no ticket.
-BOOST_FIXTURE_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue, writer_after_wait) {
+BOOST_FIXTURE_TEST_CASE(a_downgraded_writer_leaves_the_remote_queue, writer_after_wait) {
     expect_done(one, {downgrade(*ann, *writer)});
     one.world().run_for(5ms);
     BOOST_TEST(tickets_at(one) == 0U);
@@ -1399,7 +1400,7 @@ BOOST_FIXTURE_TEST_CASE(a_writer_that_becomes_a_reader_leaves_the_remote_queue, 
 
 /// Bob waits as a writer before Ann's reader, which has a lease of its own, and which the first of two downgrades has
 /// admitted.
-BOOST_FIXTURE_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_first_has_admitted,
+BOOST_FIXTURE_TEST_CASE(a_second_downgrade_keeps_the_ticket_of_admitted_readers,
                         writer_after_wait) {
     const acquire awaiting = write(*bob);
     one.world().run_for(50ms);
@@ -1419,7 +1420,7 @@ BOOST_FIXTURE_TEST_CASE(a_second_downgrade_takes_nothing_from_readers_that_the_f
 
 /// The server executes Ann's first downgrade, but answers too late. So Bob reads, and his share has a larger fence than
 /// Ann's writer. Ann's reader comes after that, and before the second downgrade.
-BOOST_AUTO_TEST_CASE(a_reader_after_a_downgrade_without_an_answer_has_a_fence_of_its_own,
+BOOST_AUTO_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence,
                      *label("fault-87")) {
     virtual_deployment one(1);
     const auto ann = one.make_client();
@@ -1447,7 +1448,7 @@ BOOST_AUTO_TEST_CASE(a_reader_after_a_downgrade_without_an_answer_has_a_fence_of
 }
 
 /// The options of a lease are those that it was taken with.
-BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_by_readers_with_the_options_of_the_writer) {
+BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options) {
     virtual_deployment one(1);
     const auto client = one.make_client();
     const acquire writer = write(*client);

@@ -63,7 +63,6 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
         }
     }
     note_availability(why);
-    attempt_took_ = now - sent_;
     if (may_retry_at_once(why, now)) {
         contended_ = true;
         --attempts_;  // the two count as one
@@ -188,33 +187,10 @@ bool acquire::may_retry_at_once(acquire_outcome why, time_point now) const {
 }
 
 attempt acquire::current_attempt() const noexcept {
-    return {.contended = contended_, .deadline = settings_.deadline, .patience = patience()};
-}
-
-/// For how long it waits at most if the attempt fails.
-duration acquire::patience() const noexcept {
     const bool is_last = settings_.attempts != 0 && attempts_ >= settings_.attempts;
-    if (is_last || settings_.deadline <= sent_) {
-        return duration::zero();
-    }
-    const duration until_deadline =
-        settings_.deadline == never ? duration::max() : settings_.deadline - sent_;
-    return std::min(until_deadline, longest_time_to_last_attempt());
-}
-
-/// Each attempt before the last takes as long as the one before it did, as far as anybody can tell.
-duration acquire::longest_time_to_last_attempt() const noexcept {
-    if (settings_.attempts == 0) {
-        return duration::max();
-    }
-    const std::size_t left = settings_.attempts - attempts_;
-    const duration all_waits = settings_.retry.longest_total(settings_.attempts);
-    const duration room = duration::max() - all_waits;
-    if (attempt_took_ > duration::zero() && left > static_cast<std::size_t>(room / attempt_took_)) {
-        return duration::max();
-    }
-    return all_waits - settings_.retry.longest_total(attempts_) +
-           static_cast<duration::rep>(left) * attempt_took_;
+    return {.contended = contended_,
+            .deadline = settings_.deadline,
+            .announces = !is_last && settings_.deadline > sent_};
 }
 
 time_point acquire::next_regular_attempt() const {

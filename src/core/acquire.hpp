@@ -160,8 +160,6 @@ private:
     void note_availability(acquire_outcome why);
     [[nodiscard]] bool may_retry(acquire_outcome why, time_point now) const;
     [[nodiscard]] bool may_retry_at_once(acquire_outcome why, time_point now) const;
-    [[nodiscard]] duration patience() const noexcept;
-    [[nodiscard]] duration longest_time_to_last_attempt() const noexcept;
     [[nodiscard]] time_point next_regular_attempt() const;
     [[nodiscard]] time_point end_of_parking() const;
     [[nodiscard]] duration step_aside();
@@ -180,7 +178,6 @@ private:
     bool relying_ = false;  // while backing off: the attempt waits for a report of a change
     time_point began_{};    // when the first attempt did
     time_point sent_{};
-    duration attempt_took_{};  // the last one that has ended
     acquire_settings settings_;
     std::uint64_t random_;
     std::size_t attempts_ = 0;

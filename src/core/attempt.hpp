@@ -9,12 +9,12 @@ namespace colock::core {
 
 /// What an acquire tells the lease that makes an attempt for it.
 struct attempt {
-    /// One was denied before, or others are known to be there: see `command::contended`.
+    /// An earlier attempt was denied, or the key is known to be contended: see `command::contended`.
     bool contended = false;
-    /// Wait no longer for votes, unless it has passed before the attempt.
+    /// The end of the wait for votes, unless it has passed before the attempt.
     time_point deadline = never;
-    /// For how long the acquire will wait if the attempt fails: see `command::patience`.
-    duration patience = duration::max();
+    /// The acquire waits if the attempt fails: see `command::announces`.
+    bool announces = true;
 };
 
 }  // namespace colock::core

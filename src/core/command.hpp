@@ -5,7 +5,6 @@
 
 #include "core/time.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -45,20 +44,17 @@ constexpr bool has_deadline(step s) noexcept {
     return s != step::release && s != step::remaining && s != step::leave;
 }
 
-/// For how long a sender will wait. The largest is for ever.
-using patience_time = std::chrono::duration<std::uint32_t, std::milli>;
-
 /// One step of one lock for one instance, before it becomes a wire format. The views belong to the sender of the
 /// command, and stay alive until its vote.
 struct command {
     core::step step = step::acquire;
     bool heals = false;  ///< an acquire that puts back what a quorum still has
-    bool contended =
-        false;  ///< an acquire after one that was denied, or while others are known to be there
-    bool explains =
-        false;  ///< a slower remaining, which also says what is there if no lock wrote the key
-    /// Of a contended acquire: for how long its sender will wait if this is denied, at most.
-    patience_time patience = patience_time::max();
+    /// An acquire whose sender was denied before, or knows that the key is contended.
+    bool contended = false;
+    /// A contended acquire whose sender waits if it is denied. Its kind may leave a mark, so that others make room.
+    bool announces = true;
+    /// A slower `remaining`, which also reports what the key holds if no lock wrote it.
+    bool explains = false;
     const kinds::lock_kind* kind = nullptr;
     /// A number of the sender's client, below 2^53: by it the mark of its waiting writer is told from those of others.
     std::uint64_t client = 0;

@@ -76,8 +76,7 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
     switch (tag.purpose()) {
         case purpose::acquire:
             c.contended = attempt_.contended;
-            c.patience = std::chrono::duration_cast<patience_time>(
-                std::min<duration>(attempt_.patience, patience_time::max()));
+            c.announces = attempt_.announces;
             ttl = settings_->ttl;
             break;
         case purpose::heal:

@@ -27,7 +27,7 @@ void write_claim(const core::command& command, script_form form, resp::command_w
     if (is_cleared_for(command, form)) {
         // In full: its reply is not read, so nothing would send it again after NOSCRIPT.
         write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
-                          number(life_of_mark(command.patience).count()).text(),
+                          number(command.announces ? writer_mark_ttl.count() : 0).text(),
                           number(static_cast<long long>(command.client)).text(),
                           new_set_key(command.key));
     }
@@ -40,11 +40,10 @@ void claim(const core::command& command, table& keys, const instant& at) {
     if (found == nullptr || found->is_exclusive()) {
         return;
     }
-    const core::milliseconds life = life_of_mark(command.patience);
     if (found->readers.empty()) {
         keys.erase(command.key);
-    } else if (life > core::milliseconds(0)) {
-        found->leave_mark(command.client, at.now, life);
+    } else if (command.announces) {
+        found->leave_mark(command.client, at.now, writer_mark_ttl);
         keys.changed(command.key);
     }
 }

@@ -6,8 +6,6 @@
 #include "core/time.hpp"
 #include "kinds/kind.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <string_view>
 
 // The two sides of a read-write lock. All is in the one key of the lock, so that an instance decides by one look, and a
@@ -20,9 +18,8 @@
 //
 // So an exclusive lock of any library on the same name excludes readers, and is excluded by them.
 //
-// A writer that was denied and waits leaves a mark in the set, its client's, and while one lives no further reader is let in.
-// The writer takes the mark back when it waits no more. The mark also expires by itself, unless the writer tries again, and no
-// later than the time for which the writer waits. So one that has died is not in the way for long.
+// A writer that was denied and waits sets its client's mark in the set. While a mark lives, no further reader enters. The
+// writer removes its mark when it stops waiting. The mark of a writer that has died expires soon.
 
 namespace colock::kinds {
 
@@ -39,15 +36,8 @@ inline constexpr std::string_view reader_prefix = "reader:";
     return token.substr(is_reader(token) ? reader_prefix.size() : 0);
 }
 
-/// For how long a writer's mark keeps readers out, if the writer does not try again.
+/// For how long a writer's mark keeps readers out, unless the writer attempts again.
 inline constexpr core::milliseconds writer_mark_ttl{1000};
-
-/// The same for the mark of an attempt whose sender will wait so long: the mark lives no longer than that, and there is none if that
-/// is less than a millisecond.
-[[nodiscard]] constexpr core::milliseconds life_of_mark(core::duration patience) noexcept {
-    return std::chrono::duration_cast<core::milliseconds>(
-        std::min<core::duration>(writer_mark_ttl, patience));
-}
 
 /// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks
 /// whether only readers are in the way, and joins them.

@@ -67,21 +67,24 @@ void acquire_operation::on_start() {
     }
 }
 
-/// Behind those that came before it; but not to wait for longer than its attempts would take. If there would be one, it does
-/// not wait at all, except for the attempt of another reader, in whose lease it may have a share.
+/// Waits first come, first served, and at most as long as its attempts would take. A single attempt does not wait. The
+/// exception is an attempt of another reader of this client, which may let this reader enter.
 void acquire_operation::wait_in_local_queue() {
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
         const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
         until = patience < until - arrived_ ? arrived_ + patience : until;
     }
-    if (until <= arrived_ && spec_->is_shared() && queue_->readers_may_enter_soon()) {
-        waits_for_reader_ = true;
-        until = end_of_readers_attempt(arrived_);
-    }
     stage_ = stage::in_local_queue;
     queue_->push(*this);
     ++parts_.counts.queued;
+    if (until <= arrived_ && may_enter_with_first()) {
+        const core::duration start = parts_.instances.starting()
+                                         ? spec_->policy->unavailable_timeout
+                                         : core::duration::zero();
+        until = arrived_ + std::max(start, parts_.settings.instance_timeout);
+        until = deadline_ > arrived_ ? std::min(until, deadline_) : until;
+    }
     if (until <= arrived_) {
         finish(outcome_in_local_queue());
     } else {
@@ -89,8 +92,16 @@ void acquire_operation::wait_in_local_queue() {
     }
 }
 
-/// Its time is up, and it was not its turn in this client. Others in front are in its way, unless they have found no quorum.
-/// Readers are in no reader's way by themselves.
+/// Whether a reader attempts for this client, which this reader may follow: no other waiter keeps them apart, and no instance
+/// has denied that attempt.
+bool acquire_operation::may_enter_with_first() const {
+    const waiter* const first = queue_->attempting();
+    return first != nullptr && !first->finding() && !queue_->is_held_against(*spec_) &&
+           !queue_->has_rival_before(*this);
+}
+
+/// The time was up before its turn in this client. The operations before it are in its way, unless they have found no quorum.
+/// A reader is not in the way of readers.
 core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
     using core::acquire_outcome;
     if (queue_->is_held_against(*spec_)) {
@@ -102,13 +113,6 @@ core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
     }
     return queue_->has_rival_before(*this) ? acquire_outcome::contended
                                            : acquire_outcome::no_quorum;
-}
-
-/// Until when to wait for the attempt of another reader, which goes on `now`; but not beyond the deadline, unless that was
-/// before it all began.
-core::time_point acquire_operation::end_of_readers_attempt(core::time_point now) const noexcept {
-    const core::time_point end = now + parts_.settings.instance_timeout;
-    return deadline_ > arrived_ ? std::min(end, deadline_) : end;
 }
 
 void acquire_operation::begin() {
@@ -347,10 +351,7 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
 void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
         case stage::in_local_queue:
-            if (waits_for_reader_ && parts_.instances.starting() &&
-                end_of_readers_attempt(now) > now) {
-                wait(end_of_readers_attempt(now));
-            } else if (!is_next()) {  // else it is about to make its attempt
+            if (at_key::is_linked()) {  // else it is about to attempt
                 finish(outcome_in_local_queue());
             }
             break;
@@ -429,12 +430,9 @@ void acquire_operation::begin_attempt(core::time_point now) {
                                                static_cast<attempt_owner&>(*this));
     ++parts_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
-    if (!attempt.contended || !may_claim()) {
-        attempt.patience = core::duration::zero();
-    }
-    const core::milliseconds life = kinds::life_of_mark(attempt.patience);
-    if (life > core::milliseconds(0)) {
-        marked_until_ = std::max(marked_until_, now + life);
+    attempt.announces = attempt.announces && attempt.contended && may_claim();
+    if (attempt.announces) {
+        marked_until_ = now + kinds::writer_mark_ttl;
     }
     lease_->begin(lease_, attempt, now);
 }

@@ -41,11 +41,6 @@ public:
     [[nodiscard]] core::time_point arrived() const noexcept final { return arrived_; }
     void begin() final;
     void receive(std::shared_ptr<lease_state> lease) final;
-    [[nodiscard]] bool is_hopeful() const noexcept final {
-        return stage_ == stage::waiting_for_start || is_next() ||
-               (stage_ == stage::attempting && machine_->attempts() <= 1 &&
-                !machine_->backing_off() && !machine_->waits_for_quarantine());
-    }
     [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
     [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept final;
     [[nodiscard]] std::string story() const final;
@@ -86,12 +81,8 @@ private:
     void on_remaining(std::size_t index, const core::vote& vote) override;
     void on_admitted(core::time_point now) override;
     void wait_in_local_queue();
+    [[nodiscard]] bool may_enter_with_first() const;
     [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
-    /// Whether it has left the local queue, and is about to begin.
-    [[nodiscard]] bool is_next() const noexcept {
-        return stage_ == stage::in_local_queue && !at_key::is_linked();
-    }
-    [[nodiscard]] core::time_point end_of_readers_attempt(core::time_point now) const noexcept;
     void leave_queue(core::acquire_outcome outcome);
     void leave_line();
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
@@ -134,8 +125,7 @@ private:
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;
-    bool is_overloaded_ = false;     // its client: its last attempt was not sent
-    bool waits_for_reader_ = false;  // and for no longer than its attempt takes
+    bool is_overloaded_ = false;  // its client: its last attempt was not sent
     bool closing_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;

@@ -66,7 +66,7 @@ void release_operation::on_start() {
 }
 
 void release_operation::on_admitted(core::time_point /*now*/) {
-    lease().send_release(holder());
+    lease().send_release();
 }
 
 void release_operation::cancel() {
@@ -74,7 +74,7 @@ void release_operation::cancel() {
     lease().owner()->gate.leave(*this);
     lease_operation::cancel();
     if (waits) {
-        lease().send_release(holder());
+        lease().send_release();
     }
 }
 

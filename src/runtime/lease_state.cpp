@@ -204,7 +204,7 @@ bool lease_state::wanted(std::size_t index, instance::command_tag tag) const {
 /// A release that waits for room takes the place of the next renewal. So its lease is not lost while it waits.
 void lease_state::on_time(core::time_point now) {
     if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
-        send_release(holder());
+        send_release();
     } else {
         resume(event::just(event::kind_type::timer), now);
     }
@@ -316,39 +316,49 @@ void lease_state::release(release_operation& asker) {
     } else if (machine_.outcome()) {
         asker.resolve(*machine_.outcome());
     } else {
+        const bool may_end = may_end_hold();
         release_waiters_.push_back(asker);
-        if (!needs_room(parts_.turn.now()) || parts_.gate.admits_release()) {
-            let_go(asker.holder());
-        } else {
-            parts_.gate.wait_for_release(asker);
+        if (may_end) {
+            const bool is_handed_off = may_hand_off(parts_.turn.now());
+            if (is_handed_off || !needs_room() || parts_.gate.admits_release()) {
+                end_hold(is_handed_off);
+            } else {
+                parts_.gate.wait_for_release(asker);
+            }
         }
     }
 }
 
-/// A hand-off needs no room. Nor does the release of a reader's lease, or of one that is being downgraded: the last reader's share
-/// ends at once, and so the release has to begin at once.
-bool lease_state::needs_room(core::time_point now) const {
-    return (machine_.held() || machine_.lost()) && !spec().is_shared() && !may_hand_off(now);
+/// Not once the release has begun, or while an earlier one waits for room.
+bool lease_state::may_end_hold() const noexcept {
+    return queue_ != nullptr && !release_waits() && !parts_.turn.stopped();
+}
+
+/// The release of a reader's lease does not wait for room, and neither does that of a lease that is being downgraded: the last
+/// reader's share ends immediately, so its release has to begin then.
+bool lease_state::needs_room() const noexcept {
+    return (machine_.held() || machine_.lost()) && !spec().is_shared();
 }
 
 void lease_state::let_go(std::uint32_t holder) {
-    if (queue_ != nullptr && !release_waits()) {
-        end_hold(holder, may_hand_off(parts_.turn.now()));
-    }
-}
-
-void lease_state::send_release(std::uint32_t holder) {
-    end_hold(holder, false);
-}
-
-void lease_state::end_hold(std::uint32_t holder, bool is_handed_off) {
-    if (queue_ == nullptr || parts_.turn.stopped()) {
+    if (!may_end_hold()) {
         return;
     }
     if (leaves_others(holder)) {
         release_share(holder);
-        return;
+    } else {
+        end_hold(may_hand_off(parts_.turn.now()));
     }
+}
+
+void lease_state::send_release() {
+    if (queue_ != nullptr && !parts_.turn.stopped()) {
+        end_hold(false);
+    }
+}
+
+/// Its last holder releases it.
+void lease_state::end_hold(bool is_handed_off) {
     end_loss_waiters(lease_result::not_held);
     resume(event::just(is_handed_off ? event::kind_type::next_holder : event::kind_type::release),
            parts_.turn.now());

@@ -148,8 +148,8 @@ public:
     /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
     /// and not released it since. A release that waits for room goes on waiting.
     void let_go(std::uint32_t holder);
-    /// As `let_go`, but its release is sent now, and no other holder gets the lease.
-    void send_release(std::uint32_t holder);
+    /// Sends the release that waits for room now. No other holder gets the lease.
+    void send_release();
 
     // From the engine:
 
@@ -210,8 +210,9 @@ private:
                                                 std::mem_fn(&release_operation::waits_to_be_sent));
     }
 
-    [[nodiscard]] bool needs_room(core::time_point now) const;
-    void end_hold(std::uint32_t holder, bool is_handed_off);
+    [[nodiscard]] bool may_end_hold() const noexcept;
+    [[nodiscard]] bool needs_room() const noexcept;
+    void end_hold(bool is_handed_off);
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
     core::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);

@@ -54,13 +54,6 @@ public:
     /// after the operation came. An older one may be smaller than that of another client's writer, if the lease has lost its keys.
     [[nodiscard]] client_lease* to_be_shared(const waiter& newcomer, core::time_point now);
 
-    /// Whether a newcomer that reads may soon enter with the operation that attempts: that one reads as well and has not
-    /// been denied, and no writer waits.
-    [[nodiscard]] bool readers_may_enter_soon() const noexcept {
-        return exclusive_waiters_ == 0 && attempting_ != nullptr &&
-               attempting_->wanted()->is_shared() && attempting_->is_hopeful();
-    }
-
     /// Whether this client holds the key.
     [[nodiscard]] bool is_held() const noexcept { return !leases_.empty(); }
     /// Whether readers of this client do.
@@ -74,14 +67,8 @@ public:
     [[nodiscard]] bool has_rival_before(const waiter& one) const noexcept;
 
     [[nodiscard]] waiter& front() noexcept { return waiters_.front(); }
-    void push(waiter& last) noexcept {
-        waiters_.push_back(last);
-        exclusive_waiters_ += last.wanted()->is_shared() ? 0U : 1U;
-    }
-    void remove(waiter& one) noexcept {
-        waiters_.erase(waiters_.iterator_to(one));
-        exclusive_waiters_ -= one.wanted()->is_shared() ? 0U : 1U;
-    }
+    void push(waiter& last) noexcept { waiters_.push_back(last); }
+    void remove(waiter& one) noexcept { waiters_.erase(waiters_.iterator_to(one)); }
 
     /// It is at the key, and attempts.
     void enter(waiter& newcomer) noexcept;
@@ -140,7 +127,6 @@ private:
     list<client_lease> leases_;  // the newest last
     bool shared_ = false;        // these are
     list<waiter> waiters_;
-    std::size_t exclusive_waiters_ = 0;  // how many of `waiters_` are not readers
     remote_ticket* remote_ = nullptr;
     core::client_hold hold_;          // the latest
     client_lease* latest_ = nullptr;  // the lease of that, while it is there

@@ -50,8 +50,6 @@ public:
 
     /// Nobody of the client is before it any more.
     virtual void begin() = 0;
-    /// Whether it is about to attempt, or does, and has not been denied.
-    [[nodiscard]] virtual bool is_hopeful() const noexcept = 0;
     /// It has the lease now, or a share in it.
     virtual void receive(std::shared_ptr<lease_state> lease) = 0;
     /// Fails as the one that was at the key has, if it has waited as long as it may for a quorum.

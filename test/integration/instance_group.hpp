@@ -78,7 +78,7 @@ public:
                               targets,
                               {.step = what.step,
                                .contended = what.contended,
-                               .patience = what.patience,
+                               .announces = what.announces,
                                .kind = what.kind,
                                .client = client_of(s.token),
                                .key = s.key,

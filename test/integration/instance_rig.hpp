@@ -166,7 +166,7 @@ public:
                               {.step = what.step,
                                .heals = what.heals,
                                .contended = what.contended,
-                               .patience = what.patience,
+                               .announces = what.announces,
                                .kind = what.kind,
                                .client = client_of(s.token),
                                .key = s.key,

@@ -679,15 +679,8 @@ colock_mutant(
     NAME no_mark
     WHAT "a denied writer sets no writer mark"
     FILE src/kinds/exclusive.cpp
-    FIND [[life > core::milliseconds(0)]]
-    WITH [[life > core::milliseconds(0) && !@MUTANT@]]
-)
-colock_mutant(
-    NAME mark_outlives_its_writer
-    WHAT "a writer mark lasts longer than the writer may wait"
-    FILE src/kinds/shared.hpp
-    FIND [[std::min<core::duration>(writer_mark_ttl, patience));]]
-    WITH [[@MUTANT@ ? patience : std::min<core::duration>(writer_mark_ttl, patience));]]
+    FIND [[} else if (command.announces) {]]
+    WITH [[} else if (command.announces && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME one_mark_for_all

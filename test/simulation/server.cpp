@@ -159,11 +159,10 @@ core::vote server::execute(const core::command& command, const void* by) {
 /// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
 void server::expect_mark(const core::command& claim, marks_by_client& expected) {
     const core::time_point now = clock_.at(world_.now());
-    const core::milliseconds life =
-        std::min<core::milliseconds>(kinds::writer_mark_ttl, claim.patience);
     kinds::table& table = slot_with(std::string(claim.key)).table;
     const core::time_point there = table.mark_until(claim.key, now);
-    core::time_point last = life > 0ms ? now + life : core::time_point::min();
+    core::time_point last =
+        claim.announces ? now + kinds::writer_mark_ttl : core::time_point::min();
     for (auto& [client, of_client] : expected) {
         if (!of_client.is_known) {
             of_client = {mark_of(client, table.find(claim.key, now))};
@@ -171,12 +170,12 @@ void server::expect_mark(const core::command& claim, marks_by_client& expected) 
         if (of_client.until > now + kinds::writer_mark_ttl) {
             of_client.until = core::time_point::min();  // from before the clock was set back
         }
-        if (client != claim.client || life == 0ms) {
+        if (client != claim.client || !claim.announces) {
             last = std::max(last, of_client.until);
         }
     }
-    if (life > 0ms) {
-        expected[claim.client] = {now + life};
+    if (claim.announces) {
+        expected[claim.client] = {now + kinds::writer_mark_ttl};
     }
     if (last > now && there < last) {
         world_.violation("no reader before a waiting writer",

@@ -28,10 +28,10 @@ struct step_of_kind {
         return result;
     }
 
-    /// The same from one that will wait for so long at most.
-    [[nodiscard]] step_of_kind with_patience(core::milliseconds most) const {
+    /// The same from a sender that does not wait.
+    [[nodiscard]] step_of_kind without_waiting() const {
         step_of_kind result = *this;
-        result.patience = std::chrono::duration_cast<core::patience_time>(most);
+        result.announces = false;
         return result;
     }
 
@@ -41,7 +41,7 @@ struct step_of_kind {
     const kinds::lock_kind* kind;
     bool contended = false;
     bool heals = false;
-    core::patience_time patience = core::patience_time::max();
+    bool announces = true;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

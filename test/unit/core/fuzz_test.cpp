@@ -261,12 +261,8 @@ private:
         leases_.emplace_back(lease_settings_, seed_);
         const bool may_wait = now_ < settings_.deadline &&
                               (settings_.attempts == 0 || attempts_ < settings_.attempts);
-        const duration longest = !may_wait                     ? 0ms
-                                 : settings_.deadline == never ? duration::max()
-                                                               : settings_.deadline - now_;
-        holds(told.patience == longest || (settings_.attempts != 0 && told.patience < longest),
-              "says that it will wait for another time than it may");
-        patience_ = told.patience;
+        holds(told.announces == may_wait, "announces a wait that it may not make, or none");
+        announces_ = told.announces;
         const auto step = tell_lease(lease::event::start(told));
         holds(step.send == acquire_tag && !step.attempt, "an attempt does not begin with acquire");
         until_ = step.until;
@@ -295,8 +291,7 @@ private:
             until_ = never;
         } else {
             check_given_back(step);
-            holds(next.attempt || next.failed || next.until - now_ <= patience_,
-                  "waits for longer than it has said");
+            holds(next.attempt || next.failed || announces_, "waits without having announced it");
             on_policy(next);
         }
         attempt_ended_now_ = false;
@@ -368,7 +363,7 @@ private:
     std::vector<std::uint64_t> fences_;   // that these brought
     std::set<std::size_t> raised_;        // those that have the fence since the second round
     std::set<std::size_t> votes_on_raise_;
-    duration patience_{};
+    bool announces_ = false;
     bool second_round_ = false;
 };
 

@@ -295,13 +295,14 @@ BOOST_AUTO_TEST_CASE(destroying_a_lease_keeps_its_unsent_release) {
         releases, [](const auto& one) { return one->told == core::release_outcome::released; }));
 }
 
-/// The second waits no longer than the first, and takes no room.
+/// The second completes with the first, and takes no place in the line.
 BOOST_AUTO_TEST_CASE(releasing_twice_sends_one_release) {
     many_leases held(1000);
     const auto releases = held.release_all();
     const auto again = held.release_all();
     held.world().run_for(1ms);
-    BOOST_TEST(held.waiting() > 1000U);
+    BOOST_TEST(held.waiting() > 0U);
+    BOOST_TEST(held.waiting() <= 1000U);
     BOOST_TEST_REQUIRE(held.world().run_until([&] { return again.back()->told.has_value(); }));
     for (const auto& all : {releases, again}) {
         BOOST_TEST(std::ranges::all_of(

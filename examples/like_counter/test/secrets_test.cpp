@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(rejected_arguments_reveal_no_password) {
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--listen", "nowhere"});
     add_refusal(said, {"--lock", "memory://a", "--data", "memory", "--lokc"});
     said.check_has({"instances[0]: the database", "duplicates instances[0]", "not nowhere",
-                    "--lokc", "may be a password in them"});
+                    "--lokc", "one may contain a password"});
     said.check_no_secret();
 }
 

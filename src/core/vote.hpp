@@ -108,6 +108,11 @@ struct vote {
     }
 };
 
+/// Whether the vote is an answer of the server.
+inline bool answered(const vote& v) noexcept {
+    return v.kind != vote_kind::failed || answered(v.reason);
+}
+
 /// Whether an instance that has voted so on a command may execute it yet.
 inline bool may_execute_later(const vote& v) noexcept {
     return v.reason == failure::connection_lost || v.reason == failure::timeout;

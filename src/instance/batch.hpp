@@ -24,7 +24,10 @@ class vote_receiver {
 public:
     /// The vote of instance number `index` on the command submitted with `tag`. Called exactly once
     /// for each command and instance, never while it is being submitted. May submit.
-    virtual void on_vote(std::size_t index, command_tag tag, const core::vote& vote) = 0;
+    ///
+    /// The vote has come at the time `now`. All votes of one read of a socket have the same time.
+    virtual void on_vote(std::size_t index, command_tag tag, const core::vote& vote,
+                         core::time_point now) = 0;
 
     /// Asked before a command of a batch to `reconsider` is sent: false withdraws it.
     virtual bool wanted(std::size_t index, command_tag tag) const = 0;

@@ -37,10 +37,6 @@ public:
     /// As `on_key_changed`, of any key.
     virtual void on_all_keys_changed(std::size_t index) = 0;
 
-    /// The replies of one read are about to be told; and all of them have been. The votes in between have come together.
-    virtual void on_reading() {}
-    virtual void on_read() {}
-
 protected:
     ~instance_observer() = default;
 };

@@ -67,7 +67,7 @@ std::shared_ptr<asio_host> asio_host::make(boost::asio::any_io_executor executor
                                       &dispose);
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<host_registry>(context).add(result);
-    result->engine_.start(make_instances(result->executor_, *result));
+    result->engine_.start(make_instances(result->executor_, result->engine_.observer()));
     return result;
 }
 

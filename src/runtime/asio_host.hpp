@@ -20,23 +20,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 namespace colock::runtime {
 
 /// An engine in a program: its executor, its timer, its randomness, and what may come at it from other threads and
-/// other processes. Whatever happens in the engine begins here.
+/// other processes. Whatever happens in the engine begins here, or is what an instance tells it.
 ///
 /// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
 /// When the execution context goes first, `abandon` makes all that is left a no-op.
 ///
 /// Thread-safety: all on the engine's executor, one thread at a time, but what says otherwise.
-class asio_host final : public std::enable_shared_from_this<asio_host>,
-                        private environment,
-                        private instance::instance_observer {
+class asio_host final : public std::enable_shared_from_this<asio_host>, private environment {
 public:
-    /// Makes the instances, which are to report to `observer` and to work on `executor`.
+    /// Makes the instances. They report to `observer`, which is the engine's, and work on `executor`.
     using instance_factory = std::function<instance_group::list(
         const boost::asio::any_io_executor& executor, instance::instance_observer& observer)>;
 
@@ -123,17 +120,6 @@ private:
     void wake_at(core::time_point when) override;
     std::uint64_t random() noexcept override { return random_(); }
 
-    // From the instances.
-    void on_state_change(std::size_t index) override { told_.on_state_change(index); }
-    void on_pending(std::size_t index) override { told_.on_pending(index); }
-    void on_accepting(std::size_t index) override { told_.on_accepting(index); }
-    void on_key_changed(std::size_t index, std::string_view key) override {
-        told_.on_key_changed(index, key);
-    }
-    void on_all_keys_changed(std::size_t index) override { told_.on_all_keys_changed(index); }
-    void on_reading() override { told_.on_reading(); }
-    void on_read() override { told_.on_read(); }
-
     void turn();
     void on_timer();
     void let_go_if_closed() noexcept;
@@ -150,7 +136,6 @@ private:
     bool ended_in_child_ = false;
     std::shared_ptr<asio_host> self_;  // while closing in the background
     engine engine_;
-    instance_observer& told_ = engine_.observer();
 };
 
 }  // namespace colock::runtime

@@ -93,17 +93,6 @@ void engine::on_pending(std::size_t /*index*/) {
     parts_.out.flush_anyway();
 }
 
-void engine::on_reading() {
-    parts_.turn.begin_reading();
-}
-
-void engine::on_read() {
-    parts_.turn.end_reading();
-    if (parts_.gate.has_waiters()) {
-        parts_.turn.schedule();
-    }
-}
-
 void engine::wake() {
     parts_.turn.note_time();
     parts_.alarms.run(parts_.turn.recent_time());
@@ -112,6 +101,7 @@ void engine::wake() {
 // --- What the instances tell ------------------------------------------------------------------------
 
 void engine::on_state_change(std::size_t index) {
+    parts_.turn.note_time();
     const bool is_back = parts_.instances.update();
     for_each(parts_.members.waiters, [=](waiter& one) { one.on_instances_changed(is_back); });
     for_each(parts_.members.tickets, [=](remote_ticket& one) { one.on_instance_changed(index); });
@@ -122,6 +112,7 @@ void engine::on_accepting(std::size_t index) {
 }
 
 void engine::on_key_changed(std::size_t index, std::string_view key) {
+    parts_.turn.note_time();
     auto& watched = parts_.members.watched;
     if (const auto ticket = watched.find(key); ticket != watched.end()) {
         ticket->second->on_ticket_changed(index);
@@ -131,6 +122,7 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
 }
 
 void engine::on_all_keys_changed(std::size_t index) {
+    parts_.turn.note_time();
     for_each(parts_.members.tickets, [=](remote_ticket& one) { one.on_all_keys_changed(index); });
     for_each(parts_.members.waiters, [=](waiter& one) { one.on_key_changed(index); });
 }

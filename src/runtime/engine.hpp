@@ -92,8 +92,6 @@ private:
     void on_accepting(std::size_t index) override;
     void on_key_changed(std::size_t index, std::string_view key) override;
     void on_all_keys_changed(std::size_t index) override;
-    void on_reading() override;
-    void on_read() override;
     void on_time(core::time_point now) override;
 
     template <typename Function>

@@ -172,7 +172,9 @@ void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t i
     ask.explains = explains;
 }
 
-void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) {
+void lease_state::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                          core::time_point now) {
+    parts_.note_vote(vote, now);
     --pending_votes_;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (sent.purpose() == purpose::acquire && vote.kind != core::vote_kind::granted) {
@@ -184,7 +186,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
         parts_.members.giving_back.push_back(*this);
     }
     if (sent.purpose() != purpose::remaining && sent.purpose() != purpose::unmark) {
-        resume(event::voted(index, sent, vote), parts_.turn.time_of_vote());
+        resume(event::voted(index, sent, vote), now);
         return;
     }
     const auto owned = self_;  // another attempt may follow

@@ -184,7 +184,8 @@ private:
         core::time_point downgrade_began{};            // the first one
     };
 
-    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                 core::time_point now) override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 

@@ -76,7 +76,10 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
 }
 
 void remote_queue::resume(const event& e) {
-    const core::time_point now = parts_.turn.now();
+    resume(e, parts_.turn.now());
+}
+
+void remote_queue::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
@@ -111,13 +114,14 @@ void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_po
     }
 }
 
-void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
-                           const core::vote& vote) {
+void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag, const core::vote& vote,
+                           core::time_point now) {
     const auto alive = self_;  // it may leave
+    parts_.note_vote(vote, now);
     --pending_votes_;
     const auto what = static_cast<question>(tag);
     if (what == question::leave) {
-        on_left(vote);
+        on_left(vote, now);
     } else if (queue_ != nullptr) {
         if (what == question::lock && queue_->attempting() != nullptr) {
             queue_->attempting()->note_remaining(keeper_, vote);
@@ -125,7 +129,8 @@ void remote_queue::on_vote(std::size_t /*index*/, instance::command_tag tag,
         resume(event::voted(what == question::join   ? kind::joined
                             : what == question::lock ? kind::lock
                                                      : kind::before,
-                            vote));
+                            vote),
+               now);
     }
     forget_if_over();
 }
@@ -209,8 +214,7 @@ void remote_queue::ask_to_leave(core::time_point now) {
 }
 
 /// A ticket that is left behind holds up the client behind it, which takes this one for alive.
-void remote_queue::on_left(const core::vote& vote) {
-    const core::time_point now = parts_.turn.now();
+void remote_queue::on_left(const core::vote& vote, core::time_point now) {
     if (vote.kind == core::vote_kind::granted) {
         parts_.contention.note(spec_->key_hash, vote.ticket != 0, now);
     } else if (now < machine_.ticket_end() && !parts_.closing) {

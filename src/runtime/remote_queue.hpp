@@ -53,7 +53,8 @@ public:
 private:
     enum class question : instance::command_tag { join, lock, before, leave };
 
-    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override;
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                 core::time_point now) override;
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
@@ -61,13 +62,14 @@ private:
         return queue_ != nullptr && index == keeper_;
     }
     void resume(const core::queue_ticket::event& e);
+    void resume(const core::queue_ticket::event& e, core::time_point now);
     void carry_out(const core::queue_ticket::step& step, core::time_point now);
     void ask(question what, const kinds::lock_kind& kind, core::step step, std::string_view key,
              core::time_point now);
     void watch_before();
     void stop_watching() noexcept;
     void ask_to_leave(core::time_point now);
-    void on_left(const core::vote& vote);
+    void on_left(const core::vote& vote, core::time_point now);
     void forget_if_over() noexcept;
 
     std::shared_ptr<const lock_spec> spec_;

@@ -12,6 +12,7 @@
 #include <boost/intrusive/list_hook.hpp>
 
 #include <cstddef>
+#include <new>
 
 namespace colock::runtime {
 
@@ -61,6 +62,14 @@ public:
         return !releases_.empty() || !attempts_.empty();
     }
 
+    /// The instances may have room: the next turn tells. Without the memory for a turn, `longest_pause` brings it.
+    void look_for_room() noexcept {
+        try {
+            turns_.schedule();
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see above
+        }
+    }
+
     /// The instances have room for so many of them now.
     void open(std::size_t room, core::time_point now) {
         room_ = room;
@@ -75,8 +84,8 @@ public:
     }
 
 private:
-    /// Room comes with answers, and each read of a socket opens the gate. But an instance that is without room may answer
-    /// nothing for long, and is then not waited for.
+    /// Room comes with answers, and each answer opens the gate in the next turn. But an instance without room may answer
+    /// nothing for long. The gate does not wait for that.
     static constexpr core::duration longest_pause = core::milliseconds(2);
 
     void on_time(core::time_point /*now*/) override { turns_.schedule(); }

@@ -7,6 +7,7 @@
 #include "core/command.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
+#include "core/vote.hpp"
 #include "kinds/kind.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/deliveries.hpp"
@@ -71,6 +72,14 @@ struct shared_parts {
     [[nodiscard]] std::uint64_t next_seed() noexcept {
         std::uint64_t state = seeds_++;
         return core::next_random(state);
+    }
+
+    /// An instance has voted. If that was an answer, the instance may have room for what waits at the gate.
+    void note_vote(const core::vote& vote, core::time_point now) {
+        turn.note_time(now);
+        if (gate.has_waiters() && core::answered(vote)) {
+            gate.look_for_room();
+        }
     }
 
     void release_started() noexcept { ++counts.releasing; }

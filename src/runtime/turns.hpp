@@ -15,13 +15,8 @@ public:
 
     [[nodiscard]] core::time_point now() const noexcept { return world_.now(); }
 
-    /// The time as of the latest turn, timer or read, for what need not be exact.
+    /// The time of the latest turn, timer or vote, or of another change of an instance. It need not be exact.
     [[nodiscard]] core::time_point recent_time() const noexcept { return recent_time_; }
-
-    /// The time at which a vote has come: all those of one read of a socket have come together.
-    [[nodiscard]] core::time_point time_of_vote() const noexcept {
-        return reading_ ? recent_time_ : now();
-    }
 
     /// Has the next turn come soon.
     void schedule() {
@@ -37,15 +32,9 @@ public:
         scheduled_ = false;
     }
 
-    /// For `recent_time`: it is now.
-    void note_time() noexcept { recent_time_ = now(); }
-
-    /// The replies of one read are told between these two.
-    void begin_reading() noexcept {
-        reading_ = true;
-        note_time();
-    }
-    void end_reading() noexcept { reading_ = false; }
+    /// Sets the `recent_time`.
+    void note_time() noexcept { note_time(now()); }
+    void note_time(core::time_point now) noexcept { recent_time_ = now; }
 
     /// There will be no other turn.
     void stop() noexcept { stopped_ = true; }
@@ -55,7 +44,6 @@ private:
     environment& world_;
     core::time_point recent_time_;
     bool scheduled_ = false;
-    bool reading_ = false;
     bool stopped_ = false;
 };
 

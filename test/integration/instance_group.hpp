@@ -158,7 +158,8 @@ private:
         [[nodiscard]] bool is_for(std::size_t index) const { return targets.contains(index); }
     };
 
-    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override {
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                 core::time_point /*now*/) override {
         sent_.at(tag).votes.at(index).push_back(to_text(vote));
     }
 

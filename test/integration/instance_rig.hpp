@@ -322,7 +322,8 @@ private:
         core::vote vote;
     };
 
-    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote) override {
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                 core::time_point /*now*/) override {
         BOOST_TEST(index == own_index);
         BOOST_TEST(!submitting_, "a vote inside submit");
         sent& s = sent_.at(tag);

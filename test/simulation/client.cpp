@@ -1271,16 +1271,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
             ++world_.tally.heals;
         }
     }
-    const bool is_read = depth_ == 0 && (world_.faults().crowd != 0 || world_.random.chance(0.5));
-    enter([&] {
-        if (is_read) {
-            engine_->observer().on_reading();
-        }
-        r.receiver->on_vote(instance, r.tag, v);
-        if (is_read) {
-            engine_->observer().on_read();
-        }
-    });
+    enter([&] { r.receiver->on_vote(instance, r.tag, v, now()); });
 }
 
 void client::on_accepting(std::size_t instance) {

@@ -62,7 +62,7 @@ public:
         std::size_t executed = 0;
         for (const submission& one : commands->submissions()) {
             if (one.is_for(index_)) {
-                one.receiver->on_vote(index_, one.tag, execute(one, now, executed));
+                one.receiver->on_vote(index_, one.tag, execute(one, now, executed), now);
             }
         }
     }

@@ -64,9 +64,9 @@ public:
         give_up_at = until;
     }
 
-    void on_vote(std::size_t /*index*/, command_tag /*tag*/, const core::vote& vote) override {
-        const bool executed = vote.kind != core::vote_kind::failed || core::answered(vote.reason);
-        owner.waiting_.ended(*this, executed, clock::now());
+    void on_vote(std::size_t /*index*/, command_tag /*tag*/, const core::vote& vote,
+                 core::time_point now) override {
+        owner.waiting_.ended(*this, core::answered(vote), now);
         if (!next.empty() && vote.kind == core::vote_kind::granted) {
             take_next();
             partly_done = true;
@@ -74,7 +74,7 @@ public:
             not_before = core::time_point::min();
             owner.wait_to_be_sent(*this);
         } else {
-            owner.end_detour(*this, vote);
+            owner.end_detour(*this, vote, now);
         }
     }
 
@@ -141,7 +141,8 @@ void cluster::stop() {
         one.where->stop();
     }
     while (detour_queue::entry* const one = waiting_.any()) {
-        end_detour(static_cast<detour&>(*one), core::vote::failed(core::failure::down));
+        end_detour(static_cast<detour&>(*one), core::vote::failed(core::failure::down),
+                   clock::now());
     }
 }
 
@@ -506,7 +507,7 @@ void cluster::on_redirected(const node& from, const submission& command, const r
         of = begin_detour(command, now, std::string(error.text));
     }
     if (of != nullptr && stopped_) {
-        end_detour(*of, core::vote::failed(core::failure::down));
+        end_detour(*of, core::vote::failed(core::failure::down), now);
     } else if (of != nullptr) {
         follow(*of, from, now);
     }
@@ -561,8 +562,10 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             break;
     }
     if (of.hops >= most_hops) {
-        end_detour(of, core::vote::failed(core::failure::server_error,
-                                          std::make_shared<const std::string>(of.why)));
+        end_detour(of,
+                   core::vote::failed(core::failure::server_error,
+                                      std::make_shared<const std::string>(of.why)),
+                   now);
         return;
     }
     const bool is_of_slot = to.kind == kind_type::moved || to.kind == kind_type::down;
@@ -643,17 +646,17 @@ void cluster::send_split(const batch& commands, core::time_point now) {
         node* const owner = node_for(slot, 0);
         if (!has_map_ || stopped_) {
             missed_ = true;
-            vote_on(one, core::failure::down);
+            vote_on(one, core::failure::down, now);
             continue;
         }
         if (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key)) {
-            vote_on(one, core::failure::server_error,
+            vote_on(one, core::failure::server_error, now,
                     "a cluster cannot have the keys of this lock in one slot: its name has a } but "
                     "no {hash tag}");
             continue;
         }
         if (const auto barred = why_barred(one.command, owner, now); !barred.why.empty()) {
-            one.receiver->on_vote(index_, one.tag, barred.vote());
+            one.receiver->on_vote(index_, one.tag, barred.vote(), now);
             continue;
         }
         if (owner == nullptr || waiting_.holds_up(slot, one.command.key)) {
@@ -678,12 +681,14 @@ void cluster::send_split(const batch& commands, core::time_point now) {
     }
 }
 
-void cluster::vote_on(const submission& one, core::failure reason, std::string detail) {
+void cluster::vote_on(const submission& one, core::failure reason, core::time_point now,
+                      std::string detail) {
     one.receiver->on_vote(
         index_, one.tag,
         core::vote::failed(reason, detail.empty()
                                        ? nullptr
-                                       : std::make_shared<const std::string>(std::move(detail))));
+                                       : std::make_shared<const std::string>(std::move(detail))),
+        now);
 }
 
 // --- Detours -------------------------------------------------------------------------------------
@@ -699,7 +704,7 @@ cluster::detour* cluster::begin_detour(const submission& command, core::time_poi
         detour_count_.store(detours_.size(), std::memory_order_relaxed);
         return &result;
     } catch (const std::bad_alloc&) {
-        vote_on(command, core::failure::overloaded);
+        vote_on(command, core::failure::overloaded, now);
         return nullptr;
     }
 }
@@ -709,7 +714,7 @@ void cluster::wait_to_be_sent(detour& of) {
     try {
         waiting_.add(of);
     } catch (const std::bad_alloc&) {
-        end_detour(of, core::vote::failed(core::failure::overloaded));
+        end_detour(of, core::vote::failed(core::failure::overloaded), clock::now());
         return;
     }
     look_after_detours(clock::now());
@@ -740,7 +745,8 @@ void cluster::send_detours(core::time_point now) {
                        over->wanted(index_, over->original.tag)
                            ? core::vote::failed(core::failure::server_error,
                                                 std::make_shared<const std::string>(over->why))
-                           : core::vote::failed(core::failure::withdrawn));
+                           : core::vote::failed(core::failure::withdrawn),
+                       now);
             continue;
         }
         auto* const next = static_cast<detour*>(waiting_.next(now));
@@ -769,13 +775,13 @@ void cluster::send_detours(core::time_point now) {
 bool cluster::is_to_be_sent(detour& of, core::time_point now) {
     if (!of.wanted(index_, of.original.tag)) {
         waiting_.skip(of);
-        end_detour(of, core::vote::failed(core::failure::withdrawn));
+        end_detour(of, core::vote::failed(core::failure::withdrawn), now);
         return false;
     }
     node* const to = target_of(of);
     if (const auto barred = why_barred(of.command, to, now); !barred.why.empty()) {
         waiting_.skip(of);
-        end_detour(of, barred.vote());
+        end_detour(of, barred.vote(), now);
         return false;
     }
     if (to != nullptr && to->serving()) {
@@ -812,16 +818,16 @@ node* cluster::target_of(detour& of) {
 }
 
 /// Passes the vote on to the sender.
-void cluster::end_detour(detour& of, core::vote vote) {
+void cluster::end_detour(detour& of, core::vote vote, core::time_point now) {
     if (of.partly_done && vote.kind != core::vote_kind::granted &&
         !core::outcome_unknown(vote.reason)) {
         vote = core::vote::failed(core::failure::unclear_error, vote.detail);  // the key is there
     }
     const submission original = of.original;
-    waiting_.ended(of, false, clock::now());
+    waiting_.ended(of, false, now);
     detours_.erase(of.place);
     detour_count_.store(detours_.size(), std::memory_order_relaxed);
-    original.receiver->on_vote(index_, original.tag, vote);
+    original.receiver->on_vote(index_, original.tag, vote, now);
 }
 
 /// Sees to the detours again at that time, if nothing else comes before.

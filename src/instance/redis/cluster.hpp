@@ -105,8 +105,6 @@ private:
     void on_accepting() override { observer_.on_accepting(index_); }
     void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }
     void on_all_keys_changed() override { observer_.on_all_keys_changed(index_); }
-    void on_reading() override { observer_.on_reading(); }
-    void on_read() override { observer_.on_read(); }
 
     // Commands.
     [[nodiscard]] node* owner_of_all(const batch& commands, core::time_point now) const;
@@ -119,7 +117,8 @@ private:
     };
     [[nodiscard]] bar_reason why_barred(const core::command& command, const node* to,
                                         core::time_point now) const;
-    void vote_on(const submission& one, core::failure reason, std::string detail = {});
+    void vote_on(const submission& one, core::failure reason, core::time_point now,
+                 std::string detail = {});
 
     // Detours.
     detour* begin_detour(const submission& command, core::time_point now, std::string why);
@@ -128,7 +127,7 @@ private:
     void send_detours(core::time_point now);
     [[nodiscard]] bool is_to_be_sent(detour& of, core::time_point now);
     [[nodiscard]] node* target_of(detour& of);
-    void end_detour(detour& of, core::vote vote);
+    void end_detour(detour& of, core::vote vote, core::time_point now);
     void shut(std::size_t slot);
     void look_after_detours(core::time_point now);
     void wake_at(core::time_point time);

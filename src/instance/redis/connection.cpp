@@ -238,12 +238,13 @@ void connection::fail_unanswered() {
         reason = std::make_shared<const std::string>(end_reason_);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the votes matter more
     }
+    const core::time_point now = clock::now();
     while (!expected_.empty()) {
         sent_batch& sent = expected_.front().sent;
         while (const submission* const unanswered = sent.next()) {
             sent.advance();
-            owner_->on_vote(*unanswered,
-                            core::vote::failed(core::failure::connection_lost, reason));
+            owner_->on_vote(*unanswered, core::vote::failed(core::failure::connection_lost, reason),
+                            now);
         }
         expected_.pop_front();
     }
@@ -311,17 +312,15 @@ bool connection::on_read(const error_code& failure, std::size_t size) {
         end(reason_for(failure));
     }
     input_.commit(size);
-    owner_->on_reading();
+    read_at_ = clock::now();
     try {
         read_replies();
     } catch (...) {
         end("an exception was thrown while its replies were read");
-        owner_->on_read();
         throw;
     }
     owner_->on_answered(std::exchange(first_answered_, std::nullopt),
                         std::exchange(all_answered_, std::nullopt));
-    owner_->on_read();
     return !ended();
 }
 
@@ -404,7 +403,7 @@ void connection::on_reply_to_batch(expectation& batch, const value& root) {
     if (batch.sent.next() ==
         nullptr) {  // all commands are answered: only their replicas are missing
         batch.sent.waits_for_replicas = false;
-        owner_->on_replicated(root);
+        owner_->on_replicated(root, read_at_);
         return;
     }
     if (batch.sent.is_unanswered()) {
@@ -431,7 +430,7 @@ void connection::on_reply_to_command(sent_batch& sent, const value& root) {
     }
     if (is_plain_grant(command, root)) {  // which nearly every reply is
         sent.advance();
-        owner_->on_vote(*answered, plain_grant);
+        owner_->on_vote(*answered, plain_grant, read_at_);
         return;
     }
     if (is_error(root) && on_misplaced(sent, root)) {
@@ -487,7 +486,7 @@ void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const val
 
 /// A reply that is no answer to its command is that to another one, perhaps.
 void connection::vote_on(const submission& answered, const core::vote& vote) {
-    owner_->on_vote(answered, vote);
+    owner_->on_vote(answered, vote, read_at_);
     if (vote.reason == core::failure::unexpected_reply) {
         end("it sent a reply that is no answer to the command");
     }

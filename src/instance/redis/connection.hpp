@@ -54,8 +54,10 @@ public:
     /// The probe was passed: `execute` may be called. Gives the reason against this server, which ends the
     /// connection, or an empty string.
     virtual std::string on_ready(const server_facts& facts) = 0;
-    /// The vote on a command of a batch, with the reply's error text or the connection's end.
-    virtual void on_vote(const submission& command, const core::vote& vote) = 0;
+    /// The vote on a command of a batch, with the reply's error text or the connection's end. `now` is as that of
+    /// `vote_receiver`.
+    virtual void on_vote(const submission& command, const core::vote& vote,
+                         core::time_point now) = 0;
     /// Something has happened to a key; to any of them.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
@@ -66,9 +68,9 @@ public:
     virtual void on_unknown_script(const submission& command, bool of_many) = 0;
     /// A node of a cluster has not executed a command, and says with this error where, or when, to send it.
     virtual void on_redirected(const submission& command, const resp::value& error) = 0;
-    /// So many replicas have acknowledged all that was answered before: the answer to `sent_batch::waits_for_replicas`, or
-    /// the server's error.
-    virtual void on_replicated(const resp::value& reply) = 0;
+    /// The answer to `sent_batch::waits_for_replicas`. It says how many replicas have acknowledged all that was answered
+    /// before, or it is the server's error.
+    virtual void on_replicated(const resp::value& reply, core::time_point now) = 0;
     /// After each read: when the latest batch was sent whose first command it has answered, and the latest of which it has
     /// answered all.
     virtual void on_answered(std::optional<core::time_point> first,
@@ -76,9 +78,6 @@ public:
     /// It has broken, or been closed: what `execute` is given from now on is never answered. Comes
     /// before the votes on what was in flight.
     virtual void on_ended(const std::string& reason) = 0;
-    /// As those of `instance_observer`.
-    virtual void on_reading() = 0;
-    virtual void on_read() = 0;
 
 protected:
     ~connection_owner() = default;
@@ -194,6 +193,7 @@ private:
     std::optional<probe> probe_;  // from `stage::probing` on
     server_facts facts_;
     read_buffer input_;
+    core::time_point read_at_;  // the time of the latest read, and so of its votes
     resp::reader reader_;
     std::list<expectation> expected_;  // in the order in which they were sent
     std::list<expectation> spares_;

@@ -71,7 +71,7 @@ void node::stop() {
     wait_timer_.cancel();
     for (const resend_queue::entry& one : to_resend_.take()) {
         to_resend_.drop(one.command.command.key);
-        vote_on(one.command, core::vote::failed(core::failure::down));
+        vote_on(one.command, core::vote::failed(core::failure::down), clock::now());
     }
 }
 
@@ -133,7 +133,7 @@ asio::awaitable<std::string> node::serve_at(std::string host) {
         connection_ = connection::make(executor_, to_, settings_.connection);
         std::string reason = co_await connection_->serve(std::move(host), shared_from_this());
         wait_.on_ended();
-        vote_on_replicated(core::failure::connection_lost);
+        vote_on_replicated(core::failure::connection_lost, clock::now());
         co_return reason;
     } catch (const std::exception& failure) {
         co_return failure.what();
@@ -337,7 +337,7 @@ void node::send_some(const std::vector<submission>& commands, script_form form,
                 to_resend_.drop(one.command.key);
             }
             some_refused = some_refused || refusal == core::failure::server_error;
-            vote_on(one, refused(one, refusal));
+            vote_on(one, refused(one, refusal), now);
             continue;
         }
         try {
@@ -353,7 +353,7 @@ void node::send_some(const std::vector<submission>& commands, script_form form,
             if (again) {
                 to_resend_.drop(one.command.key);
             }
-            vote_on(one, core::vote::failed(core::failure::overloaded));
+            vote_on(one, core::vote::failed(core::failure::overloaded), now);
         }
     }
     if (admitted) {
@@ -391,7 +391,7 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
         send_batch(std::move(sent), text, now);
     } catch (const std::bad_alloc&) {
         for (const submission& one : commands->submissions()) {
-            on_vote(one, core::vote::failed(core::failure::connection_lost));
+            on_vote(one, core::vote::failed(core::failure::connection_lost), now);
         }
     }
 }
@@ -474,7 +474,7 @@ void node::send_again(const submission& command, script_form form) {
     try {
         to_resend_.add(command, form, sent_as);
     } catch (const std::bad_alloc&) {
-        vote_on(command, core::vote::failed(core::failure::overloaded));
+        vote_on(command, core::vote::failed(core::failure::overloaded), clock::now());
         return;
     }
     if (is_first && observer_ != nullptr) {
@@ -485,22 +485,23 @@ void node::send_again(const submission& command, script_form form) {
 // --- Replicas ------------------------------------------------------------------------------------
 
 /// Keeps the vote until replicas have the lock.
-void node::replicate(const submission& command, const core::vote& granted) {
+void node::replicate(const submission& command, const core::vote& granted, core::time_point now) {
     try {
         unreplicated_.emplace_back(command, granted);
     } catch (const std::bad_alloc&) {
-        vote_on(command, core::vote::failed(core::failure::not_replicated));
+        vote_on(command, core::vote::failed(core::failure::not_replicated), now);
     }
 }
 
 /// Sends a WAIT for the grants that have come since the last one was answered.
 void node::wait_for_replicas() {
+    const core::time_point now = clock::now();
     try {
         sent_batch nothing_but_wait;
         nothing_but_wait.waits_for_replicas = true;
-        send_batch(std::move(nothing_but_wait), wait_.text(), clock::now());
+        send_batch(std::move(nothing_but_wait), wait_.text(), now);
     } catch (const std::bad_alloc&) {
-        vote_on_replicated(core::failure::not_replicated);
+        vote_on_replicated(core::failure::not_replicated, now);
     }
 }
 
@@ -528,34 +529,36 @@ void node::wake_server_later() {
 
 /// What WAIT answers: how many replicas have acknowledged all that was executed before it. All grants that are there
 /// were, since the server answers in order.
-void node::on_replicated(const resp::value& reply) {
+void node::on_replicated(const resp::value& reply, core::time_point now) {
     unsigned acked = 0;
     std::from_chars(reply.text.data(), reply.text.data() + reply.text.size(), acked);
     const core::failure failure =
         failure_to_replicate(is_error(reply) ? 0 : acked, to_.replicas_acked);
     wait_.on_answered(failure == core::failure::none);
     if (failure == core::failure::none) {
-        vote_on_replicated(failure);
+        vote_on_replicated(failure, now);
     } else {
-        vote_on_replicated(
-            failure, std::make_shared<const std::string>(
-                         is_error(reply)
-                             ? std::string(reply.text)
-                             : std::to_string(acked) + " of " + std::to_string(to_.replicas_acked) +
-                                   " acknowledged it in time (replicas_acked)"));
+        vote_on_replicated(failure, now,
+                           std::make_shared<const std::string>(
+                               is_error(reply) ? std::string(reply.text)
+                                               : std::to_string(acked) + " of " +
+                                                     std::to_string(to_.replicas_acked) +
+                                                     " acknowledged it in time (replicas_acked)"));
     }
 }
 
 /// On all grants that wait for replicas: they stand, or have failed.
-void node::vote_on_replicated(core::failure reason, const std::shared_ptr<const std::string>& why) {
+void node::vote_on_replicated(core::failure reason, core::time_point now,
+                              const std::shared_ptr<const std::string>& why) {
     for (const auto& [command, granted] : std::exchange(unreplicated_, {})) {
-        vote_on(command, reason == core::failure::none ? granted : core::vote::failed(reason, why));
+        vote_on(command, reason == core::failure::none ? granted : core::vote::failed(reason, why),
+                now);
     }
 }
 
 // --- Answers in ----------------------------------------------------------------------------------
 
-void node::on_vote(const submission& command, const core::vote& vote) {
+void node::on_vote(const submission& command, const core::vote& vote, core::time_point now) {
     if (!to_resend_.idle()) {
         // The key that is in its way may be one that our own release, which it has overtaken, deletes.
         if (vote.kind == core::vote_kind::denied &&
@@ -569,9 +572,9 @@ void node::on_vote(const submission& command, const core::vote& vote) {
     --sent_;
     if (wait_.needed() && vote.kind == core::vote_kind::granted &&
         command.command.step == core::step::acquire) {
-        replicate(command, vote);
+        replicate(command, vote, now);
     } else {
-        vote_on(command, vote);
+        vote_on(command, vote, now);
     }
 }
 
@@ -614,40 +617,32 @@ send_window node::new_window() const noexcept {
 }
 
 void node::on_answered(std::optional<core::time_point> first, std::optional<core::time_point> all) {
-    if (!first && !all) {
-        return;
+    // The votes on these grants come late. What waits for room must not wait for them.
+    if (!unreplicated_.empty() && sent_ + unreplicated_.size() >= window_.size() &&
+        observer_ != nullptr) {
+        observer_->on_pending();
     }
-    const core::time_point now = clock::now();
-    if (first) {
-        window_.on_first_answer(*first, now);
+    if (first || all) {
+        const core::time_point now = clock::now();
+        if (first) {
+            window_.on_first_answer(*first, now);
+        }
+        if (all) {
+            window_.on_answered(*all, now);
+        }
+        window_size_.store(window_.size(), std::memory_order_relaxed);
+        delay_.store(window_.delay(), std::memory_order_relaxed);
     }
-    if (all) {
-        window_.on_answered(*all, now);
-    }
-    window_size_.store(window_.size(), std::memory_order_relaxed);
-    delay_.store(window_.delay(), std::memory_order_relaxed);
-}
-
-void node::on_reading() {
-    if (observer_ != nullptr) {
-        observer_->on_reading();
-    }
-}
-
-void node::on_read() {
     if (!unreplicated_.empty() && serving_ && wait_.follows_grants()) {
         wait_for_replicas();
     }
-    if (observer_ != nullptr) {
-        observer_->on_read();
-    }
 }
 
-void node::vote_on(const submission& one, const core::vote& vote) {
+void node::vote_on(const submission& one, const core::vote& vote, core::time_point now) {
     count_in_flight(std::size_t{0} - 1);
     was_down_for_some_ = was_down_for_some_ || vote.reason == core::failure::down;
     if (observer_ != nullptr) {
-        one.receiver->on_vote(index_, one.tag, vote);
+        one.receiver->on_vote(index_, one.tag, vote, now);
     }
 }
 

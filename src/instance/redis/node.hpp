@@ -92,8 +92,6 @@ public:
     /// As those of `instance_observer`.
     virtual void on_key_changed(std::string_view key) = 0;
     virtual void on_all_keys_changed() = 0;
-    virtual void on_reading() = 0;
-    virtual void on_read() = 0;
 
 protected:
     ~node_observer() = default;
@@ -181,25 +179,23 @@ private:
     void send_again(const submission& command, script_form form);
 
     // Replicas.
-    void replicate(const submission& command, const core::vote& granted);
+    void replicate(const submission& command, const core::vote& granted, core::time_point now);
     void wait_for_replicas();
     void wake_server_later();
-    void on_replicated(const resp::value& reply) override;
-    void vote_on_replicated(core::failure reason,
+    void on_replicated(const resp::value& reply, core::time_point now) override;
+    void vote_on_replicated(core::failure reason, core::time_point now,
                             const std::shared_ptr<const std::string>& why = {});
 
     // Answers in.
-    void on_vote(const submission& command, const core::vote& vote) override;
+    void on_vote(const submission& command, const core::vote& vote, core::time_point now) override;
     void on_refused(const submission& command, bool for_good) override;
     void on_unknown_script(const submission& command, bool of_many) override;
     void on_redirected(const submission& command, const resp::value& error) override;
     void on_key_changed(std::string_view key) override;
     void on_all_keys_changed() override;
-    void on_reading() override;
-    void on_read() override;
     void on_answered(std::optional<core::time_point> first,
                      std::optional<core::time_point> all) override;
-    void vote_on(const submission& one, const core::vote& vote);
+    void vote_on(const submission& one, const core::vote& vote, core::time_point now);
     void count_in_flight(std::size_t more) noexcept;
     [[nodiscard]] send_window new_window() const noexcept;
 

@@ -89,7 +89,7 @@ void sentinel::send(const std::shared_ptr<const batch>& commands, core::time_poi
     }
     for (const submission& one : commands->submissions()) {
         if (one.is_for(index_)) {
-            one.receiver->on_vote(index_, one.tag, core::vote::failed(core::failure::down));
+            one.receiver->on_vote(index_, one.tag, core::vote::failed(core::failure::down), now);
         }
     }
 }

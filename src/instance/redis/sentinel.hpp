@@ -94,8 +94,6 @@ private:
     void on_accepting() override { observer_.on_accepting(index_); }
     void on_key_changed(std::string_view key) override { observer_.on_key_changed(index_, key); }
     void on_all_keys_changed() override { observer_.on_all_keys_changed(index_); }
-    void on_reading() override { observer_.on_reading(); }
-    void on_read() override { observer_.on_read(); }
 
     std::size_t index_;
     sentinel_address to_;

@@ -134,9 +134,9 @@ public:
             const core::failure why = reason_to_refuse(one, now);
             if (why == core::failure::quarantined) {
                 one.receiver->on_vote(index_, one.tag,
-                                      core::vote::quarantined(server_.quarantined_until));
+                                      core::vote::quarantined(server_.quarantined_until), now);
             } else if (why != core::failure::none) {
-                one.receiver->on_vote(index_, one.tag, core::vote::failed(why));
+                one.receiver->on_vote(index_, one.tag, core::vote::failed(why), now);
             } else if (server_.loses_leaves && one.command.step == core::step::leave) {
                 ++server_.lost_leaves;
             } else {
@@ -273,9 +273,8 @@ private:
                 return;
             }
             in_flight_ -= sent.size();
-            observer_.on_reading();
             for (std::size_t i = 0; i != sent.size(); ++i) {
-                sent[i].receiver->on_vote(index_, sent[i].tag, votes[i]);
+                sent[i].receiver->on_vote(index_, sent[i].tag, votes[i], world_.now());
             }
             if (is_first) {
                 window_.on_first_answer(sent_at, world_.now());
@@ -283,7 +282,6 @@ private:
             if (is_last) {
                 window_.on_answered(sent_at, world_.now());
             }
-            observer_.on_read();
         });
     }
 

@@ -35,10 +35,6 @@ public:
                 return "the lock was made without fencing";
             case errc::forked:
                 return "the lock client was made before fork(). Make a new one in the child";
-            case errc::upgrade_refused:
-                return "a reader's lease cannot be upgraded, because two readers that both "
-                       "upgraded "
-                       "would wait for each other. Release it, acquire as a writer, and read again";
             case errc::wrong_lease:
                 return "the lease does not match this lock or this operation";
         }
@@ -60,7 +56,6 @@ public:
                 return condition::lost;
             case errc::not_held:
             case errc::not_fenced:
-            case errc::upgrade_refused:
             case errc::wrong_lease:
                 break;
         }

@@ -207,6 +207,10 @@ std::string_view lease::token() const noexcept {
     return held_.state ? held_.state->token() : std::string_view();
 }
 
+bool lease::is_shared() const noexcept {
+    return held_.state && held_.state->is_shared(held_.holder);
+}
+
 std::uint64_t lease::fence() const {
     if (!held_.state) {
         throw lock_error(errc::not_held);

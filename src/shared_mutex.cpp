@@ -6,7 +6,6 @@
 #include "kinds/shared.hpp"
 #include "lease_access.hpp"
 #include "runtime/asio_host.hpp"
-#include "runtime/describe.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/lock_spec.hpp"
 
@@ -28,23 +27,6 @@ public:
 
     void deliver() override {
         complete(error_of(result(), lease(), holder(), shared()->resource()));
-    }
-};
-
-/// Refuses a reader's lease, and confirms a writer's.
-class upgrade_call final : public call<runtime::upgrade_operation> {
-public:
-    upgrade_call(const runtime::asio_host& host, detail::handler<> handler,
-                 std::shared_ptr<runtime::lease_state> state, std::uint32_t holder,
-                 std::shared_ptr<const runtime::lock_spec> reader)
-        : call(host, std::move(handler), std::move(state), holder, std::move(reader)) {}
-
-    void deliver() override {
-        if (result() == runtime::lease_result::done && is_shared()) {
-            complete({errc::upgrade_refused, runtime::describe(lease().resource())});
-        } else {
-            complete(error_of(result(), lease(), holder(), shared()->resource()));
-        }
     }
 };
 
@@ -105,10 +87,6 @@ void shared_mutex::start(operand on, detail::handler<Results...> handler) {
 
 void shared_mutex::start_downgrade(operand on, detail::handler<> handler) {
     start<downgrade_call>(std::move(on), std::move(handler));
-}
-
-void shared_mutex::start_upgrade(operand on, detail::handler<> handler) {
-    start<upgrade_call>(std::move(on), std::move(handler));
 }
 
 void shared_mutex::start_share(operand on, detail::handler<lease> handler) {

@@ -44,8 +44,7 @@ enum class errc {
     /// The client was created before this process was forked. Only the parent can use it. Create a new
     /// client in the child.
     forked = 10,
-    /// A reader's lease cannot become a writer's: see `shared_mutex::upgrade`.
-    upgrade_refused = 11,
+    // 11 is not used.
     /// The lease does not match this lock or this operation.
     wrong_lease = 12,
 };

@@ -55,9 +55,9 @@ std::string_view to_string(release_result result) noexcept;
 /// **Operations.** The comment of `client` says which rules hold for all operations. In addition, they all
 /// fail with `errc::not_held` if the lease is empty.
 ///
-/// Thread-safety: distinct objects safe. Shared objects unsafe, except `valid()` and `valid_until()`,
-/// which any thread may call at any time. Starting an operation and destroying a held lease count as use
-/// of the client: see `config::thread_safe`.
+/// Thread-safety: distinct objects safe. Shared objects unsafe, except `valid()`, `valid_until()` and
+/// `is_shared()`, which any thread may call at any time. Starting an operation and destroying a held
+/// lease count as use of the client: see `config::thread_safe`.
 class lease {
 public:
     /// The type of the executor.
@@ -95,6 +95,13 @@ public:
     /// `shared_mutex::downgrade`, the servers store `reader:` before the token, but this function returns
     /// it unchanged. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
+
+    /// Returns whether the lease is a reader's. It is a reader's if it was acquired as one, or is the result
+    /// of `shared_mutex::share`. A writer's lease becomes a reader's when `shared_mutex::downgrade` begins.
+    /// This remains so if the downgrade finds no quorum, because some instances may already treat it as a
+    /// reader's. A released or lost lease keeps its last answer. Returns false for an empty lease, and for
+    /// the lease of a `mutex`.
+    [[nodiscard]] bool is_shared() const noexcept;
 
     /// Returns the fence of the lease: see `lock_options::fencing`. It is a number below 2^53, and larger
     /// than the fence of every earlier lease on this name. It is fixed at the grant, and stays after the

@@ -38,8 +38,11 @@ namespace colock {
 /// @endcode
 ///
 /// A task that already holds a reader's lease must call `share`, not `acquire_shared`, to get another one.
-/// With `acquire_shared` it would wait behind a waiting writer, which waits for the task: a deadlock. A
-/// reader's lease cannot become a writer's: see `upgrade`.
+/// With `acquire_shared` it would wait behind a waiting writer, which waits for the task: a deadlock.
+///
+/// A reader's lease cannot become a writer's. Two readers that both upgraded would wait for each other
+/// indefinitely. If an upgrade released the lock first, another writer could change what the reader has
+/// read. So release the lease, acquire as a writer, and read again.
 ///
 /// **Other locks on the name.** Readers and the writer share the one key of the name, and a writer holds
 /// it as a `mutex` does. A quorum of readers and one of a writer share an instance, which has both. So a
@@ -174,7 +177,8 @@ public:
 
     /// Makes a writer's lease a reader's lease. The lock is free at no moment, because each instance does it
     /// in one step. The readers that wait in this client then enter. Where it is possible, they share the
-    /// lease. On a reader's lease this has no effect.
+    /// lease. `lease::is_shared` returns true from the start of this step. On a reader's lease this has no
+    /// effect.
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors:
@@ -190,23 +194,6 @@ public:
     auto downgrade(const lease& held, CompletionToken&& token = {}) const {
         return boost::asio::async_initiate<CompletionToken, void(error)>(
             downgrade_initiation{of(held)}, token);
-    }
-
-    /// Fails with `upgrade_refused` for a reader's lease. Two readers that both upgraded would wait for each
-    /// other indefinitely. A reader that released first would not see the writes of others in between.
-    /// Release the lease, acquire as a writer, and read again. A writer's lease is already exclusive, so
-    /// the operation then completes without error.
-    ///
-    /// - Handler signature: `void(colock::error)`.
-    /// - Errors:
-    ///   - `upgrade_refused` for a reader's lease.
-    ///   - `not_held` if the lease is empty or was released.
-    ///   - The error of `lease::loss()` if the lease was lost.
-    ///   - `wrong_lease` if the lease has another name or client, or belongs to a `mutex`.
-    template <typename CompletionToken = boost::asio::deferred_t>
-    auto upgrade(const lease& held, CompletionToken&& token = {}) const {
-        return boost::asio::async_initiate<CompletionToken, void(error)>(
-            upgrade_initiation{of(held)}, token);
     }
 
     /// Returns one more lease to a reader that already holds one, even if a writer waits. Each lease is
@@ -247,13 +234,6 @@ private:
             start_downgrade(std::move(this->on), std::move(to));
         }
     };
-    struct upgrade_initiation : initiation {
-        template <typename Handler>
-        void operator()(Handler&& handler) && {
-            auto to = detail::deliver_to(std::forward<Handler>(handler), this->get_executor());
-            start_upgrade(std::move(this->on), std::move(to));
-        }
-    };
     struct share_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) && {
@@ -266,7 +246,6 @@ private:
     template <typename Call, typename... Results>
     static void start(operand on, detail::handler<Results...> handler);
     static void start_downgrade(operand on, detail::handler<> handler);
-    static void start_upgrade(operand on, detail::handler<> handler);
     static void start_share(operand on, detail::handler<lease> handler);
 
     detail::lock_side writer_;

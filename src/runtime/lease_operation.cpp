@@ -39,11 +39,6 @@ void downgrade_operation::on_extended() {
     lease().admit_readers();
 }
 
-void upgrade_operation::on_start() {
-    is_shared_ = lease().spec().is_shared();
-    finish(lease().check(*this, *shared_));
-}
-
 void share_operation::on_start() {
     if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
         finish(usable);

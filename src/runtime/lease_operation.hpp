@@ -38,7 +38,7 @@ using waiting_for_lease =
     boost::intrusive::list_base_hook<boost::intrusive::tag<class lease_operation>,
                                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// An operation on a lease: extend, downgrade, upgrade, share, release, or the wait for its loss.
+/// An operation on a lease: extend, downgrade, share, release, or the wait for its loss.
 class lease_operation : public operation, public waiting_for_lease {
 public:
     lease_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder)
@@ -97,26 +97,6 @@ private:
     void on_start() final;
 
     std::shared_ptr<const lock_spec> shared_;
-};
-
-/// Tells whether a lease is a reader's.
-class upgrade_operation : public lease_operation {
-public:
-    upgrade_operation(std::shared_ptr<lease_state> lease, std::uint32_t holder,
-                      std::shared_ptr<const lock_spec> shared)
-        : lease_operation(std::move(lease), holder), shared_(std::move(shared)) {}
-    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
-        return shared_;
-    }
-
-protected:
-    [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }
-
-private:
-    void on_start() final;
-
-    std::shared_ptr<const lock_spec> shared_;
-    bool is_shared_ = false;
 };
 
 /// Another holder for a reader's lease, even if a writer waits. With fencing it has a fence of its own.

@@ -8,6 +8,7 @@
 #include "runtime/shared_parts.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace colock::runtime {
@@ -15,6 +16,8 @@ namespace {
 
 using purpose = core::lease_tag::purpose_type;
 using event = core::lease::event;
+
+constexpr std::uint32_t no_holder = std::numeric_limits<std::uint32_t>::max();
 
 /// What one of several holders hears when it lets go. The servers are not asked: the others go on, or have lost it as well.
 core::release_outcome outcome_of_share(core::loss loss) noexcept {
@@ -31,7 +34,8 @@ core::release_outcome outcome_of_share(core::loss loss) noexcept {
 }  // namespace
 
 lease_state::lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& owner)
-    : attempt_(&owner),
+    : first_reader_(spec->is_shared() ? 0 : no_holder),
+      attempt_(&owner),
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       parts_(*spec_->owner),
@@ -289,6 +293,7 @@ void lease_state::downgrade(downgrade_operation& asker) {
         if (!downgraded()) {  // else the last time it found no quorum
             rare().reader_spec = asker.shared();
             rare().downgrade_began = parts_.turn.now();
+            first_reader_.store(asker.holder(), std::memory_order_release);
         }
         extend(asker);
     }

@@ -77,6 +77,10 @@ public:
         const bool concerned = all != nullptr ? all->remembers(holder) : holder == latest;
         return concerned ? loss_.load(std::memory_order_acquire) : core::loss::none;
     }
+    /// Returns whether that holder is a reader, or has begun a downgrade. The answer outlives the lease.
+    [[nodiscard]] bool is_shared(std::uint32_t holder) const noexcept {
+        return holder >= first_reader_.load(std::memory_order_acquire);
+    }
     /// The number of the latest holder.
     [[nodiscard]] std::uint32_t holder() const noexcept {
         return holder_.load(std::memory_order_acquire);
@@ -247,7 +251,10 @@ private:
     bool busy_ = false;  // in a step, what comes of which may call us, but must not end us under it
     bool let_go_ = false;          // the machine's, as far as it was acted upon
     std::uint32_t last_turn_ = 0;  // in which something was submitted
-    attempt_owner* attempt_;       // while it wants to hear of the attempt
+    // The number of the first holder that reads, for other threads. Writers may have held the lease before it.
+    // Here it takes no space, because it fills a gap.
+    std::atomic<std::uint32_t> first_reader_;
+    attempt_owner* attempt_;  // while it wants to hear of the attempt
     waiters<release_operation> release_waiters_;
     std::shared_ptr<const lock_spec> spec_;  // of the attempt, and the token's
     std::unique_ptr<rarely_used> rare_;      // null until it is

@@ -180,10 +180,6 @@ struct downgrades : checks_nothing {
     static constexpr scene::needs needs{.writers = true};
     COLOCK_START(s.shared.downgrade(s.held, COLOCK_TOKEN))
 };
-struct upgrades : checks_nothing {
-    static constexpr scene::needs needs{.writers = true};
-    COLOCK_START(s.shared.upgrade(s.held, COLOCK_TOKEN))
-};
 struct reads_for : checks_number {
     COLOCK_START(colock::with_shared_lock(s.shared, &body, COLOCK_TOKEN))
 };
@@ -192,12 +188,11 @@ struct reads_for : checks_number {
 #undef COLOCK_START
 
 /// Those that have a `colock::error`.
-using operations =
-    std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, closes,
-               reads, tries_to_read, shares, downgrades, upgrades>;
+using operations = std::tuple<acquires, tries, tries_for, tries_until, extends, releases,
+                              waits_lost, closes, reads, tries_to_read, shares, downgrades>;
 using all_operations =
     std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, closes,
-               reads, tries_to_read, shares, downgrades, upgrades, locks_for, reads_for>;
+               reads, tries_to_read, shares, downgrades, locks_for, reads_for>;
 
 /// One of each signature, for what costs much to compile: a token sees an operation by its signature alone.
 using one_of_each_signature = std::tuple<acquires, tries, extends, releases, locks_for>;

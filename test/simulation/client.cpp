@@ -475,8 +475,7 @@ void client::hold(user& u, const holding& granted) {
     });
 }
 
-/// What the holder of a read-write lock may want, and others may try: to go on as a reader, a share for somebody else, or
-/// to become a writer.
+/// What the holder of a read-write lock may want, and others may try: to go on as a reader, or a share for somebody else.
 void client::read_on(user& u, const holding& h) {
     dice& random = world_.random;
     spec readers = readers_side_of(u.lock);
@@ -486,9 +485,7 @@ void client::read_on(user& u, const holding& h) {
     } else if (random.chance(0.3)) {  // with other options, that somebody else may have, too
         readers.policy = readers_side_of(users_[random.below(users_.size())].lock).policy;
     }
-    if (random.chance(0.1)) {
-        upgrade(h, readers);
-    } else if (random.chance(life_of(h).is_shared() ? 0.7 : 0.1)) {
+    if (random.chance(life_of(h).is_shared() ? 0.7 : 0.1)) {
         share(h, readers, [this, ttl](const holding& another) {
             if (another.held()) {
                 hold_share(another, world_.random.up_to(ttl));
@@ -624,19 +621,19 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
             checker_.on_downgrading(life);
             find_tracked(h)->readers = {h.holder};
         }
+        expect_side(h);
     });
     return made;
 }
 
-/// An operation that ends at once, and how it ended.
-template <typename Operation>
-class asked final : public Operation {
-public:
-    using Operation::Operation;
-    using Operation::result;
-    void deliver() override {}
-    [[nodiscard]] bool reads() const { return this->is_shared(); }
-};
+/// The lease says whether it is a reader's.
+void client::expect_side(const holding& h) {
+    const token_life& life = life_of(h);
+    if (h.held() && h.state->is_shared(h.holder) != life.is_shared()) {
+        world_.violation("operation", name_ + " takes its lease of " + life.key + " for a " +
+                                          (life.is_shared() ? "writer's" : "reader's"));
+    }
+}
 
 void client::share(const holding& h, const spec& readers,
                    std::function<void(const holding&)> tell) {
@@ -651,6 +648,7 @@ void client::share(const holding& h, const spec& readers,
         const bool of_a_writer = usable == lease_result::done && !life.is_shared();
         expect_result("share", made->running() ? lease_result::done : made->result(), h,
                       of_a_writer ? lease_result::not_a_readers : usable);
+        expect_side(h);
         if (made->running()) {
             shares_.push_back(made);
         } else {
@@ -693,21 +691,6 @@ void client::look_at_shares() {
         }
     }
     std::erase_if(shares_, [](const auto& one) { return !one->running(); });
-}
-
-void client::upgrade(const holding& h, const spec& readers) {
-    const token_life& life = life_of(h);
-    const auto made =
-        std::make_shared<asked<runtime::upgrade_operation>>(h.state, h.holder, lock_of(readers));
-    enter([&] {
-        made->start(made);
-        using runtime::lease_result;
-        expect_result("upgrade", made->result(), h, usable_on(readers, life));
-        if (made->result() == lease_result::done && made->reads() != life.is_shared()) {
-            world_.violation("operation",
-                             name_ + " was told that it could become a writer of " + life.key);
-        }
-    });
 }
 
 void client::let_go(const holding& h) {

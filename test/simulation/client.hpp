@@ -173,8 +173,6 @@ public:
     std::shared_ptr<downgrading> downgrade(const holding& h, const spec& readers);
     /// Another holder for a reader's lease; an empty one, if that cannot be. `tell` is called at once without fencing.
     void share(const holding& h, const spec& readers, std::function<void(const holding&)> tell);
-    /// May a reader become a writer? It may not.
-    void upgrade(const holding& h, const spec& readers);
 
     // What goes wrong.
 
@@ -283,6 +281,7 @@ private:
     holding look_at(const sharing& one);
     void expect_result(const std::string& what, runtime::lease_result result, const holding& h,
                        runtime::lease_result if_held);
+    void expect_side(const holding& h);
     void expect_holders(const tracked& lease);
     void expect_counted();
     [[nodiscard]] bool is_read(const std::string& key) const;

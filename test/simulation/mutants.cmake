@@ -915,11 +915,11 @@ colock_mutant(
     WITH [[} else if (!lease().spec().is_shared() && !@MUTANT@) {]]
 )
 colock_mutant(
-    NAME reader_upgrades
-    WHAT "an upgrade of a reader succeeds"
-    FILE src/runtime/lease_operation.cpp
-    FIND [[is_shared_ = lease().spec().is_shared();]]
-    WITH [[is_shared_ = lease().spec().is_shared() && !@MUTANT@;]]
+    NAME downgraded_says_writer
+    WHAT "a downgraded lease still reports that it is a writer's"
+    FILE src/runtime/lease_state.cpp
+    FIND [[first_reader_.store(asker.holder(), std::memory_order_release);]]
+    WITH [[first_reader_.store(@MUTANT@ ? no_holder : asker.holder(), std::memory_order_release);]]
 )
 colock_mutant(
     NAME released_share_is_counted

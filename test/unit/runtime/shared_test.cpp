@@ -1461,4 +1461,36 @@ BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options)
     BOOST_TEST((other->lease != writer->lease));
 }
 
+/// The writer before it in the client had the same lease, and has never read.
+BOOST_AUTO_TEST_CASE(a_lease_reports_a_reader_from_the_start_of_its_downgrade, *label("fault-40")) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = write(*client);
+    const acquire writer = write(*client);
+    expect_granted(one, {first});
+    first->let_go();
+    expect_granted(one, {writer});
+    BOOST_TEST_REQUIRE((writer->lease == first->lease));
+    BOOST_TEST(!writer->is_shared());
+
+    one.server(0).latency = 300ms;
+    const auto unanswered = downgrade(*client, *writer);
+    BOOST_TEST(writer->is_shared());
+    BOOST_TEST(!first->is_shared());
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return unanswered->told.has_value(); }));
+    BOOST_TEST((unanswered->told == runtime::lease_result::no_quorum));
+    BOOST_TEST(writer->is_shared());
+
+    one.server(0).latency = 50us;
+    expect_done(one, {downgrade(*client, *writer)});
+    const acquire reader = read(*client);
+    expect_granted(one, {reader});
+    BOOST_TEST_REQUIRE((reader->lease == writer->lease));
+    reader->let_go();
+    writer->let_go();
+    BOOST_TEST(reader->is_shared());
+    BOOST_TEST(writer->is_shared());
+    BOOST_TEST(!first->is_shared());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

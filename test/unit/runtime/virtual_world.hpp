@@ -411,6 +411,7 @@ public:
     [[nodiscard]] bool granted() const {
         return is_finished && outcome == core::acquire_outcome::granted;
     }
+    [[nodiscard]] bool is_shared() const { return lease->is_shared(holder_number); }
     void let_go() { lease->let_go(holder_number); }
     [[nodiscard]] std::shared_ptr<virtual_release> release() const {
         auto result = std::make_shared<virtual_release>(lease, holder_number);

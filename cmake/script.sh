@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # What colock's user-facing scripts share. A script sources it and defines usage():
 #
-#     source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
+#     source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 #     usage() { cat <<'TEXT' ... TEXT
 #     }
 #     while (($# > 0)); do
@@ -19,8 +19,13 @@
 
 set -euo pipefail
 
+# These come before the first child process, so a script finds this file without `dirname`. While bash waits for a child, it
+# may drop a signal that has no trap.
+trap 'printf "%s: interrupted\n" "${0##*/}" >&2; exit 130' INT
+trap 'exit 143' TERM
+
 colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-colock_script=$(basename "$0")
+colock_script=${0##*/}
 
 # --- Words ------------------------------------------------------------------------------------------------------------
 
@@ -103,8 +108,9 @@ birth_of() { ps -o lstart= -p "$1" 2>/dev/null || true; }
 # temporary_folder NAME: makes a folder that goes away with the script, and stores its path in the variable NAME.
 temporary_folder() {
     local -n colock_folder=$1
-    colock_folder=$(mktemp -d "${TMPDIR:-/tmp}/colock.XXXXXX")
-    colock_temporary+=("$colock_folder")
+    colock_folder=$(mktemp -u "${TMPDIR:-/tmp}/colock.XXXXXX")
+    colock_temporary+=("$colock_folder")   # before it exists, because Ctrl-C may come at any moment
+    mkdir -m 700 "$colock_folder" || die "cannot make the folder $colock_folder"
 }
 
 # stop PID...: asks them to end, wakes those that were stopped, and kills what is still there after five seconds.
@@ -163,5 +169,3 @@ colock_cleanup() {
     exit "$status"
 }
 trap colock_cleanup EXIT
-trap 'printf "%s: interrupted\n" "$colock_script" >&2; exit 130' INT
-trap 'exit 143' TERM

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the layout of all C++ sources (clang-format) and the library's code (clang-tidy).
 # shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'

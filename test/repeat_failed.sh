@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs ctest, and repeats each failed integration test once.
 # shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 
 readonly most_flaky=2
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs ctest, and stops its tests and their servers again and again, as a busy machine does.
 # shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 
 readonly longest_gap=400 longest_stop=300   # ms
 

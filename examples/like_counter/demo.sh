@@ -2,7 +2,7 @@
 # The like counter, whole: lock servers, a data server, service processes, load, faults, and the check of every like.
 
 # shellcheck source=../../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures colock against a hand-written RESP loop, on servers of its own.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 # shellcheck source-path=SCRIPTDIR source=../interop/others.sh
 source "$colock_root/test/interop/others.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes the RESP reader with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'

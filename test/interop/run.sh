@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # colock and other libraries on the same locks: node-redlock on five servers and on one, redis-py's Lock on one.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 # shellcheck source-path=SCRIPTDIR source=others.sh
 source "$colock_root/test/interop/others.sh"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the simulation: many seeded worlds in virtual time, full of faults, and checkers that see everything.
 # shellcheck source-path=SCRIPTDIR source=../../cmake/script.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../cmake/script.sh"
+source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'

@@ -62,7 +62,8 @@ public:
         return !releases_.empty() || !attempts_.empty();
     }
 
-    /// The instances may have room: the next turn tells. Without the memory for a turn, `longest_pause` brings it.
+    /// The instances may have room. The next turn finds out. If there is no memory to ask for one, it comes after
+    /// `longest_pause`.
     void look_for_room() noexcept {
         try {
             turns_.schedule();

@@ -617,7 +617,7 @@ send_window node::new_window() const noexcept {
 }
 
 void node::on_answered(std::optional<core::time_point> first, std::optional<core::time_point> all) {
-    // The votes on these grants come late. What waits for room must not wait for them.
+    // A vote opens the client's gate, but the votes on these grants come late. The room for others is there now.
     if (!unreplicated_.empty() && sent_ + unreplicated_.size() >= window_.size() &&
         observer_ != nullptr) {
         observer_->on_pending();

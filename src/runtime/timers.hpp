@@ -9,15 +9,13 @@
 
 namespace colock::runtime {
 
-/// The times that the parts of a client wait for, behind the one that its environment wakes it at.
+/// The times that the parts of a client wait for. Its environment wakes it at the earliest one.
 class timers {
 public:
-    explicit timers(environment& world) : world_(world) {
-        queue_.run(world.now());  // so that the wheels stand at the present
-    }
+    explicit timers(environment& world) : world_(world) {}
 
-    /// Has `t` called at that time, or before it: what it waits for already stays if that is earlier.
-    /// So what is put off time and again, and mostly over before, is not moved each time.
+    /// Calls `t` at that time or before it. A later time does not move an entry that is set, which makes frequent
+    /// postponement cheap.
     void wait(timed& t, core::time_point until) {
         if (until < t.time()) {
             queue_.set(t, until);

@@ -29,7 +29,6 @@ BOOST_AUTO_TEST_SUITE(timers)
 
 namespace {
 
-constexpr duration tick = duration(1 << 22);                     // the grain of the wheel
 constexpr time_point boot = time_point() + 12345678901234567ns;  // 142 days of uptime
 
 time_point at(int milliseconds) {
@@ -79,7 +78,7 @@ int run_until(timer_queue& queue, time_point limit) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_timer_entry_is_small) {
-    BOOST_TEST(sizeof(timed) <= 32 + sizeof(void*));
+    BOOST_TEST(sizeof(timed) <= 3 * sizeof(void*));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_queue_has_no_earliest_time) {
@@ -112,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_timer_fires_once_and_not_before_its_time) {
     BOOST_TEST((one.take() == at(6)));
 }
 
-// To the nanosecond, however far away; on the way, the owner wakes up at most once for each level.
+// To the nanosecond, however far away. The owner does not wake up before.
 BOOST_AUTO_TEST_CASE(a_timer_fires_at_its_exact_time) {
     for (const time_point start : {boot, time_point(), time_point(-1h), time_point(-1ns)}) {
         for (int bits = 0; bits != 58; ++bits) {
@@ -126,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_timer_fires_at_its_exact_time) {
                     BOOST_TEST((queue.earliest() == when));
                     continue;
                 }
-                BOOST_TEST(run_until(queue, when - 1ns) <= 7);
+                BOOST_TEST(run_until(queue, when - 1ns) == 0);
                 BOOST_TEST(!one.take().has_value());
                 BOOST_TEST((queue.earliest() == when));
                 queue.run(when);
@@ -137,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_timer_fires_at_its_exact_time) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(timers_within_one_tick_fire_exactly) {
+BOOST_AUTO_TEST_CASE(timers_close_to_each_other_fire_exactly) {
     timer_queue queue;
     std::deque<watched> all;
     for (int i = 0; i != 100; ++i) {
@@ -175,7 +174,7 @@ BOOST_AUTO_TEST_CASE(extreme_time_points_are_supported) {
     BOOST_TEST((queue.earliest() == time_point::min()));
     queue.run(time_point::min());
     BOOST_TEST((first.take() == time_point::min()));
-    BOOST_TEST(run_until(queue, never - 2ns) <= 7);
+    BOOST_TEST(run_until(queue, never - 2ns) == 0);
     BOOST_TEST(!last.take().has_value());
     BOOST_TEST((queue.earliest() == never - 1ns));
     queue.run(never - 1ns);
@@ -208,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_goes_back_loses_no_timer) {
 BOOST_AUTO_TEST_CASE(a_timer_set_after_a_long_pause_fires_in_time) {
     for (const duration silence :
          {duration(10ms), duration(1min), duration(24h), duration(8760h)}) {
-        for (const duration wait : {duration(1ns), duration(tick), duration(5s), duration(2h)}) {
+        for (const duration wait : {duration(1ns), duration(4ms), duration(5s), duration(2h)}) {
             timer_queue queue;
             queue.run(boot);
             watched one(queue);
@@ -241,9 +240,9 @@ BOOST_AUTO_TEST_CASE(setting_never_clears_the_timer) {
 }
 
 BOOST_AUTO_TEST_CASE(setting_a_timer_again_moves_it) {
-    const std::vector<time_point> times{boot - 1s,   boot,         boot + 1ns,
-                                        boot + tick, boot + 1s,    boot + 1s + 1ns,
-                                        boot + 1h,   boot + 1000h, never - 1ns};
+    const std::vector<time_point> times{boot - 1s,  boot,         boot + 1ns,
+                                        boot + 4ms, boot + 1s,    boot + 1s + 1ns,
+                                        boot + 1h,  boot + 1000h, never - 1ns};
     for (const time_point before : times) {
         for (const time_point after : times) {
             timer_queue queue;
@@ -260,7 +259,7 @@ BOOST_AUTO_TEST_CASE(setting_a_timer_again_moves_it) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(clearing_one_timer_of_a_slot_keeps_the_others) {
+BOOST_AUTO_TEST_CASE(clearing_one_timer_keeps_the_others) {
     for (std::size_t cleared = 0; cleared != 3; ++cleared) {
         timer_queue queue;
         queue.run(boot);
@@ -276,7 +275,7 @@ BOOST_AUTO_TEST_CASE(clearing_one_timer_of_a_slot_keeps_the_others) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_run_fires_timers_of_all_levels_in_order) {
+BOOST_AUTO_TEST_CASE(one_run_fires_timers_in_order) {
     timer_queue queue;
     queue.run(boot);
     std::vector<duration> fired;
@@ -468,12 +467,9 @@ private:
                 return time_point::min() + any_wait();
             case 3:
                 return now_;
-            case 4:  // where a slot begins
-                return time_point(duration(now_.time_since_epoch().count() >> 22 << 22) +
-                                  tick * draw(10000));
+            case 4:
             case 5:
             case 6:
-            case 7:
                 return now_ - any_wait();
             default:
                 return now_ + any_wait();

@@ -36,8 +36,8 @@ enum class instance_state {
     /// The client logs in, selects the database, and loads its scripts.
     probing,
     /// The server may have lost locks, so the client ignores its grants. Renewals and releases still
-    /// work, and renewals restore missing keys. The cause is a restart, a failover that promoted it, or another
-    /// server at the address. See `config::restart_quarantine` and `config::failover_quarantine`.
+    /// work, and renewals restore missing keys. The cause is a restart, a failover that promoted it, or
+    /// another server at the address. See `config::restart_quarantine` and `config::failover_quarantine`.
     quarantined,
     /// The server executes commands.
     ready,

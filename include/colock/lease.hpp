@@ -186,8 +186,9 @@ public:
     /// Waits until the lease is lost, expires, reaches `max_hold`, or the client is closed. It then completes
     /// without error, and `loss()` returns the reason. This happens a little before the validity ends.
     /// The margin is 1/20 of the ttl, at most 500 ms. `valid` is false from then on, but no other client can
-    /// acquire the lock before the margin has passed. Use this time to stop or roll back your work, and then release the lease. A loss that the client cannot
-    /// foresee, such as a deleted key, is reported afterwards.
+    /// acquire the lock before the margin has passed. Use this time to stop or roll back your work, and then
+    /// release the lease. A loss that the client cannot foresee, such as a deleted key, is reported
+    /// afterwards.
     ///
     /// - Handler signature: `void(colock::error)`.
     /// - Errors: `not_held` if the lease was released instead.

@@ -62,8 +62,8 @@ namespace colock {
 /// **Fairness.** Neither side starves. Inside a client, readers and writers wait first come, first served,
 /// so a waiting writer stops the readers behind it. Between clients, waiters use the order of the remote
 /// queue, but readers do not wait for each other there. After a wait of 5 s, a reader attempts regardless of
-/// its place, and again every 5 s. So a `mutex` that is before it and
-/// waits for other readers delays it for a limited time only.
+/// its place, and again every 5 s. So a `mutex` that is before it and waits for other readers delays it for
+/// a limited time only.
 ///
 /// A waiting writer sets a *writer mark* on the servers, which keeps new readers out. It does so when it is
 /// the first in the remote queue, or has waited there for 5 s. A writer that does not use the remote queue

@@ -25,7 +25,7 @@
 namespace colock::runtime {
 
 /// An engine in a program: its executor, its timer, its randomness, and what may come at it from other threads and
-/// other processes. Whatever happens in the engine begins here, or is what an instance tells it.
+/// other processes. Whatever happens in the engine begins here, or with a report of an instance.
 ///
 /// Lives as long as anybody refers to it: the client, an operation, a lease, work in the background.
 /// When the execution context goes first, `abandon` makes all that is left a no-op.

@@ -475,7 +475,7 @@ void client::hold(user& u, const holding& granted) {
     });
 }
 
-/// What the holder of a read-write lock may want, and others may try: to go on as a reader, or a share for somebody else.
+/// A task downgrades its lease or asks for a share of it. Sometimes it names another key, or has other options.
 void client::read_on(user& u, const holding& h) {
     dice& random = world_.random;
     spec readers = readers_side_of(u.lock);

@@ -1,7 +1,7 @@
-# colock_objects(NAME [SOURCES file...] [LIBRARIES target...]): one floor of the house, as an OBJECT library.
+# colock_objects(NAME [SOURCES file...] [LIBRARIES target...]): one layer of src, as an OBJECT library.
 #
-# The include root is src/ and nothing else of ours, so that a floor cannot see the public headers above it.
-# The floors' objects become members of the one archive `colock`; see src/CMakeLists.txt.
+# The include root is src/ and nothing else of ours, so that a layer cannot see the public headers above it.
+# The layers' objects become members of the one archive `colock`; see src/CMakeLists.txt.
 
 include_guard(GLOBAL)
 

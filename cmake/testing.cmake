@@ -1,9 +1,11 @@
-# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...]
+# colock_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...] [LAYERS layer...]
 #             [SERIAL | WAITS] [SERVERS_TOO | REDIS8_TOO | VALKEY_ONLY])
 #
-# One Boost.Test executable, registered with ctest under its own name. It may include the floors' headers ("core/...")
+# One Boost.Test executable, registered with ctest under its own name. It may include the layers' headers ("core/...")
 # besides the public ones. The runner's main comes with it: sources include <boost/test/unit_test.hpp>, and only a test
 # that wants a main of its own includes <boost/test/included/unit_test.hpp> in one of them.
+#
+# LAYERS: the executable links only these folders of src. It cannot include the public headers.
 #
 # Labels: `unit`, `integration` (needs servers), `conformance` (the same votes from every kind of instance), `package`
 # (consumers), `interop` (other libraries), `chaos` (random faults), `versions` (servers of other versions than the
@@ -112,7 +114,12 @@ const char* const ${name} = \"$<TARGET_FILE:${program}>\";
 endfunction()
 
 function(colock_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;WAITS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY" "TIMEOUT" "SOURCES;LABELS;LIBRARIES")
+    cmake_parse_arguments(
+        PARSE_ARGV 1 arg
+        "SERIAL;WAITS;SERVERS_TOO;REDIS8_TOO;VALKEY_ONLY"
+        "TIMEOUT"
+        "SOURCES;LABELS;LIBRARIES;LAYERS"
+    )
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "colock_test(${name}): no SOURCES")
     endif()
@@ -124,7 +131,14 @@ function(colock_test name)
     endif()
 
     add_executable(${name} ${arg_SOURCES})
-    colock_use_internals(${name})
+    if(arg_LAYERS)
+        list(TRANSFORM arg_LAYERS PREPEND colock_ OUTPUT_VARIABLE layers)
+        target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
+        target_link_libraries(${name} PRIVATE ${layers})
+        colock_warnings(${name})
+    else()
+        colock_use_internals(${name})
+    endif()
     target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
     colock_unoptimized_if_sanitized(${name})
     target_compile_options(${name} PRIVATE -O0)

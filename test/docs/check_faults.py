@@ -6,7 +6,7 @@
 - Each label of a test has a line that ends with it. Each label that a line ends with is that of a test.
 
 A test has a label if a case says label("fault-25"), if CMakeLists.txt gives it LABELS with fault-25, or if its name in
-test/simulation/scenario.cpp begins with fault_25_sim_.
+test/simulation/scenario_THEME.cpp begins with fault_25_sim_.
 
 Prints each fault as FILE:LINE: TEXT. The exit code is 1 if there is one.
 """
@@ -23,7 +23,7 @@ WITHOUT_LABEL = ["*Not built yet*", "*Not shown by a test of its own*"]
 LABELS = [
     ("**/*.[ch]pp", r'label\("fault-(\d+)"\)'),
     ("**/CMakeLists.txt", r'LABELS "[^"$]*\bfault-(\d+)'),
-    ("simulation/scenario.cpp", r'"fault_(\d+)_sim_'),
+    ("simulation/scenario_*.cpp", r'"fault_(\d+)_sim_'),
 ]
 
 

@@ -22,7 +22,7 @@ exit code is 0 only if there was no violation and each fault of the profiles was
   --rule NAME      count only violations of this rule, for example "mutual exclusion". checker.hpp lists the rules.
   --json FILE      write all figures to FILE
   --seed S         run one schedule
-  --scenario NAME  run one scenario: a few steps with exact expectations (see scenario.cpp)
+  --scenario NAME  run one scenario: a few steps with exact expectations (see scenario_*.cpp)
   --trace          print the schedule or the scenario as a timeline
   --mutants        run variants of the library with one fault each, and print how many schedules detect each. A mutant
                    that has scenarios of its own must fail in them too.

@@ -14,6 +14,8 @@
 #include "runtime/lease_state.hpp"
 #include "runtime/lock_spec.hpp"
 
+#include <boost/test/unit_test.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,20 +1,20 @@
-# The rooms of the house: an include only ever points down, and time and chance come from the environment.
+# The layers of src: an include only points down, and time and random numbers come from the environment.
 #
-#   cmake -DROOT=<repository> -P floors.cmake                  checks the sources
-#   cmake -DSELF_TEST_IN=<empty folder> -P floors.cmake        checks that what is wrong is caught
+#   cmake -DROOT=<repository> -P layers.cmake                  checks the sources
+#   cmake -DSELF_TEST_IN=<empty folder> -P layers.cmake        checks that each kind of fault is found
 
 cmake_minimum_required(VERSION 3.25)
 
-# What each floor may include, as a regular expression over the text between and with the delimiters.
+# What each layer may include, as a regular expression over the text between and with the delimiters.
 set(standard "<[a-z_0-9]+>")
 set(foreign "<(boost/(asio|container_hash|system|intrusive|unordered|version)|openssl|sys|netinet|arpa)[/.][^>]+>|<[a-z_0-9]+[.]h>")
-set(floor_core "^(\"core/.+\"|${standard})$")
-set(floor_resp "^(\"resp/.+\"|${standard})$")
-set(floor_kinds "^(\"(core|resp|kinds)/.+\"|${standard})$")
-set(floor_instance "^(\"(core|resp|kinds|instance)/.+\"|${standard}|${foreign})$")
-set(floor_runtime "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
-set(floor_asio_host "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
-set(floor_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
+set(layer_core "^(\"core/.+\"|${standard})$")
+set(layer_resp "^(\"resp/.+\"|${standard})$")
+set(layer_kinds "^(\"(core|resp|kinds)/.+\"|${standard})$")
+set(layer_instance "^(\"(core|resp|kinds|instance)/.+\"|${standard}|${foreign})$")
+set(layer_runtime "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
+set(layer_asio_host "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
+set(layer_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
 # In the runtime, what a file must not know, the first that matches its name: its parts do not know what works with them.
 set(runtime_parts
@@ -36,21 +36,21 @@ set(lasting_thread_local "thread_local (bool|char|int|[a-z_:]+[*]) ")
 # What reads the variables of the environment, where another thread may be changing them.
 set(environment "getenv\\(|set_default_verify_paths\\(")
 
-# Sets `found` to a line for each include that climbs, and each clock that is read, under `root`.
+# Sets `found` to a line for each include that points up, and each clock that is read, under `root`.
 function(find_faults root)
     set(all "")
-    foreach(floor IN ITEMS core resp kinds instance runtime public)
-        set(folder "${root}/src/${floor}")
-        if(floor STREQUAL "public")
+    foreach(layer IN ITEMS core resp kinds instance runtime public)
+        set(folder "${root}/src/${layer}")
+        if(layer STREQUAL "public")
             set(folder "${root}/include")
         endif()
         file(GLOB_RECURSE files "${folder}/*.hpp" "${folder}/*.cpp" "${folder}/*.ipp")
         foreach(file IN LISTS files)
             file(STRINGS "${file}" lines REGEX "^[ \t]*#[ \t]*include")
             cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${root}" OUTPUT_VARIABLE name)
-            set(allowed "${floor_${floor}}")
+            set(allowed "${layer_${layer}}")
             if(name MATCHES "^src/runtime/asio_host[.]")
-                set(allowed "${floor_asio_host}")
+                set(allowed "${layer_asio_host}")
             endif()
             foreach(line IN LISTS lines)
                 string(REGEX REPLACE "^[ \t]*#[ \t]*include[ \t]*([<\"][^>\"]*[>\"]).*$" "\\1" include "${line}")
@@ -165,12 +165,12 @@ if(SELF_TEST_IN)
     expect(include/colock/mutex.hpp "<nlohmann/json.hpp>" wrong)
     expect(include/colock/detail/handlers.hpp "\"runtime/engine.hpp\"" wrong)
     file(REMOVE_RECURSE "${SELF_TEST_IN}")
-    message(STATUS "what is wrong is caught")
+    message(STATUS "each kind of fault is found")
 else()
     find_faults("${ROOT}")
     if(found)
         list(JOIN found "\n  " text)
-        message(FATAL_ERROR "not as the rooms allow:\n  ${text}")
+        message(FATAL_ERROR "the layers do not allow this:\n  ${text}")
     endif()
-    message(STATUS "no include climbs, no clock is read but by the environment, no thread_local has a destructor")
+    message(STATUS "no include points up, only the environment reads a clock, no thread_local has a destructor")
 endif()

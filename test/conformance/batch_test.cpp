@@ -1,0 +1,551 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// What becomes of the commands of a batch, whatever their kind.
+
+#include "conformance.hpp"
+#include "integration/instance_group.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace data = boost::unit_test::data;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using colock::core::step;
+
+namespace {
+
+/// What holders of exclusive keys do, with and without fences.
+const std::array<step_of_kind, 6> all_steps{step::acquire,   step::extend,   step::release,
+                                            step::remaining, fenced_acquire, step::confirm};
+
+/// The instances that are sent the same batches: three of one kind, or one of each.
+enum class team { memory, tcp, unix_socket, user, mixed };
+
+std::ostream& operator<<(std::ostream& out, team t) {
+    return t == team::mixed ? out << "mixed" : out << static_cast<kind>(t);
+}
+
+/// The same for instance number `index` of a team.
+std::string refusal(team t, std::size_t index, const std::string& vote) {
+    const kind k = t != team::mixed ? static_cast<kind>(t) : index == 1 ? kind::memory : kind::tcp;
+    return refusal(k, vote);
+}
+
+const auto all_teams =
+    data::make({team::memory, team::tcp, team::unix_socket, team::user, team::mixed});
+
+/// The URIs of a team. No instance has a key.
+strings uris_of(team t) {
+    shared_server().flush();
+    if (t == team::mixed) {
+        return {uri_of(kind::tcp), uri_of(kind::memory), uri_of(kind::user),
+                uri_of(kind::unix_socket, 1)};
+    }
+    const auto k = static_cast<kind>(t);
+    return {uri_of(k), uri_of(k, 1), uri_of(k, 2)};
+}
+
+/// The votes of a team whose instances all vote alike.
+std::string all_say(const instance_group& all, const std::string& vote) {
+    std::string result = vote;
+    for (std::size_t i = 1; i != all.size(); ++i) {
+        result += ", " + vote;
+    }
+    return result;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(conformance)
+
+BOOST_DATA_TEST_CASE(commands_of_one_batch_are_executed_in_their_order, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.submit(step::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit(step::extend, "k", "ann");
+    rig.submit(step::extend, "k", "bob");
+    rig.submit(step::release, "k", "ann");
+    rig.submit(step::remaining, "k");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit(step::release, "k", "ann");
+    rig.submit(step::release, "k", "bob");
+    rig.submit(step::release, "k", "bob");
+    const strings expected{"granted", "denied: another",
+                           "granted", "denied: another",
+                           "granted", "denied: nobody",
+                           "granted", refusal(sample, "denied: another"),
+                           "granted", refusal(sample, "denied: nobody")};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+}
+
+BOOST_DATA_TEST_CASE(each_of_many_consecutive_releases_gets_a_vote, all_kinds) {
+    constexpr int keys = 150;  // more than go to a server as one
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(step::acquire, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(keys, "granted"), boost::test_tools::per_element());
+    strings expected;
+    const auto release = [&](int key, const std::string& token, const std::string& vote) {
+        rig.submit(step::release, std::to_string(key), token);
+        expected.push_back(vote == "granted" ? vote : refusal(sample, vote));
+    };
+    for (int i = 0; i != keys; ++i) {
+        if (i % 50 == 17) {
+            release(i, "bob", "denied: another");
+        }
+        release(i, "ann", "granted");
+        if (i % 50 == 35) {
+            release(i, "ann", "denied: nobody");
+        }
+    }
+    rig.submit(step::acquire, "0", "bob");
+    expected.push_back("granted");
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+    for (int i = 1; i != keys; ++i) {
+        BOOST_TEST(rig.acquire(std::to_string(i), "bob") == "granted");
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_key_released_twice_in_a_batch_is_released_once, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (const std::string key : {"k", "l", "m"}) {
+        BOOST_TEST(rig.acquire(key, "ann") == "granted");
+    }
+    for (const std::string key : {"k", "l", "k", "m", "k"}) {
+        rig.submit(step::release, key, "ann");
+    }
+    const std::string gone = refusal(sample, "denied: nobody");
+    const strings expected{"granted", "granted", gone, "granted", gone};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(batches_in_flight_are_executed_in_order, all_kinds) {
+    constexpr int cycles = 300;
+    subject s(sample);
+    auto& rig = s.rig;
+    strings expected;
+    for (int i = 0; i != cycles; ++i) {
+        rig.submit(step::acquire, "k", "ann");
+        rig.flush();
+        rig.submit(step::acquire, "k", "bob");
+        rig.submit(step::release, "k", "ann");
+        rig.flush();
+        expected.insert(expected.end(), {"granted", "denied: another", "granted"});
+    }
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(ten_thousand_commands_at_once_are_executed_in_order, all_kinds) {
+    constexpr int keys = 5000;
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != keys; ++i) {
+        rig.submit(step::acquire, std::to_string(i), "ann");
+        rig.submit(step::release, std::to_string(i), "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(2 * keys, "granted"), boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+}
+
+// Random scripts, whose votes a map foretells.
+BOOST_DATA_TEST_CASE(random_commands_get_the_predicted_votes, all_kinds) {
+    const strings keys{"k", "l", "m\0"s};
+    const strings tokens{"ann", "bob", ""};
+    for (unsigned seed = 0; seed != 20; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            subject s(sample);
+            auto& rig = s.rig;
+            std::mt19937 random(seed);
+            std::map<std::string, std::string> model;
+            strings expected;
+            for (int i = 0; i != 500; ++i) {
+                const std::string& key = keys[random() % keys.size()];
+                const std::string& token = tokens[random() % tokens.size()];
+                const step_of_kind v = all_steps[random() % all_steps.size()];
+                const auto found = model.find(key);
+                const bool exists = found != model.end();
+                const bool ours = exists && found->second == token;
+                const bool grant =
+                    (v.step == step::acquire) ? !exists : v.step != step::remaining && ours;
+                const std::string denial = exists ? "denied: another" : "denied: nobody";
+                expected.push_back(grant                     ? "granted"
+                                   : v.step == step::release ? refusal(sample, denial)
+                                                             : denial);
+                if (grant && (v.step == step::acquire)) {
+                    model[key] = token;
+                } else if (grant && v.step == step::release) {
+                    model.erase(key);
+                }
+                rig.submit(v, key, token);
+                if (random() % 8 == 0) {
+                    rig.flush();
+                }
+            }
+            BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+        }
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_withdrawn_command_is_not_executed, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    const auto first = rig.submit(step::acquire, "first", "ann");
+    const auto second = rig.submit(step::acquire, "second", "ann");
+    rig.submit(step::acquire, "third", "ann");
+    rig.withdraw(first);
+    rig.withdraw(second);
+    const strings expected{"failed: withdrawn", "failed: withdrawn", "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("first") == "denied: nobody");
+    BOOST_TEST(rig.remaining("second") == "denied: nobody");
+    BOOST_TEST(rig.remaining("third") == "denied: another");
+}
+
+// Whether commands are wanted is asked for a batch to reconsider; of any other it may be asked, and
+// need not be. A receiver that does not want a command any more says so to the batch.
+BOOST_DATA_TEST_CASE(a_silently_withdrawn_command_may_still_be_sent, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.withdraw_silently(rig.submit(step::acquire, "k", "ann"));
+    rig.submit(step::acquire, "l", "ann");
+    const bool asks_anyway = sample == kind::memory;  // it has nothing to gain from not asking
+    const strings expected{asks_anyway ? "failed: withdrawn" : "granted", "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("k") == (asks_anyway ? "denied: nobody" : "denied: another"));
+    // Of the next batch, nobody knows that the last one was to be reconsidered.
+    rig.withdraw(rig.submit(step::acquire, "m", "ann"));
+    BOOST_TEST(rig.votes() == strings{"failed: withdrawn"}, boost::test_tools::per_element());
+    for (int batches = 0; batches != 3; ++batches) {  // they take turns with their memory
+        rig.withdraw_silently(rig.submit(step::acquire, "m", "ann"));
+        const std::string vote = batches == 0 ? "granted" : "denied: another";
+        BOOST_TEST(rig.votes() == strings{asks_anyway ? "failed: withdrawn" : vote},
+                   boost::test_tools::per_element());
+    }
+}
+
+BOOST_DATA_TEST_CASE(a_completely_withdrawn_batch_is_not_executed, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != 5; ++i) {
+        rig.withdraw(rig.submit(step::acquire, "k", "ann"));
+    }
+    BOOST_TEST(rig.votes() == strings(5, "failed: withdrawn"), boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("k") == "denied: nobody");
+}
+
+BOOST_DATA_TEST_CASE(a_sent_command_cannot_be_withdrawn, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    const auto tag = rig.submit(step::acquire, "k", "ann");
+    rig.flush();
+    rig.withdraw(tag);
+    rig.submit(step::release, "k", "ann");
+    const strings expected{"granted", "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(a_command_whose_deadline_has_passed_is_not_executed, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    BOOST_TEST(rig.acquire("held", "ann") == "granted");
+    const auto now = std::chrono::steady_clock::now();
+    for (const auto deadline : {now - 1ns, now - 1h, colock::core::time_point::min()}) {
+        rig.submit(step::acquire, "k", "ann", 1h, deadline);
+        rig.submit(step::release, "held", "ann", {}, deadline);
+    }
+    rig.submit(step::acquire, "l", "ann", 1h, now + 1h);
+    const strings expected{"failed: too late", "failed: too late", "failed: too late",
+                           "failed: too late", "failed: too late", "failed: too late",
+                           "granted"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(rig.remaining("k") == "denied: nobody");
+    BOOST_TEST(rig.remaining("held") == "denied: another");
+}
+
+BOOST_DATA_TEST_CASE(rejects_only_expired_commands_of_a_batch, all_kinds) {
+    const auto past = std::chrono::steady_clock::now() - 1ns;
+    const auto future = past + 1h;
+    for (std::size_t late = 0; late != 4; ++late) {
+        BOOST_TEST_CONTEXT("number " << late << " is late") {
+            subject s(sample);
+            auto& rig = s.rig;
+            strings expected(4, "granted");
+            expected[late] = "failed: too late";
+            for (std::size_t i = 0; i != expected.size(); ++i) {
+                rig.submit(step::acquire, std::to_string(i), "ann", 1h,
+                           i == late             ? past
+                           : (i + late) % 2 == 0 ? future
+                                                 : colock::core::never);
+            }
+            BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+            for (std::size_t i = 0; i != expected.size(); ++i) {
+                BOOST_TEST(rig.remaining(std::to_string(i)) ==
+                           (i == late ? "denied: nobody" : "denied: another"));
+            }
+        }
+    }
+}
+
+BOOST_DATA_TEST_CASE(commands_for_another_instance_are_not_executed_and_get_no_vote, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.submit_for_another(step::acquire, "k", "bob");
+    rig.submit(step::acquire, "k", "ann");
+    rig.submit_for_another(step::release, "k", "ann");
+    rig.submit_for_it(step::extend, "k", "ann");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit_for_it(step::release, "k", "ann");
+    rig.submit_for_another(step::acquire, "k", "ann");
+    rig.submit(step::acquire, "k", "bob");
+    rig.submit_for_another(step::acquire, "l", "bob");
+    const strings expected{"none",    "granted", "none",    "granted", "denied: another",
+                           "granted", "none",    "granted", "none"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    BOOST_TEST(std::is_sorted(rig.order_of_votes().begin(), rig.order_of_votes().end()));
+    BOOST_TEST(rig.remaining("l") == "denied: nobody");
+}
+
+BOOST_DATA_TEST_CASE(a_batch_without_own_commands_sends_nothing, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    for (int i = 0; i != 3; ++i) {
+        rig.submit_for_another(step::acquire, "k", "bob");
+    }
+    rig.flush();
+    BOOST_TEST(rig.status().in_flight == 0U);
+    rig.flush();  // of nothing at all
+    // Nor does it ask whether they are wanted, which the rig checks.
+    rig.withdraw(rig.submit_for_another(step::acquire, "k", "bob"));
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.order_of_votes().size() == 1U);
+}
+
+BOOST_DATA_TEST_CASE(commands_for_another_instance_do_not_count_as_in_flight, all_kinds) {
+    subject s(sample, 2);
+    auto& rig = s.rig;
+    rig.submit_for_another(step::acquire, "a", "ann");
+    rig.submit_for_it(step::acquire, "b", "ann");
+    rig.submit_for_another(step::acquire, "c", "ann");
+    rig.submit(step::acquire, "d", "ann");
+    rig.submit(step::acquire, "e", "ann");
+    const strings expected{"none", "granted", "none", "granted", "failed: overloaded"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(commands_beyond_max_in_flight_fail_immediately, all_kinds) {
+    subject s(sample, 3);
+    auto& rig = s.rig;
+    for (const char* key : {"a", "b", "c", "d", "e"}) {
+        rig.submit(step::acquire, key, "ann");
+    }
+    rig.flush();
+    BOOST_TEST(rig.voted(3));  // without waiting for anybody
+    BOOST_TEST(rig.voted(4));
+    const strings expected{"granted", "granted", "granted", "failed: overloaded",
+                           "failed: overloaded"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+    // Refused, not queued; and there is room again.
+    BOOST_TEST(rig.remaining("d") == "denied: nobody");
+    BOOST_TEST(rig.remaining("e") == "denied: nobody");
+    for (const char* key : {"a", "b", "c"}) {
+        rig.submit(step::release, key, "ann");
+    }
+    BOOST_TEST(rig.votes() == strings(3, "granted"), boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(unsent_commands_do_not_count_as_in_flight, all_kinds) {
+    subject s(sample, 2);
+    auto& rig = s.rig;
+    const auto past = std::chrono::steady_clock::now() - 1s;
+    rig.withdraw(rig.submit(step::acquire, "a", "ann"));
+    rig.submit(step::acquire, "a", "ann", 1h, past);
+    rig.submit(step::acquire, "a", "ann");
+    rig.withdraw(rig.submit(step::acquire, "a", "ann"));
+    rig.submit(step::acquire, "b", "ann");
+    rig.submit(step::acquire, "c", "ann");
+    rig.withdraw(rig.submit(step::acquire, "a", "ann"));
+    const strings expected{"failed: withdrawn", "failed: too late", "granted",
+                           "failed: withdrawn", "granted",          "failed: overloaded",
+                           "failed: withdrawn"};
+    BOOST_TEST(rig.votes() == expected, boost::test_tools::per_element());
+}
+
+// The rig checks that no vote comes inside `submit`.
+BOOST_DATA_TEST_CASE(a_receiver_of_a_vote_may_submit, all_kinds) {
+    constexpr colock::instance::command_tag last = 99;
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.after_vote = [&](colock::instance::command_tag tag) {
+        if (tag < last) {
+            rig.submit(tag % 2 == 0 ? step::release : step::acquire, "k", "ann");
+        }
+    };
+    rig.submit(step::acquire, "k", "ann");
+    rig.run_until([&] { return rig.order_of_votes().size() == last + 1; });
+    rig.after_vote = nullptr;
+    BOOST_TEST(rig.votes() == strings(last + 1, "granted"), boost::test_tools::per_element());
+    // Of refused ones too, which are voted on while the batch is being sent.
+    rig.after_vote = [&](colock::instance::command_tag tag) {
+        if (tag < 2 * last) {
+            rig.withdraw(rig.submit(step::acquire, "k", "ann"));
+        }
+    };
+    rig.withdraw(rig.submit(step::acquire, "k", "ann"));
+    rig.run_until([&] { return rig.order_of_votes().size() == 2 * last + 1; });
+    rig.after_vote = nullptr;
+    BOOST_TEST(rig.votes() == strings(last, "failed: withdrawn"), boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(no_resend_is_reported_in_normal_operation, all_kinds) {
+    subject s(sample);
+    auto& rig = s.rig;
+    rig.flush();  // of nothing
+    for (int i = 0; i != 5; ++i) {
+        rig.submit(step::remaining, "k");
+    }
+    rig.withdraw(rig.submit(step::acquire, "k", "ann"));
+    rig.votes();
+    rig.flush();
+    BOOST_TEST(rig.acquire("k", "ann") == "granted");
+    BOOST_TEST(rig.pending_calls() == 0U);
+}
+
+// The rest is about instances that are given the same batch, and share what encodes it.
+
+BOOST_DATA_TEST_CASE(each_instance_executes_all_of_a_shared_batch, all_teams) {
+    instance_group all(uris_of(sample));
+    all.run_until_ready();
+    strings expected;
+    for (int i = 0; i != 100; ++i) {  // several batches in flight
+        all.submit(step::acquire, "k", "ann");
+        all.submit(step::acquire, "k", "bob");
+        all.flush();
+        all.submit(step::extend, "k", "ann");
+        all.submit(step::release, "k", "ann");
+        expected.insert(expected.end(), {all_say(all, "granted"), all_say(all, "denied: another"),
+                                         all_say(all, "granted"), all_say(all, "granted")});
+    }
+    BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(each_instance_executes_its_part_of_a_shared_batch, all_teams) {
+    instance_group all(uris_of(sample));
+    all.run_until_ready();
+    all.submit(step::acquire, "k", "ann", colock::core::instance_set::only(0));
+    all.submit(step::acquire, "k", "bob");
+    all.submit(step::release, "k", "bob", colock::core::instance_set::only(2));
+    all.submit(step::release, "k", "ann");
+    const auto votes = all.votes();
+    const std::string others = all.size() == 4 ? ", " + refusal(sample, 3, "denied: another") : "";
+    const std::string none = all.size() == 4 ? ", none" : "";
+    const strings expected{
+        "granted, none, none" + none,
+        "denied: another, granted, granted" + (none.empty() ? none : ", granted"),
+        "none, none, granted" + none,
+        "granted, " + refusal(sample, 1, "denied: another") + ", " +
+            refusal(sample, 2, "denied: nobody") + others};
+    BOOST_TEST(votes == expected, boost::test_tools::per_element());
+}
+
+BOOST_DATA_TEST_CASE(a_stopped_instance_does_not_affect_the_others, all_teams) {
+    instance_group all(uris_of(sample));
+    all.run_until_ready();
+    all[1].stop();
+    const std::string others = all.size() == 4 ? ", granted" : "";
+    for (int i = 0; i != 10; ++i) {
+        all.submit(step::acquire, "k", "ann");
+        all.submit(step::release, "k", "ann");
+        BOOST_TEST(all.votes() == strings(2, "granted, failed: down, granted" + others),
+                   boost::test_tools::per_element());
+    }
+}
+
+// Random scripts of which each sees another part, so that some share what is written and some do
+// not; a map for each foretells the votes.
+BOOST_DATA_TEST_CASE(random_shared_batches_get_the_predicted_votes, all_teams) {
+    const strings keys{"k", "l", "m\0"s};
+    const strings tokens{"ann", "bob", ""};
+    const auto past = std::chrono::steady_clock::now() - 1ns;
+    for (unsigned seed = 0; seed != 10; ++seed) {
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            instance_group all(uris_of(sample));
+            all.run_until_ready();
+            std::mt19937 random(seed);
+            std::vector<std::map<std::string, std::string>> models(all.size());
+            strings expected;
+            for (int i = 0; i != 500; ++i) {
+                const std::string& key = keys[random() % keys.size()];
+                const std::string& token = tokens[random() % tokens.size()];
+                const step_of_kind v = all_steps[random() % all_steps.size()];
+                auto for_whom = colock::core::instance_set::all();
+                if (random() % 10 == 0) {
+                    for_whom = {};
+                    for (std::size_t n = 0; n != all.size(); ++n) {
+                        if (random() % 2 == 0) {
+                            for_whom.add(n);
+                        }
+                    }
+                }
+                const bool late = random() % 30 == 0;
+                const bool withdrawn = random() % 30 == 0;
+                const std::size_t withdrawn_from = random() % all.size();
+                const auto tag = all.submit(v, key, token, for_whom, late ? past : past + 1h);
+                if (withdrawn) {
+                    all.withdraw(tag, withdrawn_from);
+                }
+                std::string& text = expected.emplace_back();
+                for (std::size_t n = 0; n != all.size(); ++n) {
+                    auto& model = models[n];
+                    const auto found = model.find(key);
+                    const bool exists = found != model.end();
+                    const bool ours = exists && found->second == token;
+                    const bool grant =
+                        (v.step == step::acquire) ? !exists : v.step != step::remaining && ours;
+                    text += n == 0 ? "" : ", ";
+                    if (!for_whom.contains(n)) {
+                        text += "none";
+                    } else if (withdrawn && n == withdrawn_from) {
+                        text += "failed: withdrawn";
+                    } else if (late) {
+                        text += "failed: too late";
+                    } else if (!grant) {
+                        const std::string denial = exists ? "denied: another" : "denied: nobody";
+                        text += v.step == step::release ? refusal(sample, n, denial) : denial;
+                    } else {
+                        text += "granted";
+                        if ((v.step == step::acquire)) {
+                            model[key] = token;
+                        } else if (v.step == step::release) {
+                            model.erase(key);
+                        }
+                    }
+                }
+                if (random() % 8 == 0) {
+                    all.flush();
+                }
+            }
+            BOOST_TEST(all.votes() == expected, boost::test_tools::per_element());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,155 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_CONFORMANCE_CONFORMANCE_HPP
+#define COLOCK_TEST_CONFORMANCE_CONFORMANCE_HPP
+
+#include "integration/instance_rig.hpp"
+#include "integration/locks.hpp"
+#include "kinds/shared.hpp"
+#include "support/documented_rights.hpp"
+#include "support/redis_server.hpp"
+#include "support/step_of_kind.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <vector>
+
+// Every kind of instance gives the same votes. The same steps run against an instance in memory and against real servers,
+// over TCP, over a UNIX socket, and as a user of one database with no more rights than docs/permissions.md lists.
+
+namespace colock::test {
+
+using strings = std::vector<std::string>;
+
+inline constexpr unsigned database_of_user = 5;
+
+/// One server for all tests of a program. Each test empties it first.
+inline redis_server& shared_server() {
+    static redis_server server;
+    return server;
+}
+
+/// Makes the user "ann". With `natively`, the user may also use the server's own command for releases.
+inline void make_user(redis_server& server, bool natively) {
+    strings command{"ACL", "SETUSER", "ann", "reset", ">p@ss:word"};
+    const strings rights = documented_rights();
+    command.insert(command.end(), rights.begin(), rights.end());
+    if (natively) {
+        const std::string version = server.command({"INFO", "server"}).value_or("");
+        command.emplace_back(version.find("valkey_version") == std::string::npos ? "+delex"
+                                                                                 : "+delifeq");
+    }
+    server.command(command);
+}
+
+/// A token as the client draws it, 40 hexadecimal digits, that begins with these.
+inline std::string token_of(std::string digits) {
+    constexpr std::size_t length = 40;
+    digits.resize(length, '0');
+    return digits;
+}
+inline std::string reader_of(const std::string& digits) {
+    return std::string(kinds::reader_prefix) + token_of(digits);
+}
+inline const std::string ann_reads = reader_of("a");
+inline const std::string bob_reads = reader_of("b");
+inline const std::string cid_reads = reader_of("c");
+
+/// The attempts of the two sides of a read-write lock: the first, and one after a denial.
+inline const step_of_kind looks{core::step::acquire, kinds::shared};
+inline const step_of_kind joins{core::step::acquire, kinds::shared, true};
+inline const step_of_kind joins_fenced{core::step::acquire, kinds::fenced_shared, true};
+inline const step_of_kind writes{core::step::acquire, kinds::writer};
+inline const step_of_kind claims{core::step::acquire, kinds::writer, true};
+inline const step_of_kind unmarks{core::step::unmark, kinds::writer};
+
+inline step_of_kind of_reader(core::step s) {
+    return {s, kinds::shared};
+}
+
+enum class kind { memory, tcp, unix_socket, user };
+
+inline std::ostream& operator<<(std::ostream& out, kind k) {
+    static constexpr std::array<const char*, 4> names{"memory", "tcp", "unix_socket", "user"};
+    return out << names.at(static_cast<std::size_t>(k));
+}
+
+/// The URI of an instance of that kind. Instances with different numbers, below 8, share no keys.
+inline std::string uri_of(kind k, unsigned number = 0) {
+    redis_server& server = shared_server();
+    switch (k) {
+        case kind::memory: {
+            static int count = 0;
+            return "memory://conformance" + std::to_string(++count);
+        }
+        case kind::tcp:
+            return server.uri() + (number == 0 ? "" : "/" + std::to_string(number));
+        case kind::unix_socket:
+            return server.unix_uri() + (number == 0 ? "" : "?db=" + std::to_string(number));
+        case kind::user:
+            make_user(server, deletes_natively(server));
+            return "redis://ann:p%40ss%3Aword@127.0.0.1:" + std::to_string(server.port()) + "/" +
+                   std::to_string(database_of_user + number);
+    }
+    return {};
+}
+
+inline const auto all_kinds =
+    boost::unit_test::data::make({kind::memory, kind::tcp, kind::unix_socket, kind::user});
+
+/// The vote on a release of what is not the sender's. A command of the server's own does not tell whose it is.
+inline std::string refusal(kind k, const std::string& vote) {
+    static const bool natively = deletes_natively(shared_server());
+    return k != kind::memory && natively ? "denied: not ours" : vote;
+}
+
+/// The instance under test, ready, with no keys.
+class subject {
+public:
+    explicit subject(kind k, std::size_t max_in_flight = 65536)
+        : kind_(k), settings_(settings_for(max_in_flight)), uri_(prepare(k)), rig(uri_, settings_) {
+        rig.run_until_ready();
+    }
+
+    /// Makes a key that is no lock, and that ends by itself.
+    void plant_foreign_key(const std::string& key) {
+        if (kind_ == kind::memory) {  // which has no other types
+            BOOST_TEST(rig.acquire(key, "foreign", 10min) == "granted");
+        } else {
+            const unsigned database = kind_ == kind::user ? database_of_user : 0;
+            shared_server().command({"RPUSH", key, "foreign"}, database);
+            shared_server().command({"PEXPIRE", key, "600000"}, database);
+        }
+    }
+
+    [[nodiscard]] const std::string& uri() const { return uri_; }
+
+private:
+    static instance::redis::redis_settings settings_for(std::size_t max_in_flight) {
+        auto settings = quick_settings();
+        settings.max_in_flight = max_in_flight;
+        return settings;
+    }
+
+    static std::string prepare(kind k) {
+        shared_server().flush();
+        return uri_of(k);
+    }
+
+    kind kind_;
+    instance::redis::redis_settings settings_;
+    std::string uri_;
+
+public:
+    instance_rig rig;
+};
+
+}  // namespace colock::test
+
+#endif

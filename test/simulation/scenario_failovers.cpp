@@ -1,0 +1,215 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Failovers by Sentinel, and slots that move in a Cluster.
+
+#include "simulation/scenario_themes.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+constexpr auto for_long = true_time(10s);
+
+/// The lock of client 0 has reached no replica when its server dies.
+void promoted_replica_lacks_a_lock(stage& s, int) {
+    s.servers_of(0).cut_replication(for_long);
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(50ms);
+    s.expect(a.held() && s.keys() == 1, "the lease is held");
+    s.servers_of(0).fail_over(0, voter::former::dead, 5s);
+    s.run_to(60ms);
+    s.expect(s.keys() == 0, "the promoted replica lacks the key");
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(279ms);
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.expect(s.count(fault::quarantined) > 0, "the promoted replica is quarantined");
+    s.run_to(3s);
+    s.expect(b.held(), "the second client acquires the lock afterwards");
+    s.release(b);
+}
+
+/// The same without a quarantine: the loss is real, and the holder hears of it when it renews.
+void lost_lock_without_quarantine(stage& s, int) {
+    s.servers_of(0).cut_replication(for_long);
+    taking& a = s.acquire(0);
+    s.run_to(50ms);
+    s.servers_of(0).fail_over(0, voter::former::dead, 5s);
+    s.run_to(60ms);
+    taking& b = s.acquire(1);
+    s.run_to(70ms);
+    s.expect(a.held() && b.held(), "two clients hold the lock");
+    s.run_to(110ms);
+    s.expect(about(a.lost, 102ms), "the first client detects the loss when it renews");
+    s.release(a);
+    s.release(b);
+}
+
+/// The old master is alive, and client 0, which no Sentinel reaches for a while, takes a lock there. Client 1 knows of
+/// the failover at once.
+void failover_noticed_late(stage& s, int) {
+    s.servers_of(0).cut_replication(for_long);
+    for (std::size_t i = 0; i != voter::sentinel_count; ++i) {
+        s.user(0).to(0).cut_sentinel(i, true_time(350ms));
+    }
+    s.run_to(100ms);
+    s.servers_of(0).fail_over(0, voter::former::alive, 10s);
+    s.run_to(110ms);
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(300ms);
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(579ms);
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.run_to(1s);
+    s.expect(b.held(), "the second client acquires the lock afterwards");
+    s.release(b);
+}
+
+/// The old master is alive, and Sentinel 0, which is cut off, still names it; client 1 does not hear that Sentinel.
+/// Client 0 hears all three (take 0), or not Sentinel 1 (take 1), so that it knows of no majority.
+void old_master_is_named_by_some(stage& s, int take) {
+    s.servers_of(0).cut_sentinel(0, for_long);
+    s.user(1).to(0).cut_sentinel(0, for_long);
+    if (take == 1) {
+        s.user(0).to(0).cut_sentinel(1, for_long);
+    }
+    s.run_to(500ms);
+    s.servers_of(0).fail_over(0, voter::former::alive, 10s);
+    s.run_to(3s);
+    taking& b = s.acquire(1);
+    s.run_to(3050ms);
+    s.expect(b.held(), "the new master grants when its quarantine has ended");
+    taking& a = s.acquire(0);
+    s.run_to(3100ms);
+    s.expect(a.told && !a.held(), "the old master is not used any more");
+    s.release(b);
+}
+
+/// Client 1 does not know yet that the slot has moved to a node, and that a replica of it, which lacks the lock, has
+/// taken over.
+void moved_to_a_promoted_node(stage& s, int) {
+    voter& cluster = s.servers_of(0);
+    const std::size_t slot = cluster.slot_of(stage::key);
+    const std::size_t to = (slot + 1) % voter::master_count;
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(10ms);
+    s.expect(a.held(), "the lease is held");
+    cluster.cut_replication(for_long);
+    cluster.move_slot(slot, to);
+    s.expect(s.has_key(0, a), "the key moves with its slot");
+    cluster.fail_over(to, voter::former::dead, 5s);
+    s.expect(!s.has_key(0, a), "the promoted replica lacks the key");
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(20ms);
+    s.expect(s.count(fault::moved) > 0, "the former node redirects the command");
+    s.run_to(279ms);
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.run_to(2s);
+    s.expect(b.held(), "the second client acquires the lock afterwards");
+    s.release(b);
+}
+
+/// Another cluster answers at the addresses of the first one, which has granted a lock. It has been up for long.
+void another_cluster_at_its_addresses(stage& s, int) {
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(10ms);
+    s.expect(a.held(), "the lease is held");
+    s.servers_of(0).become_another_cluster(5);
+    s.expect(!s.has_key(0, a), "the other cluster lacks the key");
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(279ms);
+    s.expect(a.held() && !b.held(), "the other cluster grants nothing at first");
+    s.run_to(2900ms);
+    s.expect(!b.held(), "the other cluster grants nothing right after its map is followed");
+    s.run_to(4s);
+    s.expect(b.held(), "the other cluster grants after its quarantine");
+    s.release(b);
+}
+
+/// The replica is cut off, and then promoted.
+void grant_that_no_replica_has(stage& s, int) {
+    s.servers_of(0).cut_replication(true_time(100ms));
+    taking& a = s.acquire(0);
+    s.run_to(30ms);
+    s.expect(a.told && !a.granted(), "the grant is rejected");
+    s.expect(s.count(fault::not_replicated) == 1, "the replica has not acknowledged the grant");
+    s.expect(s.keys() == 0, "the grant is rolled back");
+    s.servers_of(0).fail_over(0, voter::former::dead, 20ms);
+    s.run_to(200ms);
+    taking& b = s.acquire(1);
+    s.run_to(220ms);
+    s.expect(b.held() && s.has_key(0, b), "a grant counts when a replica has acknowledged it");
+    s.servers_of(0).fail_over(1, voter::former::dead, 20ms);
+    s.run_to(230ms);
+    s.expect(s.has_key(0, b), "the promoted replica has the key");
+    s.release(b);
+}
+
+}  // namespace
+
+std::vector<scenario> failover_scenarios() {
+    return {
+        {"fault_67_sim_promoted_replica_lacks_a_lock",
+         "Sentinels promote a replica that lacks a lock",
+         {1, 2, ordinary, 1s, {topology::sentinel, 1}},
+         1,
+         promoted_replica_lacks_a_lock,
+         {"failover_quarantine_off"}},
+        {"fault_67_sim_lost_lock_without_quarantine",
+         "Sentinels promote a replica without a quarantine, and two clients hold the lock",
+         {1, 2, ordinary, {}, {topology::sentinel, 1}},
+         1,
+         lost_lock_without_quarantine,
+         {"extend_without_token_check", "never_renews"}},
+        {"fault_67_sim_failover_noticed_late",
+         "a client uses the old master after others have noticed the failover",
+         {1, 2, ordinary, 300ms, {topology::sentinel, 1}},
+         1,
+         failover_noticed_late,
+         {"failover_quarantine_off", "all_notice_at_once"}},
+        {"fault_67_sim_old_master_is_named_by_some",
+         "the old master is alive, and an isolated Sentinel still names it",
+         {1, 2, ordinary, 1s, {topology::sentinel, 1}},
+         2,
+         old_master_is_named_by_some,
+         {"minority_of_the_sentinels", "contradiction_is_ignored"}},
+        {"fault_70_sim_moved_to_a_promoted_node",
+         "a client is redirected to a promoted replica that lacks a lock",
+         {1, 2, ordinary, 1s, {topology::cluster, 1}},
+         1,
+         moved_to_a_promoted_node,
+         {"failover_quarantine_off", "quarantine_after_moved_ignored"}},
+        {"fault_91_sim_another_cluster_at_its_addresses",
+         "another cluster answers at the addresses of the nodes",
+         {1, 2, ordinary, 1s, {topology::cluster}},
+         1,
+         another_cluster_at_its_addresses,
+         {"another_cluster_is_believed", "another_cluster_without_quarantine",
+          "replaced_server_is_trusted"}},
+        {"fault_75_sim_grant_that_no_replica_has",
+         "a replica has not acknowledged a grant when a failover happens",
+         {1, 2, ordinary, {}, {topology::sentinel, 1, 1}},
+         1,
+         grant_that_no_replica_has,
+         {"wait_is_ignored"}},
+    };
+}
+
+}  // namespace colock::simulation

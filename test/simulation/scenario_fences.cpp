@@ -1,0 +1,150 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Fences, and leases that are handed off inside a client.
+
+#include "simulation/scenario_themes.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+/// The counter of instance 0 is ahead, since it alone has counted some attempts; and when that is written
+/// back, only 0 and 1 are there to hear it. Then somebody else takes the lock where nobody knows.
+void fence_told_to_too_few(stage& s, int) {
+    const auto down = [&s](std::size_t from, std::size_t to, duration how_long) {
+        for (std::size_t i = from; i != to; ++i) {
+            s.instance(i).restart(how_long, server::data::kept);
+        }
+    };
+    spec& fenced = s.lock();
+    fenced.policy.set_kind(kinds::fenced);
+    taking& a = s.acquire(0, fenced);
+    s.run_to(10ms);
+    s.expect(a.held() && s.keys() == 5, "all instances grant the first lease");
+    s.release(a);
+    s.run_to(20ms);
+    down(1, 5, 50ms);
+    for (int i = 0; i != 3; ++i) {
+        taking& alone = s.acquire(0, fenced);
+        s.run_to(s.now() + 10ms);
+        s.expect(alone.told && !alone.granted(), "one grant is not a majority");
+    }
+    s.run_to(300ms);
+    down(3, 5, 150ms);
+    taking& b = s.acquire(0, fenced);
+    s.run_to(301500us);
+    s.expect(s.has_key(0, b) && s.has_key(1, b) && s.has_key(2, b),
+             "three instances grant the lock");
+    s.mute(0, 2, 400ms);
+    s.run_to(310ms);
+    s.expect(!b.told, "the attempt waits while two of five have stored the fence");
+    s.run_to(360ms);
+    s.expect(b.told && !b.granted(), "the lease is not granted without a majority for its fence");
+    s.run_to(700ms);
+    s.expect(s.keys() == 0, "the grants are rolled back");
+    down(0, 2, 100ms);
+    taking& c = s.acquire(1, fenced);
+    s.run_to(710ms);
+    s.expect(c.held(), "the other instances form a majority");
+    s.release(c);
+}
+
+/// The process stands still between the first vote on its hand-off and the second, until the validity is over.
+void hand_off_after_the_end(stage& s, int) {
+    spec& fenced = s.lock();
+    fenced.policy.set_kind(kinds::fenced);
+    fenced.policy.attempts = 0;
+    taking& a = s.acquire(0, fenced);
+    s.run_to(50ms);
+    s.expect(a.held(), "the lease is held");
+    s.deafen(0, 1, 53ms);
+    s.deafen(0, 2, 53ms);
+    taking& b = s.hand_off(a, fenced);
+    s.run_to(52500us);
+    s.expect(!b.told, "one vote does not complete the hand-off");
+    s.user(0).pause(245ms);
+    s.run_to(298ms);
+    s.expect(!b.granted(), "an expired lease is not handed off");
+    s.run_to(320ms);
+    s.expect(b.held() && !b.handed_off(), "the waiter acquires a lease of its own");
+    s.release(b);
+}
+
+/// A server has lost its last writes, and the fences that it has counted with them. It still has the key.
+void hand_off_after_a_rollback(stage& s, int) {
+    spec& fenced = s.lock();
+    fenced.policy.set_kind(kinds::fenced);
+    fenced.policy.attempts = 0;
+    taking* a = &s.acquire(0, fenced);
+    s.run_to(10ms);
+    for (int i = 0; i != 10; ++i) {
+        a = &s.hand_off(*a, fenced);
+        s.run_to(s.now() + 4ms);
+        s.expect(a->handed_off(), "the lease is handed off");
+    }
+    s.instance(0).restart(1ms, server::data::rolled_back);
+    s.run_to(95ms);
+    s.expect(s.has_key(0, *a), "the key still exists");
+    taking& b = s.hand_off(*a, fenced);
+    s.run_to(99ms);
+    s.expect(s.count(fault::quarantined) > 0, "the rolled back server is not asked for a fence");
+    s.run_to(400ms);
+    s.expect(!b.granted(), "the lease is not handed off");
+    s.run_to(1300ms);
+    s.expect(b.held() && !b.handed_off(), "the waiter acquires a new lease after the quarantine");
+    s.release(b);
+}
+
+/// Strangers delete its keys on two instances. Its client has a waiter that wants the same.
+void lost_lease_with_a_waiter(stage& s, int) {
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& a = s.acquire(0, patient);
+    s.run_to(50ms);
+    taking& b = s.acquire(0, patient);
+    s.instance(0).delete_key(stage::key);
+    s.instance(1).delete_key(stage::key);
+    s.run_to(104ms);
+    s.expect(about(a.lost, 102ms), "the renewal finds two keys missing");
+    s.expect(!b.told, "the waiter waits until the holder releases");
+    s.release(a);
+    s.run_to(150ms);
+    s.expect(b.held() && b.token() != a.token(), "the waiter acquires a new lease");
+    s.expect(s.keys() == 3, "all instances hold a key");
+    s.release(b);
+}
+
+}  // namespace
+
+std::vector<scenario> fence_scenarios() {
+    return {
+        {"fault_36_sim_fence_told_to_too_few",
+         "only two of five instances store a fence that is written back",
+         {5, 2},
+         1,
+         fence_told_to_too_few,
+         {"majority_of_the_granted"}},
+        {"fault_20_sim_hand_off_after_the_end",
+         "the validity of a lease ends during its hand-off",
+         {},
+         1,
+         hand_off_after_the_end,
+         {"handed_off_when_it_is_over"}},
+        {"fault_25_sim_hand_off_after_a_rollback",
+         "a server loses the last fences that it has counted",
+         {1, 1, ordinary, 1s},
+         1,
+         hand_off_after_a_rollback,
+         {"fence_counted_in_quarantine"}},
+        {"fault_14_sim_lost_lease_with_a_waiter",
+         "a lost lease is released while another waiter of its client waits for the lock",
+         {},
+         1,
+         lost_lease_with_a_waiter,
+         {"handed_off_when_lost"}},
+    };
+}
+
+}  // namespace colock::simulation

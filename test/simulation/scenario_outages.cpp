@@ -1,0 +1,198 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Servers that restart, lose their data, or stop.
+
+#include "simulation/scenario_themes.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+/// The holder has no key on instance 2, and 1 forgets its own. The lease is not renewed (take 0), or it
+/// is (take 1).
+void restart_without_data(stage& s, int take) {
+    s.user(0).to(2).reset(std::nullopt);
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = take == 0 ? 0ms : 100ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(50ms);
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(60ms);
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    const duration over = take == 0 ? 280ms : 102ms;
+    s.run_to(over - 1ms);
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.expect(s.count(fault::quarantined) > 0, "the restarted server is quarantined");
+    s.run_to(over + 10ms);
+    s.expect(about(a.lost, over), "the loss is reported to the holder");
+    s.expect(!b.held(), "the second client waits until the holder releases");
+    s.release(a);
+    s.run_to(over + 80ms);
+    s.expect(b.held() && s.has_key(0, b) && s.has_key(2, b),
+             "the second client acquires the lock on the other servers");
+    s.run_to(1s);
+    s.expect(b.held() && s.has_key(1, b), "the missing key is restored on the quarantined server");
+    s.release(b);
+}
+
+/// All servers were just started. A client waits until they grant, unless its time ends before that.
+void first_contact(stage& s, int) {
+    s.run_to(100ms);
+    for (std::size_t i = 0; i != 3; ++i) {
+        s.instance(i).restart(5ms, server::data::lost);
+    }
+    s.run_to(150ms);
+    spec& once = s.lock();
+    once.policy.unavailable_timeout = 0ms;
+    taking& a = s.acquire(0, once);
+    taking& b = s.acquire(1, once, s.user(1).now() + 500ms);
+    s.run_to(160ms);
+    s.expect(!a.told, "the first client waits");
+    s.expect(b.told && !b.granted(),
+             "a client with a short deadline does not wait for the quarantine");
+    s.run_to(1090ms);
+    s.expect(!a.told, "the first client waits until the quarantine ends");
+    s.run_to(1200ms);
+    s.expect(a.held(), "the lock is granted after the quarantine");
+    s.release(a);
+}
+
+/// One server was just started, and another does not answer for a while: it has a connection, and so tells nothing when it
+/// answers again.
+void late_vote_beside_a_quarantine(stage& s, int) {
+    s.run_to(100ms);
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(150ms);
+    s.cut_off(0, 2, 200ms);
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& a = s.acquire(0, patient);
+    s.run_to(190ms);
+    s.expect(!a.told, "the client waits while one server is quarantined and one is silent");
+    s.run_to(280ms);
+    s.expect(a.held(), "the lock is granted when the silent server answers");
+    s.release(a);
+}
+
+/// The holder has no key on instance 2, and 1 forgets its own just before a second ends on its clock:
+/// who asks it then hears that it has been up for a second.
+void restart_at_the_end_of_a_second(stage& s, int) {
+    s.run_to(100ms);
+    const duration second = s.instance(1).next_second().time_since_epoch() + 1s;
+    s.run_to(second - 50ms);
+    s.user(0).to(2).reset(std::nullopt);
+    spec& l = s.lock();
+    l.policy.lease.renew_interval = 0ms;
+    taking& a = s.acquire(0, l);
+    s.run_to(second - 5500us);
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
+    s.instance(1).restart(5ms, server::data::lost);
+    s.run_to(second + 20ms);
+    s.expect(s.instance(1).uptime() == 1s, "the server reports a longer uptime than it has");
+    spec& patient = s.lock();
+    patient.policy.attempts = 0;
+    taking& b = s.acquire(1, patient);
+    s.run_to(second + 200ms);
+    s.expect(a.held() && !b.held(), "only one client holds the lock");
+    s.run_to(second + 600ms);
+    s.expect(b.held(), "the second client acquires the lock afterwards");
+    s.release(b);
+}
+
+/// Instance 2; and at last a majority.
+void stopped_server(stage& s, int) {
+    s.instance(2).pause(3s);
+    for (int i = 0; i != 20; ++i) {
+        taking& a = s.acquire(0);
+        s.run_to(s.now() + 3ms);
+        s.expect(a.held(), "two servers grant the lock without a delay");
+        s.release(a);
+        s.run_to(s.now() + 3ms);
+        s.expect(s.keys() == 0, "two servers are enough to release it");
+    }
+    s.expect(s.grants().size() == 40, "the stopped server has granted nothing");
+    s.instance(1).pause(100ms);
+    const duration asked = s.now();
+    taking& a = s.acquire(0);
+    s.run_to(asked + 40ms);
+    s.expect(a.told && !a.granted() && *a.told < asked + 31ms,
+             "an acquire without a majority fails in time");
+    s.expect(!s.has_key(0), "its grant is rolled back");
+    s.run_to(1s);
+    taking& b = s.acquire(0);
+    s.run_to(1s + 3ms);
+    s.expect(b.held(), "the lock is granted with a majority again");
+    s.release(b);
+    s.run_to(3001ms);
+    s.expect(s.grants().size() > 60 && s.keys() == 0,
+             "the resumed server executes its commands in order");
+}
+
+/// Instance 2, which has the SET of a lease in its socket when the connection to it is given up. It goes on
+/// when everything else has long ended: the key that it makes then is released at once.
+void key_made_after_its_release(stage& s, int) {
+    s.instance(2).pause(3s);
+    taking& a = s.acquire(0);
+    s.run_to(100ms);
+    s.expect(a.held() && s.keys() == 2, "two grants are enough");
+    s.user(0).to(2).reset(0ms);
+    s.run_to(200ms);
+    s.release(a);
+    s.run_to(2999ms);
+    s.expect(s.keys() == 0, "the two keys are released");
+    s.run_to(3020ms);
+    s.expect(s.count(fault::straggler) > 0 && s.grants_after(2999ms) == 1,
+             "the SET is executed late");
+    s.expect(s.keys() == 0, "the late key is released");
+}
+
+}  // namespace
+
+std::vector<scenario> outage_scenarios() {
+    return {
+        {"fault_24_sim_restart_without_data",
+         "one of the two servers that granted restarts without its data",
+         {3, 2, ordinary, 1s},
+         2,
+         restart_without_data,
+         {"quarantine_off", "quarantine_too_short"}},
+        {"fault_24_sim_first_contact",
+         "all servers have just started",
+         {3, 2, ordinary, 1s},
+         1,
+         first_contact,
+         {"quarantine_is_an_outage"}},
+        {"fault_24_sim_late_vote_beside_a_quarantine",
+         "one server has just started, and another answers late",
+         {3, 1, ordinary, 1s},
+         1,
+         late_vote_beside_a_quarantine,
+         {"quarantine_hides_a_late_vote"}},
+        {"fault_24_sim_restart_at_the_end_of_a_second",
+         "one of the two servers that granted restarts without its data just before a second ends",
+         {3, 2, ordinary, 1s},
+         1,
+         restart_at_the_end_of_a_second,
+         {"uptime_is_believed"}},
+        {"fault_29_sim_stopped_server",
+         "one server is stopped",
+         {},
+         1,
+         stopped_server,
+         {"waits_for_the_silent", "silence_is_consent"}},
+        {"fault_07_sim_key_made_after_its_release",
+         "a stopped server executes an acquire long after the release, on a closed connection",
+         {},
+         1,
+         key_made_after_its_release,
+         {"release_given_up_while_open"}},
+    };
+}
+
+}  // namespace colock::simulation

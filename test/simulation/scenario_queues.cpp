@@ -1,0 +1,182 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Clients that wait in the remote queue.
+
+#include "simulation/scenario_themes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+/// A mutex that waits for as long as it takes.
+spec& patient_lock(stage& s) {
+    spec& result = s.lock();
+    result.policy.attempts = 0;
+    result.policy.retry = {4ms, 250ms};
+    return result;
+}
+
+taking& take_for_a_minute(stage& s, std::size_t user) {
+    spec& lock = s.lock();
+    lock.policy.lease.ttl = 1min;
+    lock.policy.lease.renew_interval = 0ms;
+    return s.acquire(user, lock);
+}
+
+/// The first asks all instances now and then, and its keeper for its place. The other asks the keeper alone. The first
+/// loses one of its connections, and does not hear another one, when the lock is released. So only one instance tells it.
+void idle_waiters(stage& s, int take) {
+    taking& a = take_for_a_minute(s, 0);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, patient_lock(s));
+    s.run_to(20ms);
+    taking& c = s.acquire(2, patient_lock(s));
+    s.run_to(12s);
+    const std::uint64_t before = s.commands();
+    s.run_to(24s);
+    s.expect(a.held() && !b.told && !c.told, "two clients wait");
+    s.expect(s.commands() - before <= 40, "the waiting clients send few commands");
+    s.disconnect(1, static_cast<std::size_t>(take));
+    s.deafen(1, static_cast<std::size_t>(take + 1) % 3, s.now() + 1s);
+    s.release(a);
+    s.run_to(24s + 500ms);
+    s.expect(b.held() != c.held(), "exactly one waiter acquires the lock");
+    taking& next = b.held() ? c : b;
+    s.release(b.held() ? b : c);
+    s.run_to(s.now() + 20ms);
+    s.expect(next.held(), "the other waiter is woken");
+    s.release(next);
+}
+
+/// The first dies, so nobody is told of the release. The other has waited for long, and looks again before that has doubled.
+void idle_waiter_behind_a_dead_one(stage& s, int) {
+    taking& a = take_for_a_minute(s, 0);
+    s.run_to(10ms);
+    s.acquire(1, patient_lock(s));
+    s.run_to(20ms);
+    taking& c = s.acquire(2, patient_lock(s));
+    s.run_to(2s);
+    s.user(1).crash();
+    s.release(a);
+    s.run_to(3s + 50ms);
+    s.expect(c.held(), "the waiter does not wait for a dead client");
+    s.release(c);
+}
+
+/// Two readers wait in the remote queue, behind the mark of a writer that has died; and behind them another writer does. It
+/// tries once more when the reader before it gives up.
+void writer_behind_a_reader(stage& s, int) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    s.acquire(1, writers);
+    s.run_to(50ms);
+    s.user(1).crash();
+    const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
+    taking& b = s.acquire(2, readers);
+    s.run_to(100ms);
+    taking& c = s.acquire(3, readers);
+    s.run_to(200ms);
+    taking& w = s.acquire(4, writers);
+    s.run_to(300ms);
+    s.cancel(c);
+    s.run_to(end - 1ms);
+    s.expect(a.held() && !b.told && !w.told,
+             "the writer mark of the dead writer keeps all waiters out");
+    s.run_to(end + 70ms);
+    s.expect(b.held() && !w.told,
+             "the reader that came first is not kept out by another writer mark");
+    s.release(a);
+    s.release(b);
+    s.run_to(s.now() + 20ms);
+    s.expect(w.held(), "the writer acquires the lock");
+    s.release(w);
+}
+
+/// A mutex waits for readers that overlap, and a reader waits behind it in the remote queue. The reader has met the queue before
+/// (take 0), or was denied (take 1). It does not wait for longer than 5 s. It renews nothing, so that no renewals wake anybody.
+void reader_behind_a_mutex(stage& s, int take) {
+    spec& writers = s.writers_lock();
+    writers.policy.lease.ttl = 20s;
+    writers.policy.lease.renew_interval = 0ms;
+    const spec readers = readers_side_of(writers);
+    spec mutex = writers;
+    mutex.policy.set_kind(kinds::exclusive);
+    mutex.policy.attempt_interval = {};
+    taking* reading = nullptr;
+    taking* waiting = nullptr;
+    taking* behind = nullptr;
+    if (take == 0) {
+        reading = &s.acquire(0, readers);
+        s.run_to(10ms);
+        waiting = &s.acquire(1, mutex);
+        s.run_to(5s);  // from now on it keeps its ticket without a word
+        s.acquire(4, writers, s.user(4).now() + 10ms);
+        s.run_to(s.now() + 20ms);
+        behind = &s.acquire(4, readers);
+    } else {
+        taking& holder = s.acquire(0, mutex);
+        s.run_to(10ms);
+        waiting = &s.acquire(1, mutex);
+        s.run_to(5s);  // from now on it keeps its ticket without a word
+        behind = &s.acquire(4, readers);
+        s.run_to(s.now() + 20ms);
+        s.release(holder);
+        reading = &s.acquire(2, readers);  // is there before the others are told
+    }
+    const duration since = s.now();
+    std::size_t next = 2;
+    while (s.now() < since + 4900ms) {
+        s.run_to(s.now() + 50ms);
+        taking& another = s.acquire(next, readers);
+        s.run_to(s.now() + 50ms);
+        s.expect(another.held() && !waiting->told, "new readers acquire the lock");
+        s.release(*reading);
+        reading = &another;
+        next = next == 2 ? 3 : 2;
+    }
+    s.run_to(since + 5100ms);
+    s.expect(behind->held(), "the waiting reader acquires the lock within 5 s");
+    s.release(*behind);
+    s.release(*reading);
+    s.run_to(s.now() + 300ms);
+    s.expect(waiting->held(), "the mutex acquires the lock");
+    s.release(*waiting);
+}
+
+}  // namespace
+
+std::vector<scenario> queue_scenarios() {
+    return {
+        {"fault_59_sim_idle_waiters",
+         "long-waiting clients send few commands and are woken in time",
+         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
+         3,
+         idle_waiters,
+         {"waiter_asks_often", "told_by_one", "ticket_is_left_behind"}},
+        {"fault_56_sim_idle_waiter_behind_a_dead_one",
+         "a long-waiting client is queued behind a client that dies",
+         {3, 3, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         idle_waiter_behind_a_dead_one,
+         {"queue_never_looks_again"}},
+        {"fault_43_sim_writer_behind_a_reader",
+         "readers and a writer wait in the remote queue",
+         {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         writer_behind_a_reader,
+         {"mark_before_its_turn", "mark_of_a_guess"}},
+        {"fault_97_sim_reader_behind_a_mutex",
+         "a reader waits behind a mutex while new readers enter",
+         {3, 5, ordinary, {}, {topology::standalone, 0, 0, true}},
+         2,
+         reader_behind_a_mutex,
+         {"queued_reader_sleeps", "parked_reader_sleeps"}},
+    };
+}
+
+}  // namespace colock::simulation

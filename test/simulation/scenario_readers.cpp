@@ -1,0 +1,275 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Shares of readers: how long they last, and who releases them.
+
+#include "simulation/scenario_themes.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+/// Whether that reader has a share on each instance, which ends then.
+bool all_end_at(stage& s, const taking& reader, duration when) {
+    constexpr duration rounding = 1ms;  // of what a server tells
+    constexpr duration clock = 1us;
+    bool result = true;
+    for (std::size_t i = 0; i != 3; ++i) {
+        const duration end =
+            s.instance(i).lasts_until(stage::key, reader.token()).time_since_epoch();
+        result = result && s.has_key(i, reader) && end <= when + clock && end >= when - rounding;
+    }
+    return result;
+}
+
+/// Of two readers one dies. The other goes on for longer than that one's share lasts (take 0), or lets go before (take 1),
+/// and a writer waits. Or the other lets go before, and a writer comes after that (take 2).
+void dead_reader(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(20ms);
+    s.expect(a.held() && b.held(), "both readers hold the lock");
+    taking* const waiting = take == 2 ? nullptr : &s.acquire(2, writers);
+    s.run_to(50ms);
+    s.user(0).crash();
+    s.run_to(250ms);
+    s.expect(all_end_at(s, a, 301010us), "the share of the dead reader keeps its end");
+    s.expect(all_end_at(s, b, 513020us), "the share of the live reader has been renewed twice");
+    if (take == 0) {
+        s.run_to(400ms);
+        s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a),
+                 "the share of the dead reader has expired");
+        s.expect(b.held() && !waiting->told, "the live reader still holds the lock");
+        s.release(b);
+        s.run_to(470ms);
+    } else {
+        s.release(b);
+        s.run_to(301ms);
+        s.expect(s.keys() == 3, "the key remains until the share of the dead reader ends");
+        s.expect(waiting == nullptr || !waiting->told,
+                 "the writer waits until the share of the dead reader ends");
+        s.run_to(waiting == nullptr ? 302ms : 370ms);
+    }
+    taking& w = waiting == nullptr ? s.acquire(2, writers) : *waiting;
+    s.run_to(s.now() + 3ms);
+    s.expect(w.held(), "the writer acquires the lock when the share has ended");
+    s.release(w);
+}
+
+/// The longer one comes first (takes 0 and 2), or the shorter one does. The shorter one dies (takes 0 and 1), or it is renewed, and
+/// then let go. A writer waits.
+void readers_with_different_ttls(stage& s, int take) {
+    const bool is_longer_first = take % 2 == 0;
+    const bool is_renewed = take >= 2;
+    const spec& writers = s.writers_lock();
+    spec longer = readers_side_of(writers);
+    longer.policy.lease.renew_interval = 0ms;
+    spec shorter = longer;
+    shorter.policy.lease.ttl = 100ms;
+    shorter.policy.lease.renew_interval = is_renewed ? 40ms : 0ms;
+    taking& first = s.acquire(0, is_longer_first ? longer : shorter);
+    s.run_to(10ms);
+    taking& second = s.acquire(1, is_longer_first ? shorter : longer);
+    s.run_to(20ms);
+    taking& a = is_longer_first ? first : second;
+    taking& b = is_longer_first ? second : first;
+    const duration a_began = is_longer_first ? 0us : 12010us;
+    const duration b_began = is_longer_first ? 12010us : 0us;
+    s.expect(all_end_at(s, a, a_began + 301010us), "one reader has a share for 300 ms");
+    s.expect(all_end_at(s, b, b_began + 101010us), "the other reader has a share for 100 ms");
+    taking& w = s.acquire(2, writers);
+    s.run_to(b_began + 90ms);
+    if (is_renewed) {
+        s.run_to(b_began + 120ms);
+        s.expect(b.held() && all_end_at(s, b, b_began + 181010us),
+                 "the shorter share is renewed for its own ttl");
+        s.release(b);
+    } else {
+        s.user(is_longer_first ? 1 : 0).crash();
+        s.run_to(b_began + 100ms);
+        s.expect(all_end_at(s, b, b_began + 101010us), "the shorter share keeps its end");
+    }
+    s.run_to(b_began + 125ms);
+    s.expect(!s.has_key(0, b) && !s.has_key(1, b) && !s.has_key(2, b), "the shorter share is gone");
+    s.expect(all_end_at(s, a, a_began + 301010us), "the longer share is unchanged");
+    s.run_to(a_began + 279ms);
+    s.expect(a.held() && !w.told, "the longer lease is held until its validity ends");
+    s.run_to(a_began + 294ms);
+    s.expect(about(a.lost, a_began + 280ms) && !w.told, "the longer lease is lost in time");
+    s.run_to(a_began + 365ms);
+    s.expect(w.held(), "the writer acquires the lock");
+    s.release(w);
+}
+
+/// The first renewal of a reader is under way, on a connection that broke, when its holder asks for more time.
+void late_renewal_of_a_share(stage& s, int) {
+    const spec readers = readers_side_of(s.writers_lock());
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(100500us);
+    s.user(0).to(0).reset(200ms);
+    s.run_to(250ms);
+    s.user(0).extend(a.lease, 600ms);
+    s.run_to(299ms);
+    s.expect(s.count(fault::straggler) == 0, "the late renewal has not arrived yet");
+    s.expect(all_end_at(s, a, 851010us), "the share is extended");
+    s.run_to(302ms);
+    s.expect(s.count(fault::straggler) == 1, "the late renewal has arrived");
+    s.expect(all_end_at(s, a, 851010us), "the late renewal does not shorten the share");
+    s.expect(all_end_at(s, b, 513020us), "the share of the other reader is unchanged");
+    s.release(a);
+    s.release(b);
+}
+
+/// A reader stands still for longer than its lease is valid, and gives it back late. Meanwhile another one reads (take 0), or a
+/// writer is inside (take 1). Or a release is executed twice (take 2).
+void late_release_of_a_share(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& b = s.acquire(1, readers);
+    s.run_to(20ms);
+    taking& w = s.acquire(2, writers);
+    s.run_to(50ms);
+    if (take == 2) {
+        s.release(a);
+        s.run_to(50500us);
+        for (std::size_t i = 0; i != 3; ++i) {
+            s.user(0).to(i).reset(340ms);
+        }
+        s.run_to(200ms);
+        s.expect(s.count(fault::straggler) == 0 && s.has_done(0), "the share is released once");
+    } else {
+        s.user(0).pause(350ms);
+        s.run_to(200ms);
+    }
+    if (take == 1) {
+        s.release(b);
+    }
+    s.run_to(380ms);
+    s.expect(!s.has_key(0, a) && !s.has_key(1, a) && !s.has_key(2, a), "the share is gone");
+    taking& inside = take == 1 ? w : b;
+    s.expect(inside.held() && w.held() == (take == 1), "another client holds the lock");
+    s.run_to(410ms);
+    s.expect(take == 2 ? s.count(fault::straggler) == 3 : about(a.lost, 400ms),
+             "the late release has arrived");
+    s.expect(s.has_done(0), "the late release was executed");
+    s.expect(inside.held() && s.has_key(0, inside) && s.has_key(1, inside) && s.has_key(2, inside),
+             "the late release deletes no other share");
+    s.expect(w.held() == (take == 1), "the late release lets no writer in");
+    s.release(inside);
+    s.run_to(475ms);
+    if (take != 1) {
+        s.expect(w.held(), "the writer waits only for live readers");
+        s.release(w);
+    }
+}
+
+/// Though a writer waits. The lease is a reader's (takes 0 and 1), or a writer's that was downgraded; the former holder lets
+/// go first (takes 0 and 2), or the new one does.
+void share_then_release(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, take < 2 ? readers : writers);
+    s.run_to(10ms);
+    if (take >= 2) {
+        s.expect(!s.share(a, readers).granted(), "a writer's lease cannot be shared");
+        s.user(0).downgrade(a.lease, readers);
+    }
+    s.run_to(20ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(50ms);
+    taking& b = s.share(a, readers);
+    s.expect(b.held(), "the share takes no round trip");
+    taking& first = take % 2 == 0 ? a : b;
+    taking& last = take % 2 == 0 ? b : a;
+    s.release(first);
+    s.run_to(450ms);
+    s.expect(!first.held() && last.held() && !w.told, "the other holder still holds the lease");
+    s.expect(s.keys() == 3, "the keys are renewed");
+    s.release(last);
+    s.run_to(600ms);
+    s.expect(!last.held() && w.held(), "the writer acquires the lock after the last release");
+    s.release(w);
+}
+
+/// The holder asks for a share (take 0), or another reader of its client comes (take 1). If the keys are there, the share has a
+/// fence of its own (take 2).
+void share_of_a_lost_lease(stage& s, int take) {
+    spec& writers = s.writers_lock();
+    writers.policy.set_kind(kinds::fenced_writer);
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    if (take != 2) {
+        for (std::size_t i = 0; i != 3; ++i) {
+            s.instance(i).delete_key(stage::key);
+        }
+        taking& w = s.acquire(1, writers);
+        s.run_to(20ms);
+        s.expect(w.held(), "another client writes");
+        s.release(w);
+    }
+    s.run_to(40ms);
+    s.expect(a.held(), "the client has not detected the loss yet");
+    taking& b = take == 1 ? s.acquire(0, readers) : s.share(a, readers);
+    s.run_to(50ms);
+    s.expect(b.told && b.held() == (take != 0), "the lease is shared only if its keys exist");
+    s.expect(take != 1 || b.token() != a.token(), "the next reader gets a lease of its own");
+    s.run_to(150ms);
+    if (b.owned()) {
+        s.release(b);
+    }
+    s.release(a);
+}
+
+}  // namespace
+
+std::vector<scenario> reader_scenarios() {
+    return {
+        {"fault_37_sim_dead_reader",
+         "one of two readers dies, and a writer waits until its share expires",
+         {3, 3},
+         3,
+         dead_reader,
+         {"renewal_for_all_readers", "dead_reader_stays", "key_outlives_its_readers"}},
+        {"fault_38_sim_readers_with_different_ttls",
+         "two readers have different ttls, in both orders",
+         {3, 3},
+         4,
+         readers_with_different_ttls,
+         {"newcomer_shortens_the_others", "key_lives_with_the_newest", "renewal_of_the_key_alone"}},
+        {"fault_38_sim_late_renewal_of_a_share",
+         "the renewal of an old connection arrives after a longer one",
+         {3, 2},
+         1,
+         late_renewal_of_a_share,
+         {"late_extend_shortens_a_share"}},
+        {"fault_39_sim_late_release_of_a_share",
+         "a reader's release arrives after its share has expired, or twice",
+         {3, 3},
+         3,
+         late_release_of_a_share,
+         {"share_takes_all", "release_without_token_check"}},
+        {"fault_41_sim_share_then_release",
+         "a reader's lease is shared while a writer waits, and released in both orders",
+         {3, 2},
+         4,
+         share_then_release,
+         {"writer_shares", "downgraded_says_writer", "released_with_the_first"}},
+        {"fault_87_sim_share_of_a_lost_lease",
+         "a reader's lease loses its keys and is shared after another client has written",
+         {3, 2},
+         3,
+         share_of_a_lost_lease,
+         {"shared_without_asking", "shared_with_an_old_fence"}},
+    };
+}
+
+}  // namespace colock::simulation

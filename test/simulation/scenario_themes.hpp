@@ -1,0 +1,40 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_SIMULATION_SCENARIO_THEMES_HPP
+#define COLOCK_TEST_SIMULATION_SCENARIO_THEMES_HPP
+
+#include "simulation/scenario.hpp"
+
+#include <optional>
+#include <vector>
+
+// The scenarios of each theme are in a source of their own, scenario_THEME.cpp. Here is what these sources share.
+
+namespace colock::simulation {
+
+std::vector<scenario> cancellation_scenarios();
+std::vector<scenario> renewal_scenarios();
+std::vector<scenario> clock_scenarios();
+std::vector<scenario> outage_scenarios();
+std::vector<scenario> fence_scenarios();
+std::vector<scenario> reader_scenarios();
+std::vector<scenario> writer_scenarios();
+std::vector<scenario> downgrade_scenarios();
+std::vector<scenario> queue_scenarios();
+std::vector<scenario> failover_scenarios();
+std::vector<scenario> overload_scenarios();
+
+/// The bound on the drift of clocks in a scenario that needs no other.
+inline constexpr core::drift_bound ordinary{};
+
+// Times of a lease that is acquired at 0: it is asked for at 0.01 ms, granted at 1.01 ms, and heard of at 2.01 ms. It is
+// renewed at 100 ms. Without that, it is lost at 280 ms, valid until 295 ms, and its keys live until 301.01 ms.
+
+/// Whether this has happened at the expected time, or at most 100 us later.
+inline bool about(const std::optional<duration>& when, duration expected) {
+    return when && *when >= expected && *when <= expected + 100us;
+}
+
+}  // namespace colock::simulation
+
+#endif

@@ -1,0 +1,167 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Writers that wait for readers, and readers that wait for a writer.
+
+#include "simulation/scenario_themes.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace colock::simulation {
+namespace {
+
+/// A writer has been denied, and gives up (take 0), or dies (take 1). The reader that was in its way goes on.
+void writer_gives_up(stage& s, int take) {
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(100ms);
+    if (take == 0) {
+        s.cancel(w);
+        s.run_to(110ms);
+        taking& b = s.acquire(2, readers);
+        s.run_to(120ms);
+        s.expect(a.held() && b.held(), "a cancelled writer removes its writer mark");
+        s.release(a);
+        s.release(b);
+        return;
+    }
+    s.user(1).crash();
+    s.run_to(110ms);
+    const duration end = s.instance(0).lasts_until(stage::key).time_since_epoch();
+    s.expect(end > 1s && end <= 1102ms,
+             "the writer mark lasts for one second after the last attempt");
+    taking& b = s.acquire(2, readers);
+    s.run_to(end - 1ms);
+    s.expect(a.held() && !b.told, "the writer mark keeps new readers out");
+    s.run_to(end + 70ms);
+    s.expect(a.held() && b.held(), "new readers enter when the writer mark has expired");
+    s.release(a);
+    s.release(b);
+}
+
+/// The readers of two clients come in turn, so that one always reads, and a writer waits: it polls, or is told. In that case it
+/// is patient, and no renewals wake it.
+void overlapping_readers(stage& s, int) {
+    spec& writers = s.writers_lock();
+    spec readers = readers_side_of(writers);
+    if (s.servers_of(0).kind().tells_changes) {
+        writers.policy.retry = {1min, 1min};
+        readers.policy.lease.ttl = 10s;
+        readers.policy.lease.renew_interval = 0ms;
+    }
+    taking& a = s.acquire(0, readers);
+    s.run_to(10ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(50ms);
+    std::vector<taking*> late;
+    for (int i = 0; i != 10; ++i) {
+        late.push_back(&s.acquire(i % 2 == 0 ? 2 : 3, readers));
+        s.run_to(s.now() + 150ms);
+        s.expect(a.held() && !w.told && !late.back()->told, "no later reader overtakes the writer");
+    }
+    s.release(a);
+    s.run_to(s.now() + 70ms);
+    s.expect(w.held(), "the writer acquires the lock");
+    s.release(w);
+    s.run_to(s.now() + 70ms);
+    for (taking* const one : late) {
+        s.expect(one->held(), "all readers acquire the lock after the writer");
+        s.release(*one);
+    }
+}
+
+/// A writer has the lock while the release of a reader is still on its way to one of the instances.
+void mark_at_a_minority(stage& s, int) {
+    const spec& writers = s.writers_lock();
+    taking& a = s.acquire(0, readers_side_of(writers));
+    s.run_to(10ms);
+    taking& w = s.acquire(1, writers);
+    s.run_to(40ms);
+    s.mute(0, 2, 80ms);
+    s.release(a);
+    s.run_to(60ms);
+    s.expect(w.held() && !s.has_key(2, w), "the writer holds the lock on two instances");
+    s.release(w);
+    s.run_to(90ms);
+    s.expect(s.keys() == 0, "no writer mark remains");
+}
+
+/// Readers of three clients wait for a writer: they poll, or are told.
+void readers_enter_together(stage& s, int) {
+    const bool is_told = s.servers_of(0).kind().tells_changes;
+    const spec& writers = s.writers_lock();
+    const spec readers = readers_side_of(writers);
+    taking& a = s.acquire(0, writers);
+    std::vector<taking*> waiting;
+    for (std::size_t user = 0; user != 3; ++user) {
+        s.run_to(s.now() + 10ms);
+        waiting.push_back(&s.acquire(user, readers));
+        waiting.push_back(&s.acquire(user, readers));
+    }
+    s.run_to(400ms);
+    for (const taking* const one : waiting) {
+        s.expect(a.held() && !one->told, "only the writer holds the lock");
+    }
+    s.release(a);
+    s.run_to(is_told ? 420ms : 470ms);
+    for (const taking* const one : waiting) {
+        s.expect(one->held(), "all readers hold the lock together");
+    }
+    taking& w = s.acquire(3, writers);
+    s.run_to(700ms);
+    s.expect(!w.told, "the readers keep a writer out");
+    for (taking* const one : waiting) {
+        s.release(*one);
+    }
+    s.run_to(is_told ? 720ms : 770ms);
+    s.expect(w.held(), "the writer is woken by the last release");
+    s.release(w);
+}
+
+}  // namespace
+
+std::vector<scenario> writer_scenarios() {
+    return {
+        {"fault_42_sim_writer_gives_up",
+         "a writer that waited for readers gives up or dies",
+         {3, 3},
+         2,
+         writer_gives_up,
+         {"mark_renewed_by_readers", "mark_is_left"}},
+        {"fault_42_sim_overlapping_readers",
+         "readers of several clients arrive one by one while a writer waits",
+         {3, 4},
+         1,
+         overlapping_readers,
+         {"mark_is_ignored", "no_mark", "mark_keeps_one_out"}},
+        {"fault_42_sim_overlapping_readers_with_remote_queue",
+         "readers of several clients arrive one by one and wait in the remote queue",
+         {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         overlapping_readers,
+         {"first_writer_leaves_no_mark", "waiting_writer_sleeps"}},
+        {"fault_42_sim_mark_at_a_minority",
+         "a writer gets a quorum before a reader's release has reached all instances",
+         {3, 2, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         mark_at_a_minority,
+         {"mark_is_left_by_a_holder"}},
+        {"fault_43_sim_readers_enter_together",
+         "readers of several clients wait for a writer",
+         {3, 4},
+         1,
+         readers_enter_together,
+         {"readers_enter_one_by_one"}},
+        {"fault_43_sim_readers_with_remote_queue",
+         "readers of several clients wait for a writer in the remote queue",
+         {3, 4, ordinary, {}, {topology::standalone, 0, 0, true}},
+         1,
+         readers_enter_together,
+         {"readers_enter_one_by_one"}},
+    };
+}
+
+}  // namespace colock::simulation

@@ -1,0 +1,172 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Writers that become readers, in virtual time.
+
+#include "kinds/shared.hpp"
+#include "unit/runtime/shared.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using boost::unit_test::label;
+
+namespace {
+
+std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer,
+                                             const runtime::lock_policy& readers) {
+    const auto result = std::make_shared<virtual_downgrade>(writer.lease, writer.holder_number,
+                                                            of.spec_of("a", readers));
+    result->start(result);
+    return result;
+}
+std::shared_ptr<virtual_downgrade> downgrade(const client& of, const virtual_acquire& writer) {
+    return downgrade(of, writer, policy_of(of, kinds::shared));
+}
+
+/// That succeed soon.
+void expect_done(virtual_deployment& in,
+                 const std::vector<std::shared_ptr<virtual_downgrade>>& all) {
+    for (const auto& one : all) {
+        BOOST_TEST_REQUIRE(
+            in.world().run_until([&] { return one->told == runtime::lease_result::done; }));
+    }
+}
+
+/// Ann holds it as a writer, and has waited for Bob, so that her client has a ticket in the remote queue.
+struct writer_after_wait {
+    writer_after_wait() {
+        one.server(0).tells_changes = true;
+        const acquire first = write(*bob);
+        expect_granted(one, {first});
+        writer = write(*ann);
+        one.world().run_for(50ms);
+        BOOST_TEST(tickets_at(one) == 1U);
+        first->let_go();
+        expect_granted(one, {writer});
+        BOOST_TEST(tickets_at(one) == 1U);
+    }
+
+    virtual_deployment one{1};
+    std::unique_ptr<client> ann = one.make_client();
+    std::unique_ptr<client> bob = one.make_client();
+    acquire writer;  // Ann's
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
+/// A downgraded lease is a reader's: it keeps no ticket.
+BOOST_FIXTURE_TEST_CASE(a_downgraded_writer_leaves_the_remote_queue, writer_after_wait) {
+    expect_done(one, {downgrade(*ann, *writer)});
+    one.world().run_for(5ms);
+    BOOST_TEST(tickets_at(one) == 0U);
+    writer->let_go();
+    one.world().run_for(5ms);
+    expect_silence(one);
+}
+
+/// Bob waits as a writer before Ann's reader, which has a lease of its own, and which the first of two downgrades has
+/// admitted.
+BOOST_FIXTURE_TEST_CASE(a_second_downgrade_keeps_the_ticket_of_admitted_readers,
+                        writer_after_wait) {
+    const acquire awaiting = write(*bob);
+    one.world().run_for(50ms);
+    const acquire reader = read_alone(*ann);
+    expect_done(one, {downgrade(*ann, *writer), downgrade(*ann, *writer)});
+    one.world().run_for(20ms);
+    BOOST_TEST(tickets_at(one) == 2U);
+    writer->let_go();
+    expect_granted(one, {awaiting});
+    awaiting->let_go();
+    expect_granted(one, {reader});
+    reader->let_go();
+    one.world().run_for(5ms);
+    BOOST_TEST(tickets_at(one) == 0U);
+    expect_silence(one);
+}
+
+/// The server executes Ann's first downgrade, but answers too late. So Bob reads, and his share has a larger fence than
+/// Ann's writer. Ann's reader comes after that, and before the second downgrade.
+BOOST_AUTO_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence,
+                     *label("fault-87")) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const acquire writer = ann->lock("a", policy_of(*ann, kinds::fenced_writer));
+    const runtime::lock_policy fenced = policy_of(*ann, kinds::fenced_shared);
+
+    one.server(0).latency = 300ms;
+    const auto unanswered = downgrade(*ann, *writer, fenced);
+    one.world().run_for(1ms);
+    one.server(0).latency = 50us;
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return unanswered->told.has_value(); }));
+    BOOST_TEST((unanswered->told == runtime::lease_result::no_quorum));
+    one.world().run_for(100ms);
+
+    const auto others = bob->lock("a", fenced);
+    const auto share = virtual_share::begin(*bob, *others);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return share->ended_with.has_value(); }));
+    BOOST_TEST_REQUIRE(share->fence_number > writer->fence_number);
+
+    const acquire reader = ann->acquire("a", fenced);
+    expect_done(one, {downgrade(*ann, *writer, fenced)});
+    expect_granted(one, {reader});
+    BOOST_TEST(reader->fence_number >= share->fence_number);
+}
+
+/// The options of a lease are those that it was taken with.
+BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire writer = write(*client);
+    expect_granted(one, {writer});
+    runtime::lock_policy longer = policy_of(*client, kinds::shared);
+    longer.lease.ttl *= 2;
+    expect_done(one, {downgrade(*client, *writer, longer)});
+    const acquire same = read(*client);
+    const acquire other = client->acquire("a", longer);
+    expect_granted(one, {same, other});
+    BOOST_TEST((same->lease == writer->lease));
+    BOOST_TEST((other->lease != writer->lease));
+}
+
+/// The writer before it in the client had the same lease, and has never read.
+BOOST_AUTO_TEST_CASE(a_lease_reports_a_reader_from_the_start_of_its_downgrade, *label("fault-40")) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = write(*client);
+    const acquire writer = write(*client);
+    expect_granted(one, {first});
+    first->let_go();
+    expect_granted(one, {writer});
+    BOOST_TEST_REQUIRE((writer->lease == first->lease));
+    BOOST_TEST(!writer->is_shared());
+
+    one.server(0).latency = 300ms;
+    const auto unanswered = downgrade(*client, *writer);
+    BOOST_TEST(writer->is_shared());
+    BOOST_TEST(!first->is_shared());
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return unanswered->told.has_value(); }));
+    BOOST_TEST((unanswered->told == runtime::lease_result::no_quorum));
+    BOOST_TEST(writer->is_shared());
+
+    one.server(0).latency = 50us;
+    expect_done(one, {downgrade(*client, *writer)});
+    const acquire reader = read(*client);
+    expect_granted(one, {reader});
+    BOOST_TEST_REQUIRE((reader->lease == writer->lease));
+    reader->let_go();
+    writer->let_go();
+    BOOST_TEST(reader->is_shared());
+    BOOST_TEST(writer->is_shared());
+    BOOST_TEST(!first->is_shared());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

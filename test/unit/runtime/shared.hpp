@@ -1,0 +1,95 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_UNIT_RUNTIME_SHARED_HPP
+#define COLOCK_TEST_UNIT_RUNTIME_SHARED_HPP
+
+#include "core/time.hpp"
+#include "kinds/shared.hpp"
+#include "unit/runtime/virtual_world.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+// What the tests of readers and writers have in common.
+
+namespace colock::test {
+
+using client = virtual_deployment::client;
+using acquire = std::shared_ptr<virtual_acquire>;
+
+inline runtime::lock_policy policy_of(const client& of, const kinds::lock_kind& kind) {
+    runtime::lock_policy policy = of.usual_policy();
+    policy.set_kind(kind);
+    if (kind.traits().clears_the_way) {
+        policy.attempt_interval = kinds::writer_mark_ttl / 2;
+    }
+    return policy;
+}
+
+inline acquire read(client& by, core::time_point deadline = core::never) {
+    return by.acquire("a", policy_of(by, kinds::shared), deadline);
+}
+inline acquire write(client& by, core::time_point deadline = core::never) {
+    return by.acquire("a", policy_of(by, kinds::writer), deadline);
+}
+
+/// A reader that shares no lease of another.
+inline acquire read_alone(client& by) {
+    runtime::lock_policy policy = policy_of(by, kinds::shared);
+    policy.handoff.limit = 0;
+    return by.acquire("a", policy);
+}
+
+/// These are granted now, or will be soon.
+inline void expect_granted(virtual_deployment& in, const std::vector<acquire>& all) {
+    for (const acquire& one : all) {
+        BOOST_TEST_REQUIRE(in.world().run_until([&] { return one->is_finished; }));
+        BOOST_TEST_REQUIRE(one->granted());
+    }
+}
+
+/// How many clients wait in the remote queue.
+inline std::size_t tickets_at(virtual_deployment& in) {
+    return in.server(0).keys.queue_of("a", in.world().now()).tickets.size();
+}
+
+/// No client sends anything any more.
+inline void expect_silence(virtual_deployment& in) {
+    const std::size_t executed = in.executed();
+    in.world().run_for(std::chrono::seconds(5));
+    BOOST_TEST(in.executed() == executed);
+}
+
+/// Another holder of a lease, whose caller writes down what comes of it.
+class virtual_share final : public runtime::share_operation {
+public:
+    using share_operation::share_operation;
+    void deliver() override {
+        ended_with = result();
+        fence_number = fence();
+        holder_number = new_holder();
+    }
+
+    [[nodiscard]] static std::shared_ptr<virtual_share> begin(const client& of,
+                                                              const virtual_acquire& reader) {
+        const auto made =
+            std::make_shared<virtual_share>(reader.lease, reader.holder_number,
+                                            of.spec_of("a", policy_of(of, kinds::fenced_shared)));
+        made->start(made);
+        return made;
+    }
+
+    std::optional<runtime::lease_result> ended_with;
+    std::uint64_t fence_number = 0;
+    std::uint32_t holder_number = 0;
+};
+
+}  // namespace colock::test
+
+#endif

@@ -1,0 +1,428 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Readers, writers and mutexes that wait for one key in the remote queue, in virtual time.
+
+#include "kinds/shared.hpp"
+#include "unit/runtime/shared.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using boost::unit_test::label;
+using core::acquire_outcome;
+
+namespace {
+
+/// Tasks that read and write all the time, a tenth of it to write, and hold the lock for 2 ms.
+class crowd {
+public:
+    crowd(virtual_deployment& in, std::size_t clients, std::uint64_t seed)
+        : world_(in.world()), random_(seed) {
+        constexpr std::size_t tasks = 4;  // of each
+        for (std::size_t i = 0; i != clients; ++i) {
+            clients_.push_back(in.make_client());
+            for (std::size_t task = 0; task != tasks; ++task) {
+                visit(*clients_.back());
+            }
+        }
+    }
+
+    /// For how long nobody held the lock.
+    [[nodiscard]] core::duration longest_idle() const {
+        return holders_ == 0 ? std::max(longest_idle_, world_.now() - idle_since_) : longest_idle_;
+    }
+    void end() { is_over_ = true; }
+
+private:
+    void visit(client& by) {
+        if (is_over_) {
+            return;
+        }
+        constexpr std::uint64_t writes_of_ten = 1;
+        const bool writes = core::next_random(random_) % 10 < writes_of_ten;
+        const acquire one = writes ? write(by) : read(by);
+        one->on_finished = [this, &by, of = std::weak_ptr(one)] {
+            const acquire held = of.lock();
+            BOOST_TEST_REQUIRE(held->granted());
+            if (holders_++ == 0) {
+                longest_idle_ = std::max(longest_idle_, world_.now() - idle_since_);
+            }
+            world_.after(2ms, [this, &by, held] {
+                held->let_go();
+                if (--holders_ == 0) {
+                    idle_since_ = world_.now();
+                }
+                visit(by);
+            });
+        };
+    }
+
+    virtual_world& world_;
+    std::uint64_t random_;
+    std::vector<std::unique_ptr<client>> clients_;
+    std::size_t holders_ = 0;
+    core::time_point idle_since_ = world_.now();
+    core::duration longest_idle_{};
+    bool is_over_ = false;
+};
+
+/// Ann reads, Bob waits as a writer, and another reader of Ann, which does not share a lease, waits for Bob.
+struct queue_of_readers {
+    queue_of_readers() {
+        one.server(0).tells_changes = true;
+        holding = patient_reader();
+        expect_granted(one, {holding});
+        writer = write(*bob);
+        one.world().run_for(kinds::writer_mark_ttl / 2 + 20ms);  // until it has left its mark
+        waiting = read_alone(*ann);
+        one.world().run_for(20ms);
+        BOOST_TEST(tickets_at(one) == 2U);
+    }
+
+    acquire patient_reader() {
+        runtime::lock_policy policy = policy_of(*ann, kinds::shared);
+        policy.handoff.time = 1h;
+        return ann->acquire("a", policy);
+    }
+
+    std::size_t tickets() { return tickets_at(one); }
+
+    /// Once all have let go, nobody sends anything.
+    void expect_nothing_left() {
+        holding->let_go();
+        expect_granted(one, {writer});
+        writer->let_go();
+        one.world().run_for(5ms);
+        BOOST_TEST(tickets() == 0U);
+        expect_silence(one);
+    }
+
+    virtual_deployment one{1};
+    std::unique_ptr<client> ann = one.make_client();
+    std::unique_ptr<client> bob = one.make_client();
+    acquire holding;  // Ann's
+    acquire waiting;  // Ann's
+    acquire writer;   // Bob's
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
+/// Fault 43: readers that came before a waiting writer, and wait as well, are in no writer's way, and no mark is in theirs. The
+/// first writer keeps Bob out, the second comes after him.
+BOOST_AUTO_TEST_CASE(a_writer_behind_a_waiting_reader_does_not_keep_it_out, *label("fault-43")) {
+    for (const std::size_t servers : {1, 5}) {
+        virtual_deployment some(servers);
+        some.tell_changes();
+        const auto ann = some.make_client();
+        const auto bob = some.make_client();
+        const auto cid = some.make_client();
+        const auto dan = some.make_client();
+        const acquire holder = read(*ann);
+        expect_granted(some, {holder});
+        const acquire first = write(*dan, some.world().now() + 100ms);
+        some.world().run_for(80ms);
+        const acquire reader = read(*bob);
+        some.world().run_for(19ms);
+        const acquire second = write(*cid);
+        some.world().run_for(21ms);
+        BOOST_TEST(first->is_finished);
+        const core::time_point released = some.world().now();
+        holder->let_go();
+        expect_granted(some, {reader});
+        BOOST_TEST((reader->finished_at - released < 20ms));
+        reader->let_go();
+        const core::time_point released_again = some.world().now();
+        expect_granted(some, {second});
+        BOOST_TEST((second->finished_at - released_again < 20ms));
+    }
+}
+
+/// Fault 43: whatever they do, one of them enters soon after the last has left.
+BOOST_AUTO_TEST_CASE(readers_and_writers_never_all_wait, *label("fault-43")) {
+    for (const std::size_t servers : {1, 3, 5}) {
+        for (const std::size_t clients : {2, 3, 4, 8}) {
+            for (const std::uint64_t seed : {113, 120, 126}) {
+                virtual_deployment some(servers);
+                some.tell_changes();
+                crowd all(some, clients, seed);
+                std::uint64_t random = seed;
+                for (int ms = 0; ms != 1500; ++ms) {
+                    for (std::size_t i = 0; i != servers; ++i) {
+                        some.server(i).latency = 20us + core::next_random(random) % 800 * 1us;
+                    }
+                    some.world().run_for(1ms);
+                }
+                BOOST_TEST_CONTEXT(servers << " servers, " << clients << " clients, seed "
+                                           << seed) {
+                    BOOST_TEST((all.longest_idle() < 20ms));
+                }
+                all.end();
+                some.world().run_for(1s);
+            }
+        }
+    }
+}
+
+/// A reader that expects others waits for its turn in the queue first; and it is its turn if only readers hold the lock.
+BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_joins_other_readers) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    expect_granted(three, {read(*ann)});
+    const acquire writer = write(*bob);
+    three.world().run_for(20ms);
+    const acquire late = read(*cid, three.world().now() + 50ms);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+    BOOST_TEST((late->outcome == acquire_outcome::contended));
+    writer->cancel();
+    three.world().run_for(1ms);
+    const core::time_point now = three.world().now();
+    const acquire next = read(*cid);
+    expect_granted(three, {next});
+    BOOST_TEST((next->finished_at - now < 1ms));
+}
+
+/// It is told of the end of a writer's hold, and mostly waits for that.
+BOOST_AUTO_TEST_CASE(a_reader_at_the_head_of_the_queue_sends_few_commands) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const acquire writer = write(*ann);
+    expect_granted(three, {writer});
+    const std::size_t executed = three.executed();
+    const acquire reader = read(*bob);
+    three.world().run_for(5s);
+    BOOST_TEST(three.executed() - executed < 300U);  // 20 a server and second; more at first
+    writer->let_go();
+    expect_granted(three, {reader});
+}
+
+/// Fault 43: how long it has been in the queue counts from when it came, though the client has done nothing for long before.
+BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("fault-43")) {
+    virtual_deployment one(1);
+    one.tell_changes();
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const auto cid = one.make_client();
+    const acquire first = write(*ann);
+    expect_granted(one, {first});
+    const acquire second = write(*bob);
+    one.world().run_for(10ms);
+    const acquire reader = read(*cid);
+    one.world().run_for(10ms);
+    first->let_go();
+    expect_granted(one, {second});
+    second->let_go();  // Bob hears that others wait, and joins the queue at once the next time
+    expect_granted(one, {reader});
+    one.world().run_for(10ms);
+    const acquire mutex = ann->acquire("a");  // the first in the queue, which leaves no mark
+    one.world().run_for(7s);
+    const auto& attempts = bob->engine().parts().counts.attempts;
+    const std::uint64_t attempts_before = attempts;
+    const acquire writer = write(*bob);
+    one.world().run_for(100ms);
+    BOOST_TEST(attempts == attempts_before);
+    BOOST_TEST((one.server(0).keys.mark_until("a", one.world().now()) == core::time_point::min()));
+    reader->let_go();
+    expect_granted(one, {mutex});
+    mutex->let_go();
+    expect_granted(one, {writer});
+}
+
+/// Fault 42: nor behind a mutex that waits, and leaves no mark. The readers are of ever new clients, which know of no queue.
+BOOST_AUTO_TEST_CASE(a_writer_behind_a_mutex_does_not_starve, *label("fault-42")) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto cid = three.make_client();
+    const auto dan = three.make_client();
+    std::vector<std::unique_ptr<client>> readers;
+    const auto read_anew = [&] {
+        readers.push_back(three.make_client());
+        return read(*readers.back(), three.world().now() + 20ms);
+    };
+    acquire reading = read_anew();
+    expect_granted(three, {reading});
+    const acquire mutex = cid->acquire("a");
+    three.world().run_for(5ms);
+    const acquire writer = write(*dan);
+    const core::time_point begun = three.world().now();
+    const auto is_over = [&] { return mutex->is_finished || writer->is_finished; };
+    while (!is_over() && three.world().now() - begun < 10s) {
+        const acquire next = read_anew();
+        three.world().run_for(20ms);  // so that one always reads, if it may
+        if (reading->granted()) {
+            reading->let_go();
+        }
+        reading = next;
+        three.world().run_for(20ms);
+    }
+    BOOST_TEST_REQUIRE(is_over());
+    BOOST_TEST((three.world().now() - begun > 1s));  // or the readers have not overlapped
+    const acquire& first = mutex->is_finished ? mutex : writer;
+    first->let_go();
+    expect_granted(three, {mutex, writer});
+}
+
+/// Readers of new clients, which know of no queue, come one after the other, so that one always reads. A mutex waits for them,
+/// first in the remote queue.
+class overlapping_readers {
+public:
+    overlapping_readers() {
+        in.tell_changes();
+        reading_ = read_anew();
+        expect_granted(in, {reading_});
+        mutex = mutexes->acquire("a");
+        in.world().run_for(5ms);
+    }
+
+    /// Until the condition holds, or that time is over. False if the newcomers could not read either.
+    template <typename Condition>
+    [[nodiscard]] bool run_until(const Condition& condition, core::duration at_most) {
+        const core::time_point end = in.world().now() + at_most;
+        while (!condition() && in.world().now() < end) {
+            const acquire next = read_anew();
+            in.world().run_for(20ms);
+            if (!next->granted()) {
+                return false;
+            }
+            reading_->let_go();
+            reading_ = next;
+            in.world().run_for(20ms);
+        }
+        return true;
+    }
+
+    /// A client that has met the queue: it joins at once the next time.
+    std::unique_ptr<client> make_experienced() {
+        auto result = in.make_client();
+        const acquire writer = write(*result, in.world().now() + 10ms);
+        in.world().run_for(20ms);
+        BOOST_TEST_REQUIRE((writer->outcome == acquire_outcome::contended));
+        return result;
+    }
+
+    virtual_deployment in{3};
+    std::unique_ptr<client> mutexes = in.make_client();
+    acquire mutex;
+
+private:
+    acquire read_anew() {
+        clients_.push_back(in.make_client());
+        return read(*clients_.back(), in.world().now() + 20ms);
+    }
+
+    std::vector<std::unique_ptr<client>> clients_;
+    acquire reading_;
+};
+
+/// Fault 97: a reader goes past a mutex that waits, as the newcomers do, but not at once.
+BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_does_not_starve, overlapping_readers,
+                        *label("fault-97")) {
+    const auto dan = make_experienced();
+    const acquire reader = read(*dan);
+    const core::time_point begun = in.world().now();
+    BOOST_TEST(run_until([&] { return reader->is_finished; }, 10s));
+    BOOST_TEST_REQUIRE(reader->is_finished);
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->finished_at - begun >= 5s));
+    BOOST_TEST((reader->finished_at - begun < 5100ms));
+    BOOST_TEST(!mutex->is_finished);
+}
+
+/// Fault 97: one that has little time attempts before it gives up.
+BOOST_FIXTURE_TEST_CASE(a_reader_behind_a_mutex_makes_an_attempt_at_its_deadline,
+                        overlapping_readers, *label("fault-97")) {
+    const auto dan = make_experienced();
+    const core::time_point deadline = in.world().now() + 50ms;
+    const acquire reader = read(*dan, deadline);
+    BOOST_TEST(run_until([&] { return reader->is_finished; }, 1s));
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->finished_at - deadline < 1ms));
+}
+
+/// Fault 97: also one that was denied, and has waited in the queue since.
+BOOST_AUTO_TEST_CASE(a_reader_that_was_denied_does_not_starve_behind_a_mutex, *label("fault-97")) {
+    virtual_deployment one(1);
+    one.tell_changes();
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    const auto cid = one.make_client();
+    const auto dan = one.make_client();
+    const acquire holder = ann->acquire("a");
+    expect_granted(one, {holder});
+    const acquire mutex = bob->acquire("a");
+    one.world().run_for(5ms);
+    const acquire reader = read(*cid);
+    one.world().run_for(500ms);
+    holder->let_go();
+    const acquire newcomer = read(*dan);  // is there before the mutex is told
+    expect_granted(one, {newcomer});
+    const core::time_point begun = one.world().now();
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return reader->is_finished; }, 10s));
+    BOOST_TEST(reader->granted());
+    BOOST_TEST((reader->finished_at - begun < 5s));
+    BOOST_TEST(!mutex->is_finished);
+}
+
+/// Fault 97: no reader goes past the mark of a writer, however long it waits, and its attempts are rare.
+BOOST_AUTO_TEST_CASE(a_reader_waits_behind_a_writer_mark, *label("fault-97")) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    const acquire holder = read_alone(*ann);
+    expect_granted(three, {holder});
+    const acquire writer = write(*bob);
+    three.world().run_for(100ms);
+    const acquire reader = read(*cid);
+    three.world().run_for(21s);
+    BOOST_TEST(!reader->is_finished);
+    BOOST_TEST(!writer->is_finished);
+    // Each attempt may have two parts, and the first one comes before the client joins the queue.
+    BOOST_TEST(cid->engine().parts().counts.attempts <= 2U * (1 + 21 / 5));
+    holder->let_go();
+    expect_granted(three, {writer});
+    BOOST_TEST(!reader->is_finished);
+    writer->let_go();
+    expect_granted(three, {reader});
+}
+
+/// The reader that waits for Bob gives up. The writer behind it is kept out by a reader of its own client, and needs no
+/// ticket in the remote queue.
+BOOST_FIXTURE_TEST_CASE(a_client_leaves_the_remote_queue_if_no_waiter_needs_it, queue_of_readers) {
+    const acquire local_writer = write(*ann);
+    waiting->cancel();
+    one.world().run_for(5ms);
+    BOOST_TEST(tickets() == 1U);  // that of the other client
+    local_writer->cancel();
+    expect_nothing_left();
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_leaves_the_remote_queue_if_waiters_share_a_lease,
+                        queue_of_readers) {
+    const acquire behind = patient_reader();
+    waiting->cancel();
+    expect_granted(one, {behind});
+    BOOST_TEST((behind->lease == holding->lease));
+    one.world().run_for(5ms);
+    BOOST_TEST(tickets() == 1U);
+    behind->let_go();
+    expect_nothing_left();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

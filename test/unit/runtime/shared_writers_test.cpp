@@ -1,0 +1,292 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// Writers that wait for readers, and the writer marks that keep new readers out, in virtual time.
+
+#include "kinds/shared.hpp"
+#include "unit/runtime/shared.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using boost::unit_test::label;
+using core::acquire_outcome;
+
+namespace {
+
+/// The writer enters as soon as the reader has left.
+void expect_woken_by(virtual_deployment& in, virtual_acquire& reader, const acquire& writer) {
+    const core::time_point released = in.world().now();
+    reader.let_go();
+    expect_granted(in, {writer});
+    const core::duration took = writer->finished_at - released;
+    BOOST_TEST((took < 20ms), std::chrono::duration_cast<std::chrono::milliseconds>(took).count()
+                                  << " ms");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(shared_locks)
+
+/// Fault 42.
+BOOST_AUTO_TEST_CASE(overlapping_readers_of_other_clients_do_not_starve_a_writer,
+                     *label("fault-42")) {
+    virtual_deployment three(3);
+    std::vector<std::unique_ptr<client>> clients;
+    for (int i = 0; i != 4; ++i) {
+        clients.push_back(three.make_client());
+    }
+    const auto writing = three.make_client();
+    std::vector<acquire> reading;
+    // Each reads for 40 ms, again and again, so that there are always some.
+    const auto step = [&] {
+        for (std::size_t i = 0; i != clients.size(); ++i) {
+            if (reading.size() <= i) {
+                reading.push_back(read(*clients[i]));
+            } else if (reading[i]->is_finished &&
+                       three.world().now() - reading[i]->finished_at > 40ms) {
+                reading[i]->let_go();
+                reading[i] = read(*clients[i]);
+            }
+        }
+        three.world().run_for(3ms);
+    };
+    for (int i = 0; i != 50; ++i) {
+        step();
+    }
+    const core::time_point begun = three.world().now();
+    const acquire writer = write(*writing);
+    while (!writer->is_finished && three.world().now() - begun < 2s) {
+        step();
+    }
+    BOOST_TEST_REQUIRE(writer->granted());
+    BOOST_TEST_MESSAGE("a writer has waited "
+                       << std::chrono::duration_cast<std::chrono::milliseconds>(
+                              writer->finished_at - begun)
+                              .count()
+                       << " ms");
+    BOOST_TEST((writer->finished_at - begun < 300ms));
+    writer->let_go();
+    const core::time_point released = three.world().now();
+    for (const acquire& one : reading) {
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return one->is_finished; }));
+        BOOST_TEST((three.world().now() - released < 300ms));
+    }
+}
+
+/// Fault 42.
+BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out_immediately, *label("fault-42")) {
+    for (const bool has_remote_queue : {false, true}) {
+        virtual_deployment three(3);
+        three.tell_changes(has_remote_queue);
+        const auto ann = three.make_client();
+        const auto bob = three.make_client();
+        const auto cid = three.make_client();
+        const acquire reader = read(*ann);
+        expect_granted(three, {reader});
+        runtime::lock_policy policy = policy_of(*bob, kinds::writer);
+        policy.retry = {250ms, 250ms};
+        const acquire writer = bob->acquire("a", policy);
+        three.world().run_for(20ms);
+        const acquire late = read(*cid, core::time_point::min());
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+        BOOST_TEST((late->outcome == acquire_outcome::contended));
+        reader->let_go();
+        expect_granted(three, {writer});
+    }
+}
+
+/// Fault 42: one that gives up at its deadline, after its attempts, or without waiting.
+BOOST_AUTO_TEST_CASE(a_writer_that_gave_up_does_not_keep_readers_out, *label("fault-42")) {
+    struct row {
+        std::size_t attempts;
+        core::duration time;  // until the deadline
+    };
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    expect_granted(three, {read(*ann)});
+    for (const auto& [attempts, time] :
+         {row{0, 0ms}, row{0, 70ms}, row{0, 300ms}, row{1, 0ms}, row{1, 70ms}, row{1, 1h},
+          row{2, 70ms}, row{2, 1h}, row{3, 70ms}, row{3, 1h}}) {
+        const core::time_point deadline = three.world().now() + time;
+        runtime::lock_policy policy = policy_of(*bob, kinds::writer);
+        policy.attempts = attempts;
+        const acquire writer = bob->acquire("a", policy, deadline);
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return writer->is_finished; }));
+        BOOST_TEST((writer->outcome == acquire_outcome::contended));
+        three.world().run_for(1ms);
+        const acquire next = read(*cid, core::time_point::min());
+        expect_granted(three, {next});
+        next->let_go();
+    }
+}
+
+/// Fault 42: also if the servers are far away, compared with the waits between its attempts.
+BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last,
+                     *label("fault-42")) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    expect_granted(one, {read(*ann)});
+    one.server(0).latency = 10ms;
+    runtime::lock_policy policy = policy_of(*bob, kinds::writer);
+    policy.attempts = 4;
+    const acquire writer = bob->acquire("a", policy);
+    one.world().run_for(31ms);         // its second round has come
+    constexpr std::size_t rounds = 5;  // the first attempt has two
+    while (bob->engine().parts().counts.attempts < rounds) {
+        BOOST_TEST((one.server(0).keys.mark_until("a", one.world().now()) > one.world().now()));
+        one.world().run_for(1ms);
+    }
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return writer->is_finished; }));
+    BOOST_TEST((writer->outcome == acquire_outcome::contended));
+}
+
+/// Fault 43: also after an attempt that has left its mark in the key, of which no server tells it.
+BOOST_AUTO_TEST_CASE(a_waiting_writer_is_woken_when_the_reader_releases, *label("fault-43")) {
+    for (const auto waited : {100ms, 600ms, 700ms, 1300ms, 5200ms}) {
+        virtual_deployment three(3);
+        three.tell_changes();
+        const auto reading = three.make_client();
+        const auto writing = three.make_client();
+        const acquire reader = read(*reading);
+        expect_granted(three, {reader});
+        runtime::lock_policy patient = policy_of(*writing, kinds::writer);
+        patient.retry = {1min, 1min};
+        const acquire writer = writing->acquire("a", patient);
+        three.world().run_for(waited);
+        BOOST_TEST(!writer->is_finished);
+        BOOST_TEST_CONTEXT("after " << waited.count() << " ms") {
+            expect_woken_by(three, *reader, writer);
+        }
+    }
+}
+
+/// Fault 42: one that is cancelled, also in the middle of an attempt.
+BOOST_AUTO_TEST_CASE(a_cancelled_writer_removes_its_writer_mark, *label("fault-42")) {
+    for (const bool has_remote_queue : {false, true}) {
+        virtual_deployment three(3);
+        three.tell_changes(has_remote_queue);
+        const auto ann = three.make_client();
+        const auto bob = three.make_client();
+        const acquire reader = read(*ann);
+        expect_granted(three, {reader});
+        for (const auto waited : {50us, 150us, 500us, 20'000us, 700'000us}) {
+            const acquire writer = write(*bob);
+            three.world().run_for(waited);
+            writer->cancel();
+            three.world().run_for(1ms);
+            const acquire next = read(*bob, core::time_point::min());
+            expect_granted(three, {next});
+            next->let_go();
+            three.world().run_for(60ms);
+        }
+    }
+}
+
+/// Fault 42: and only its own, so that others still keep readers out. Writers that poll all have marks.
+BOOST_AUTO_TEST_CASE(a_cancelled_writer_keeps_the_writer_marks_of_others, *label("fault-42")) {
+    virtual_deployment three(3);
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const auto cid = three.make_client();
+    const auto dan = three.make_client();
+    const acquire reader = read(*ann);
+    expect_granted(three, {reader});
+    const acquire patient = write(*bob);
+    three.world().run_for(20ms);
+    for (int i = 0; i != 20; ++i) {
+        const acquire writer = write(*cid);
+        three.world().run_for(20ms);
+        writer->cancel();
+        three.world().run_for(1ms);
+        const acquire late = read(*dan, core::time_point::min());
+        BOOST_TEST_REQUIRE(three.world().run_until([&] { return late->is_finished; }));
+        BOOST_TEST((late->outcome == acquire_outcome::contended));
+    }
+    patient->cancel();
+    three.world().run_for(1ms);
+    expect_granted(three, {read(*dan, core::time_point::min())});
+}
+
+/// Fault 42: whenever it is cancelled, and however long its program has done something else before.
+BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *label("fault-42")) {
+    for (const core::duration busy : {0ms, 300ms}) {
+        for (core::duration waited = 1ms; waited < 1200ms; waited += 7ms) {
+            virtual_deployment one(1);
+            const auto ann = one.make_client();
+            const auto bob = one.make_client(50ms);
+            expect_granted(one, {read(*ann)});
+            const acquire writer = write(*bob);
+            one.world().run_for(waited);
+            one.world().be_busy_for(busy);
+            writer->cancel();
+            one.world().run_for(1ms);
+            BOOST_TEST(
+                (one.server(0).keys.mark_until("a", one.world().now()) == core::time_point::min()));
+        }
+    }
+}
+
+/// It does not wait after its attempt. So it neither sets a mark nor removes one.
+BOOST_AUTO_TEST_CASE(a_single_attempt_sets_no_writer_mark) {
+    virtual_deployment one(1);
+    const auto ann = one.make_client();
+    const auto bob = one.make_client();
+    expect_granted(one, {read(*ann)});
+    const std::size_t executed = one.executed();
+    const acquire writer = write(*bob, core::time_point::min());
+    one.world().run_for(10ms);
+    BOOST_TEST(!writer->running());
+    BOOST_TEST(one.executed() == executed + 1);
+}
+
+/// Fault 42: one that has the lock of a quorum may have left its mark at the others, where a reader had not left yet.
+BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("fault-42")) {
+    virtual_deployment three(3);
+    three.tell_changes();
+    const auto ann = three.make_client();
+    const auto bob = three.make_client();
+    const acquire reader = read(*ann);
+    expect_granted(three, {reader});
+    const acquire writer = write(*bob);
+    three.world().run_for(20ms);
+    three.server(2).latency = 50ms;
+    reader->let_go();
+    three.world().run_for(10us);
+    three.server(2).latency = 50us;
+    expect_granted(three, {writer});
+    three.world().run_for(1ms);
+    const auto mark = [&] { return three.server(2).keys.mark_until("a", three.world().now()); };
+    BOOST_TEST((mark() > three.world().now()));
+    writer->let_go();
+    three.world().run_for(1ms);
+    BOOST_TEST((mark() == core::time_point::min()));
+}
+
+/// Fault 43: also if the readers leave at any moment between two attempts of the writer, be it right after the second.
+BOOST_AUTO_TEST_CASE(a_writer_detects_the_release_of_a_reader_at_any_moment, *label("fault-43")) {
+    for (auto waited = 0us; waited < 1200ms; waited += 250us) {
+        virtual_deployment one(1);
+        one.server(0).tells_changes = true;
+        const auto reading = one.make_client();
+        const auto writing = one.make_client();
+        const acquire reader = read(*reading);
+        expect_granted(one, {reader});
+        const acquire writer = write(*writing);
+        one.world().run_for(waited);
+        BOOST_TEST_CONTEXT("after " << waited.count() << " us") {
+            expect_woken_by(one, *reader, writer);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

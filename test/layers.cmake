@@ -16,6 +16,12 @@ set(layer_runtime "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|<boost/(co
 set(layer_asio_host "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
 set(layer_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
+# What each layer must not name, not even in a forward declaration: the namespaces of the layers above it.
+set(above_core "(kinds|instance|runtime|resp)")
+set(above_resp "(core|kinds|instance|runtime)")
+set(above_kinds "(instance|runtime)")
+set(above_instance "(runtime)")
+
 # In the runtime, what a file must not know, the first that matches its name: its parts do not know what works with them.
 set(runtime_parts
     "asio_host=/none/"
@@ -58,6 +64,12 @@ function(find_faults root)
                     list(APPEND all "${name} must not include ${include}")
                 endif()
             endforeach()
+            if(DEFINED above_${layer})
+                file(STRINGS "${file}" names REGEX "^[^/]*(^|[^a-z_])${above_${layer}}(::| {)")
+                foreach(line IN LISTS names)
+                    list(APPEND all "${name} must not name a layer above it: ${line}")
+                endforeach()
+            endif()
             if(name MATCHES "^src/runtime/")
                 foreach(part IN LISTS runtime_parts)
                     string(REGEX MATCH "^([a-z_]*)=(.*)$" _ "${part}")
@@ -130,6 +142,12 @@ if(SELF_TEST_IN)
     expect(src/kinds/exclusive.cpp "\"resp/writer.hpp\"" right)
     expect(src/kinds/exclusive.cpp "\"instance/batch.hpp\"" wrong)
     expect(src/core/command.hpp "\"kinds/kind.hpp\"" wrong)
+    expect_text(src/core/command.hpp "namespace colock::kinds {" wrong)
+    expect_text(src/core/command.hpp "    const kinds::lock_kind* kind = nullptr" wrong)
+    expect_text(src/core/command.hpp "/// See `kinds::lock_kind`." right)
+    expect_text(src/core/lease.hpp "namespace colock::core {" right)
+    expect_text(src/kinds/kind.hpp "const runtime::engine& owner" wrong)
+    expect_text(src/instance/batch.hpp "kinds::command command" right)
     expect(src/instance/redis/connection.cpp "\"resp/reader.hpp\"" right)
     expect(src/instance/redis/connection.cpp "<boost/asio/buffer.hpp>" right)
     expect(src/instance/redis/connection.cpp "<boost/redis/connection.hpp>" wrong)

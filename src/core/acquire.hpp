@@ -3,11 +3,11 @@
 #ifndef COLOCK_CORE_ACQUIRE_HPP
 #define COLOCK_CORE_ACQUIRE_HPP
 
-#include "core/attempt.hpp"
 #include "core/backoff.hpp"
 #include "core/instance_set.hpp"
+#include "core/lease.hpp"
 #include "core/outcome.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 

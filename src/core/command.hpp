@@ -6,38 +6,30 @@
 #include "core/time.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string_view>
-
-namespace colock::kinds {
-class lock_kind;
-}
 
 namespace colock::core {
 
-/// What an instance is asked to do with a key. How it does that is the lock kind's to say: see `kinds::lock_kind`.
+/// What an instance is asked to do with a key. The lock kind decides how.
 enum class step : std::uint8_t {
     acquire,  ///< have the token hold the key for `ttl`, if its holders leave room
     extend,   ///< have it hold the key for `ttl` from now on at least, if it does
     release,  ///< have it hold the key no more
-    /// How long the key will live, under any holder. A kind whose acquire clears the way (`kind_traits::clears_the_way`)
-    /// leaves out what that clears.
+    /// How long the key will live, under any holder. A kind whose waiters announce themselves leaves their announcements out.
     remaining,
-    /// Of a kind with fences: moves the key's fence counter on, if the token holds the key; given a `fence`, only to that
-    /// at least. The vote has the counter's value.
+    /// Of a kind whose grants bring a value: if the token holds the key, its value becomes `value`, or a new one without that.
+    /// The vote has the value.
     confirm,
-    /// Moves the key's fence counter on, to `fence` at least, without a look at the key: half of an `acquire`, for an
-    /// instance that cannot do both at once. Only for a client that has the key there.
-    count,
+    withdraw,  ///< take back the announcement of a client of which nobody waits any more
     /// Wait in the remote queue of the key, with that `ticket`, for `ttl`: see `core::queue_ticket`. The vote has the
     /// ticket before it, or 0.
     join,
-    leave,  ///< give the ticket up; the vote has how many others there are
-    /// Of a kind whose acquire clears the way: take back the mark of a client of which nobody waits any more.
-    unmark,
+    leave,  ///< give the ticket up. The vote has the number of those that are left
 };
 
-/// Fences are smaller: what a double, and so a script in the server, can count without a gap.
-inline constexpr std::uint64_t fence_limit = std::uint64_t{1} << 53;
+/// Values and tickets are smaller: what a double, and so a script in the server, can count without a gap.
+inline constexpr std::uint64_t value_limit = std::uint64_t{1} << 53;
 
 /// Whether it is pointless once its sender has stopped waiting.
 constexpr bool has_deadline(step s) noexcept {
@@ -48,32 +40,35 @@ constexpr bool has_deadline(step s) noexcept {
 /// command, and stay alive until its vote.
 struct command {
     core::step step = step::acquire;
+    /// Not 0 if it is only that part of the step. A kind divides a step while a cluster moves the keys that it needs.
+    std::uint8_t part = 0;
     bool heals = false;  ///< an acquire that puts back what a quorum still has
     /// An acquire whose sender was denied before, or knows that the key is contended.
     bool contended = false;
-    /// A contended acquire whose sender waits if it is denied. Its kind may leave a mark, so that others make room.
+    /// A contended acquire whose sender waits if it is denied. Its kind may announce that, so that others make room.
     bool announces = true;
     /// A slower `remaining`, which also reports what the key holds if no lock wrote it.
     bool explains = false;
-    const kinds::lock_kind* kind = nullptr;
-    /// A number of the sender's client, below 2^53: by it the mark of its waiting writer is told from those of others.
-    std::uint64_t client = 0;
-    std::string_view key;
+    std::string_view key;  ///< the first one, by which an instance finds its node
+    std::span<const std::string_view> more_keys;  ///< empty for a lock with one name
     std::string_view token;
     milliseconds ttl{};           ///< for those that acquire, extend and join
     time_point deadline = never;  ///< not sent after that
-    union {
-        /// For `confirm` and `count`; for `acquire`, the least that will do.
-        std::uint64_t fence = 0;
-        std::uint64_t ticket;
-    };
+    /// What the lease has, or is to have, beside its keys: a fence, or the number of a permit. 0: none, or any.
+    std::uint64_t value = 0;
+    /// The number by which a client is known among those that wait: that of its announcement, or of its ticket.
+    std::uint64_t ticket = 0;
 };
 
+/// Whether it can make the token a holder of the key.
+constexpr bool takes_key(const command& c) noexcept {
+    return c.step == step::acquire && c.part == 0;
+}
+
 /// Whether an instance that may have forgotten something must not do it: it could make a key that another lock has
-/// elsewhere, or count a fence that it has given out before. An acquire that heals puts back what a quorum still has.
+/// elsewhere, or count a value that it has given out before. An acquire that heals puts back what a quorum still has.
 constexpr bool relies_on_memory(const command& c) noexcept {
-    return (c.step == step::acquire && !c.heals) ||
-           ((c.step == step::confirm || c.step == step::count) && c.fence == 0);
+    return (c.step == step::acquire && !c.heals) || (c.step == step::confirm && c.value == 0);
 }
 
 }  // namespace colock::core

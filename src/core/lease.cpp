@@ -35,25 +35,39 @@ lease_step lease::resume(const event& e, time_point now) {
 /// Of a vote on an acquire or a heal: whether the instance has the key.
 void lease::learn(const event& e) noexcept {
     const purpose what = e.tag.purpose();
-    if (e.kind != kind::vote || (what != purpose::acquire && what != purpose::heal)) {
+    const bool is_attempt = what == purpose::acquire || what == purpose::retake;
+    if (e.kind != kind::vote || (!is_attempt && what != purpose::heal)) {
         return;
     }
     const vote& v = *e.vote;
+    const bool is_final = !is_outdated(e.tag);
     if (v.kind == vote_kind::granted) {
         keys_[e.index] = belief::yes;
-    } else if (what == purpose::acquire &&
+    } else if (is_attempt && is_final &&
                (v.kind == vote_kind::denied || !outcome_unknown(v.reason))) {
         keys_[e.index] = belief::no;
     }
-    if (!may_execute_later(v)) {
+    if (is_final && !may_execute_later(v)) {
         open_.remove(e.index);
     }
+}
+
+/// Of an acquire: whether the instance was sent another one after it.
+bool lease::is_outdated(lease_tag tag) const noexcept {
+    return latest_.purpose() == purpose::retake && tag.purpose() != purpose::heal && tag != latest_;
+}
+
+/// An instance is about to be sent an acquire.
+void lease::expect_acquire(std::size_t index) noexcept {
+    keys_[index] = belief::maybe;
+    open_.add(index);
 }
 
 step lease::step_of(lease_tag tag) noexcept {
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::heal:
+        case purpose::retake:
             return step::acquire;
         case purpose::extend:
             return step::extend;
@@ -62,10 +76,10 @@ step lease::step_of(lease_tag tag) noexcept {
         case purpose::remaining:
             break;
         case purpose::raise:
-        case purpose::count:
+        case purpose::next_value:
             return step::confirm;
-        case purpose::unmark:
-            return step::unmark;
+        case purpose::withdraw:
+            return step::withdraw;
     }
     return step::remaining;
 }
@@ -79,29 +93,31 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             c.announces = attempt_.announces;
             ttl = settings_->ttl;
             break;
+        case purpose::retake:
+            c.contended = attempt_.contended;
+            c.announces = false;
+            c.value = next_value_;
+            ttl = settings_->ttl;
+            break;
         case purpose::heal:
-            // With fencing it carries the fence: an instance that has lost the key may have lost the
-            // counter too, and must not grant less than our fence to those after us, as one
-            // of the majority that knows it. What the counter is then matters to nobody now: a fence
-            // never changes while the lease is held.
+            // It carries the value. An instance that has lost the key may have lost the counter of fences too, and must
+            // not grant less than our fence to those after us, as one of the majority that knows it. What the counter is
+            // then matters to nobody now: a fence never changes while the lease is held.
             c.heals = true;
-            c.fence = fence_;
+            c.value = value_;
             ttl = watchdog().ttl_in_force();
             break;
         case purpose::extend:
+            c.value = value_;
             ttl = watchdog().ttl();
             break;
         case purpose::release:
         case purpose::remaining:
-        case purpose::unmark:
+        case purpose::withdraw:
             break;
         case purpose::raise:
-            c.fence = fence_;
-            break;
-        case purpose::count:
-            c.fence = status_ == status::recounting || status_ == status::resharing
-                          ? fences_.largest()
-                          : 0;
+        case purpose::next_value:
+            c.value = next_value_;
             break;
     }
     c.ttl = std::chrono::duration_cast<milliseconds>(ttl);
@@ -111,13 +127,14 @@ bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
     switch (tag.purpose()) {
         case purpose::acquire:
         case purpose::raise:
+        case purpose::retake:
             return acquiring() || renewed();
         case purpose::release:
             return keys_[index] != belief::no;
-        case purpose::count:
+        case purpose::next_value:
             return counts();
         case purpose::remaining:
-        case purpose::unmark:
+        case purpose::withdraw:
             return true;
         case purpose::extend:
         case purpose::heal:
@@ -145,14 +162,8 @@ lease_step lease::on_attempt(const event& e, time_point now) {
         case kind::give_up:
             return begin_release(time_point::min(), now);
         case kind::vote:
-            if (e.tag.purpose() !=
-                    (status_ == status::raising ? purpose::raise : purpose::acquire) ||
-                !votes_.record(e.index, *e.vote)) {
+            if (e.tag != latest_ || !votes_.record(e.index, *e.vote)) {
                 return {};
-            }
-            if (settings_->fencing && status_ == status::attempting &&
-                e.vote->kind == vote_kind::granted) {
-                fences_.add(e.vote->fence);
             }
             return decide_attempt(now);
         case kind::timer:
@@ -177,14 +188,17 @@ lease_step lease::on_attempt(const event& e, time_point now) {
 lease_step lease::begin_attempt(const event& e, time_point now) {
     attempt_ = *e.attempt;
     sent_ = now;
-    return begin_round(lease_tag(purpose::acquire), now);
+    return begin_round(purpose::acquire, now);
 }
 
-lease_step lease::begin_round(lease_tag tag, time_point now) {
+lease_step lease::begin_round(purpose what, time_point now) {
+    latest_ =
+        lease_tag(what, what == purpose::acquire ? 0 : lease_tag::round_after(latest_.round()));
     votes_.clear();
     asked_ = now;
+    stragglers_until_ = never;
     lease_step step;
-    step.send = tag;
+    step.send = latest_;
     step.until = acquiring() ? round_end() : std::min(round_end(), watchdog().due());
     return step;
 }
@@ -195,13 +209,7 @@ lease_step lease::decide_attempt(time_point now) {
         if (now >= useful_until()) {  // it would be lost at once
             return fail(acquire_outcome::too_slow, now);
         }
-        fence_ = fences_.largest();
-        if (status_ == status::attempting && !fences_.agreed()) {
-            // Those that have not granted are asked as well: they may have meanwhile, or be about to.
-            status_ = status::raising;
-            return begin_round(lease_tag(purpose::raise), now);
-        }
-        return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
+        return agree_on_value(now);
     }
     if (votes_.impossible()) {
         return fail(votes_.unreachable() ? acquire_outcome::no_quorum : acquire_outcome::contended,
@@ -210,6 +218,43 @@ lease_step lease::decide_attempt(time_point now) {
     lease_step step;
     step.until = round_end();
     return step;
+}
+
+/// A quorum has granted, and may have to agree.
+lease_step lease::agree_on_value(time_point now) {
+    const bool is_raised = status_ == status::raising && settings_->agreement == agreement::largest;
+    const agreed_value agreed =
+        is_raised ? agreed_value{.value = next_value_} : agree(settings_->agreement, votes_);
+    if (agreed.reached) {
+        value_ = agreed.value;
+        return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
+    }
+    if (agreed.may_be_reached) {  // for as long again as the quorum took
+        stragglers_until_ = std::min(stragglers_until_, now + (now - asked_));
+        if (now < stragglers_until_) {
+            lease_step step;
+            step.until = std::min(round_end(), stragglers_until_);
+            return step;
+        }
+    }
+    return raise(agreed.value, now);
+}
+
+/// Asks for that value at least. Instances that have not granted are asked as well: they may have meanwhile, or be about to.
+lease_step lease::raise(std::uint64_t value, time_point now) {
+    constexpr std::uint32_t most_rounds = 8;  // a lone attempt needs three at most
+    status_ = status::raising;
+    next_value_ = value;
+    if (settings_->agreement == agreement::largest) {
+        return begin_round(purpose::raise, now);
+    }
+    if (latest_.round() == most_rounds) {
+        return fail(acquire_outcome::contended, now);
+    }
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        expect_acquire(i);
+    }
+    return begin_round(purpose::retake, now);
 }
 
 /// When to stop waiting for votes: after the timeout of an instance. In an attempt also at the caller's deadline,
@@ -258,15 +303,47 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     part_.emplace<renew>(settings, now, valid_until);
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
+    for (std::size_t i = 0; i != keys_.size(); ++i) {
+        if (const auto v = votes_.vote_of(i); v && has_other_value(*v)) {
+            step.heals.add(i);
+            expect_acquire(i);
+        }
+    }
+    return step;
+}
+
+/// Whether an instance has granted another value than the lease has, where all must have the same.
+bool lease::has_other_value(const core::vote& v) const noexcept {
+    return settings_->agreement == agreement::same && v.kind == vote_kind::granted &&
+           v.value != value_;
+}
+
+/// An instance has granted the attempt after all.
+lease_step lease::correct_value(const event& e) {
+    if (e.tag != latest_ || !has_other_value(*e.vote)) {
+        return {};
+    }
+    expect_acquire(e.index);
+    lease_step step;
+    step.heals.add(e.index);
+    step.until = watchdog().due();
     return step;
 }
 
 lease_step lease::on_held(const event& e, time_point now) {
     switch (e.kind) {
         case kind::vote:
-            return e.tag.purpose() == purpose::extend  ? on_extend_vote(e, now)
-                   : e.tag.purpose() == purpose::count ? on_share_vote(e, now)
-                                                       : lease_step();
+            switch (e.tag.purpose()) {
+                case purpose::acquire:
+                case purpose::retake:
+                    return correct_value(e);
+                case purpose::extend:
+                    return on_extend_vote(e, now);
+                case purpose::next_value:
+                    return record_next_value(e) ? decide_share(now) : lease_step();
+                default:
+                    return {};
+            }
         case kind::timer:
             if (counts() && now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
@@ -277,15 +354,13 @@ lease_step lease::on_held(const event& e, time_point now) {
             return keep(renew::event::extend(e.ttl), now);
         case kind::share:
             status_ = status::sharing;
-            fences_ = {};
-            return begin_count(now);
+            return ask_next_value(0, now);
         case kind::next_holder:
-            if (!settings_->fencing) {
+            if (!settings_->value_per_holder) {
                 return hand_off(now);
             }
             status_ = status::counting;
-            fences_ = {};
-            return begin_count(now);
+            return ask_next_value(0, now);
         case kind::release:
             return begin_release(promised_until(), now);
         case kind::close:
@@ -293,17 +368,6 @@ lease_step lease::on_held(const event& e, time_point now) {
         default:
             return {};
     }
-}
-
-lease_step lease::on_share_vote(const event& e, time_point now) {
-    if (!counts() || e.tag != lease_tag(purpose::count, count_number_) ||
-        !votes_.record(e.index, *e.vote)) {
-        return {};
-    }
-    if (status_ == status::sharing && e.vote->kind == vote_kind::granted) {
-        fences_.add(e.vote->fence);
-    }
-    return decide_share(now);
 }
 
 /// As for a hand-off. But the lease is held all the time, so it is renewed as ever, and without a quorum there is only no share.
@@ -315,11 +379,11 @@ lease_step lease::decide_share(time_point now) {
     if (!is_decided) {
         return keep(renew::event::timer(), now);
     }
-    if (status_ == status::sharing && !fences_.agreed()) {
+    if (status_ == status::sharing && !take_next_value()) {
         status_ = status::resharing;
-        return begin_count(now);
+        return ask_next_value(next_value_, now);
     }
-    fence_ = fences_.largest();
+    value_ = next_value_;
     return end_share(true);
 }
 
@@ -341,8 +405,7 @@ lease_step lease::keep(const renew::event& e, time_point now) {
     lease_step step = renewing().resume(e, now);
     for (std::size_t i = 0; !step.heals.empty() && i != keys_.size(); ++i) {
         if (step.heals.contains(i)) {
-            keys_[i] = belief::maybe;
-            open_.add(i);
+            expect_acquire(i);
         }
     }
     ttl_ = std::max(ttl_, watchdog().ttl());
@@ -379,14 +442,7 @@ lease_step lease::on_handing_off(const event& e, time_point now) {
             if (e.tag.purpose() == purpose::extend) {
                 return on_extend_vote(e, now);
             }
-            if (e.tag != lease_tag(purpose::count, count_number_) ||
-                !votes_.record(e.index, *e.vote)) {
-                return {};
-            }
-            if (status_ == status::counting && e.vote->kind == vote_kind::granted) {
-                fences_.add(e.vote->fence);
-            }
-            return decide_handoff(now);
+            return record_next_value(e) ? decide_handoff(now) : lease_step();
         case kind::timer:
             if (now >= asked_ + settings_->instance_timeout) {
                 votes_.fail_silent(failure::timeout);
@@ -399,9 +455,22 @@ lease_step lease::on_handing_off(const event& e, time_point now) {
     }
 }
 
-lease_step lease::begin_count(time_point now) {
-    count_number_ = lease_tag::round_after(count_number_);
-    return begin_round(lease_tag(purpose::count, count_number_), now);
+/// For another holder: a new value, or if `least` is not 0, that one.
+lease_step lease::ask_next_value(std::uint64_t least, time_point now) {
+    next_value_ = least;
+    return begin_round(purpose::next_value, now);
+}
+
+/// Whether the vote counts.
+bool lease::record_next_value(const event& e) {
+    return counts() && e.tag == latest_ && votes_.record(e.index, *e.vote);
+}
+
+/// A quorum has brought new values. Takes note of theirs, and returns whether they agree.
+bool lease::take_next_value() {
+    const agreed_value agreed = agree(settings_->agreement, votes_);
+    next_value_ = agreed.value;
+    return agreed.reached;
 }
 
 /// Hands it off, or releases it, as soon as the votes that are still out cannot change which.
@@ -412,11 +481,11 @@ lease_step lease::decide_handoff(time_point now) {
     if (!votes_.won()) {
         return keep(renew::event::timer(), now);
     }
-    if (status_ == status::counting && !fences_.agreed()) {
+    if (status_ == status::counting && !take_next_value()) {
         status_ = status::recounting;
-        return begin_count(now);
+        return ask_next_value(next_value_, now);
     }
-    fence_ = fences_.largest();
+    value_ = next_value_;
     return hand_off(now);
 }
 
@@ -468,15 +537,13 @@ lease_step lease::begin_release(time_point valid_until, time_point now) {
     settings.valid_until = valid_until;
     settings.gone_at = gone_at(now, ttl_, settings_->drift);
     settings.longest_life = settings.gone_at - now;
-    auto& part = part_.emplace<core::release>(settings, seed_);
+    instance_set holding;
     for (std::size_t i = 0; i != keys_.size(); ++i) {
         if (keys_[i] != belief::no) {
-            part.concern(i);
-            if (open_.contains(i)) {
-                part.leave_open(i);
-            }
+            holding.add(i);
         }
     }
+    part_.emplace<core::release>(settings, holding, open_, seed_);
     return give_back(core::release::event::start(), now);
 }
 
@@ -493,6 +560,7 @@ lease_step lease::on_releasing(const event& e, time_point now) {
                     return give_back(giving::voted(e.index, needless ? none : *e.vote), now);
                 }
                 case purpose::acquire:
+                case purpose::retake:
                 case purpose::heal:
                     return give_back(giving::late(e.index, *e.vote), now);
                 default:

@@ -3,16 +3,15 @@
 #ifndef COLOCK_CORE_LEASE_HPP
 #define COLOCK_CORE_LEASE_HPP
 
-#include "core/attempt.hpp"
+#include "core/agreement.hpp"
 #include "core/backoff.hpp"
 #include "core/command.hpp"
-#include "core/fence_tally.hpp"
 #include "core/instance_set.hpp"
 #include "core/lease_step.hpp"
 #include "core/per_instance.hpp"
-#include "core/quorum.hpp"
 #include "core/release.hpp"
 #include "core/renew.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "core/vote.hpp"
@@ -23,6 +22,16 @@
 #include <variant>
 
 namespace colock::core {
+
+/// What an acquire tells the lease that makes an attempt for it.
+struct attempt {
+    /// An earlier attempt was denied, or the key is known to be contended: see `command::contended`.
+    bool contended = false;
+    /// The end of the wait for votes, unless it has passed before the attempt.
+    time_point deadline = never;
+    /// The acquire waits if the attempt fails: see `command::announces`.
+    bool announces = true;
+};
 
 struct lease_settings {
     std::size_t instances = 1;
@@ -38,8 +47,10 @@ struct lease_settings {
     duration max_hold{};
     drift_bound drift;
     duration instance_timeout{};
-    /// Whether it has a fence.
-    bool fencing = false;
+    /// What the values of its grants have to be.
+    core::agreement agreement = agreement::none;
+    /// Whether each holder has a value of its own, as a fence. Otherwise the value stays when the lease is handed off.
+    bool value_per_holder = false;
     /// Between tries to give back what could not be.
     backoff release_retry{milliseconds(20), milliseconds(2000)};
 
@@ -52,8 +63,9 @@ struct lease_settings {
 /// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. The attempt sends
 /// `step::acquire` to all instances at once, and ends as soon as the votes cannot change how.
 ///
-/// With fencing a grant brings the value of that instance's counter. The fence is larger than that of every
-/// lease granted before, because of two things:
+/// A grant may bring a value, on which a quorum has to agree.
+///
+/// **The largest** (`agreement::largest`): a fence. It is larger than that of every lease granted before, because of two things:
 ///
 /// - it is the largest value of a quorum of grants, and
 /// - before the lease is handed out, the counters of a majority are no less than it, each while the
@@ -65,6 +77,11 @@ struct lease_settings {
 ///
 /// A grant that comes later may have a larger value still, and that changes nothing: the majority that
 /// knows our fence is there without it, and a counter that is ahead only makes a later fence larger.
+///
+/// **The same** (`agreement::same`): the number of a permit. An instance gives a number to one token at a time. Two leases that
+/// have quorums of one number each share an instance, so their numbers differ. If a quorum has granted and its numbers differ,
+/// another round asks for a larger one: `retake`. Votes of an earlier round do not count, since a later one may have changed the
+/// number there. An instance with another number than the lease's is corrected by a `heal`.
 ///
 /// It acts by being resumed: feed it an event, carry out the step, feed it what comes next. An event that means nothing
 /// as things stand has no effect. A vote always counts, however late it is fed; only a `timer` takes silence for an answer.
@@ -79,7 +96,7 @@ public:
             timer,      ///< the time to wait for has come
             extend,  ///< the holder asks for another `ttl`; not while an earlier one is unanswered
             next_holder,  ///< the holder lets go, and another in the same process is to have it: see `may_hand_off`
-            /// Another holder in the same process is to have a share in it, with a fence that is counted now. Only with fencing, and
+            /// Another holder in the same process is to have a share in it, with a new value. Only if each holder has its own, and
             /// not while an earlier one is unanswered.
             share,
             release,  ///< the holder lets go of what it has, or has lost
@@ -145,8 +162,8 @@ public:
     /// Whether another holder in the same process may have it, in place of a release and an acquire:
     /// it is renewed, has the ttl that it was taken with, and most of that is left.
     ///
-    /// With fencing the next holder needs a fence of its own. One round checks that the keys still hold our token, and
-    /// moves the counters on; where these differ, a second round writes the largest back, as in an attempt. Then it is
+    /// The next holder may need a value of its own. One round checks that the keys still hold our token, and
+    /// brings new values; where these differ, a second round writes the largest back, as in an attempt. Then it is
     /// handed off; or, if there is no quorum for it, released. Meanwhile it belongs to nobody, and is renewed as ever.
     [[nodiscard]] bool may_hand_off(time_point now) const noexcept;
 
@@ -177,11 +194,11 @@ public:
         return held() ? watchdog().valid_until() : time_point::min();
     }
 
-    /// The votes on the attempt; after a `raise`, those on that. After a `share`, those on its latest round.
+    /// The votes on the latest round of the attempt. After a `share`, those on its latest round.
     [[nodiscard]] const round& votes() const noexcept { return votes_; }
 
-    /// The fence of its latest holder; 0 until it is known, and without fencing.
-    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+    /// The value of its latest holder; 0 until it is known, and if grants bring none.
+    [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
     /// The number of its latest holder: how often it was handed off.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
@@ -223,11 +240,11 @@ public:
 private:
     enum class status : std::uint8_t {
         attempting,
-        raising,  // the second round of an attempt
+        raising,  // a later round of an attempt
         held,
-        sharing,     // held, and a fence for another holder is being counted
+        sharing,     // held, and a value for another holder is being asked for
         resharing,   // its second round
-        counting,    // a fence for the next holder
+        counting,    // a value for the next holder
         recounting,  // its second round
         lost,
         releasing,
@@ -235,10 +252,9 @@ private:
     };
     enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
 
-    // One for each status; the two rounds of an attempt, and of a hand-off, have one together.
+    // One for each status; the rounds of an attempt, and of a hand-off, have one together.
     lease_step on_attempt(const event& e, time_point now);
     lease_step on_held(const event& e, time_point now);
-    lease_step on_share_vote(const event& e, time_point now);
     lease_step decide_share(time_point now);
     lease_step end_share(bool success);
     lease_step on_handing_off(const event& e, time_point now);
@@ -246,12 +262,20 @@ private:
     lease_step on_releasing(const event& e, time_point now);
 
     void learn(const event& e) noexcept;
-    lease_step begin_round(lease_tag tag, time_point now);
+    lease_step begin_round(lease_tag::purpose_type what, time_point now);
     lease_step begin_attempt(const event& e, time_point now);
+    lease_step agree_on_value(time_point now);
+    lease_step raise(std::uint64_t value, time_point now);
+    [[nodiscard]] lease_step correct_value(const event& e);
+    [[nodiscard]] bool has_other_value(const core::vote& v) const noexcept;
+    [[nodiscard]] bool is_outdated(lease_tag tag) const noexcept;
+    void expect_acquire(std::size_t index) noexcept;
     lease_step decide_attempt(time_point now);
     lease_step hold(time_point valid_until, time_point now);
     lease_step fail(acquire_outcome why, time_point now);
-    lease_step begin_count(time_point now);
+    lease_step ask_next_value(std::uint64_t least, time_point now);
+    bool record_next_value(const event& e);
+    bool take_next_value();
     lease_step decide_handoff(time_point now);
     lease_step hand_off(time_point now);
     lease_step on_extend_vote(const event& e, time_point now);
@@ -283,8 +307,8 @@ private:
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
     instance_set open_ = instance_set::all();  // they may be about to execute an acquire or a heal
-    round votes_;         // on the attempt, or on the hand-off that is under way
-    fence_tally fences_;  // that these have brought
+    round votes_;  // on the attempt, or on the hand-off that is under way
+    lease_tag latest_{lease_tag::purpose_type::acquire};  // the round that these are on
     attempt attempt_;
     time_point sent_{};   // the attempt
     time_point asked_{};  // the round of the attempt, or of the hand-off, that is under way
@@ -293,9 +317,10 @@ private:
     const lease_settings* settings_;
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
-    std::uint64_t fence_ = 0;
+    std::uint64_t value_ = 0;
+    std::uint64_t next_value_ = 0;         // what the latest round asks for, at least
+    time_point stragglers_until_ = never;  // how long votes are awaited that may bring agreement
     std::uint32_t holder_ = 0;
-    std::uint32_t count_number_ = 0;  // of the latest round of a hand-off
 };
 
 }  // namespace colock::core

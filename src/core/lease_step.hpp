@@ -20,10 +20,11 @@ public:
         extend,
         release,
         remaining,
-        heal,    ///< an acquire that gives an instance its key back
-        raise,   ///< the second round of an attempt with fencing
-        count,   ///< a fence for the next holder, inside the same client
-        unmark,  ///< what an attempt has left that told of its sender's wait
+        heal,        ///< an acquire that gives an instance its key back
+        raise,       ///< the second round of an attempt: has those that granted less confirm the largest value
+        retake,      ///< another round of an attempt whose values differ: an acquire of that value or more
+        next_value,  ///< a value for the next holder, inside the same client
+        withdraw,    ///< takes back the announcement of its sender's wait
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
@@ -39,20 +40,20 @@ public:
     [[nodiscard]] constexpr purpose_type purpose() const noexcept {
         return static_cast<purpose_type>(value_ & ((1U << purpose_bits) - 1U));
     }
-    /// Of `extend`: the number of the renewal; of `count`, that of the round.
+    /// Of `extend`, the number of the renewal. Of `retake` and `next_value`, that of the round.
     [[nodiscard]] constexpr std::uint32_t round() const noexcept { return value_ >> purpose_bits; }
     [[nodiscard]] constexpr std::uint32_t value() const noexcept { return value_; }
 
     friend constexpr bool operator==(const lease_tag&, const lease_tag&) = default;
 
+    static constexpr unsigned purpose_bits = 4;
     /// Rounds are numbered from 1 to this, and then from 0: a vote is not as late as that.
-    static constexpr std::uint32_t round_numbers = std::uint32_t{1} << 29;
+    static constexpr std::uint32_t round_numbers = std::uint32_t{1} << (32 - purpose_bits);
     static constexpr std::uint32_t round_after(std::uint32_t round) noexcept {
         return (round + 1) % round_numbers;
     }
 
 private:
-    static constexpr unsigned purpose_bits = 3;
     std::uint32_t value_;
 };
 
@@ -61,7 +62,7 @@ private:
 struct lease_step {
     std::optional<acquire_outcome> attempt;  ///< the attempt has ended so
     std::optional<bool> extended;            ///< what the holder asked for is done, or has failed
-    std::optional<bool> shared;              ///< the fence for another holder is counted, or is not
+    std::optional<bool> shared;              ///< there is a value for another holder, or there is not
     std::optional<loss> lost;                ///< it has ended by itself
     duration lost_late{};                    ///< how late the lease was woken for that
     instance_set heals;             ///< send them an acquire, as `lease_tag::purpose_type::heal`

@@ -25,7 +25,8 @@ queue_ticket::step queue_ticket::resume(const event& e, time_point now) {
         case kind::before_changed:
             return on_before_changed(now);
         case kind::all_changed:
-            watches_before_ = watches_lock_ = false;
+            forget(sight::watched, before_ticket_);
+            forget(sight::watched, lock_);
             lock_end_ = never;
             place_since_ = now;
             return look_again(now);
@@ -51,36 +52,40 @@ time_point queue_ticket::rejoin_from(time_point now) const noexcept {
 queue_ticket::step queue_ticket::ask_position(bool and_the_lock, time_point now) {
     joined_ = now;
     interval_ = settings_.interval(now - place_since_);
-    changed_ = false;
+    is_outdated_ = false;
     step what;
     what.join = true;
-    what.ask_lock = and_the_lock && !watches_lock_;
+    what.ask_lock = and_the_lock && lock_ != sight::watched;
     return ask(what, now);
 }
 
 queue_ticket::step queue_ticket::ask(step what, time_point now) {
     asked_ = now;
-    before_is_gone_ = lock_is_free_ = false;
+    forget(sight::gone, before_ticket_);
+    forget(sight::gone, lock_);
     unanswered_ = unsigned{what.join} + unsigned{what.ask_lock} + unsigned{what.ask_before};
     what.until = asked_ + settings_.refresh;
     return what;
 }
 
+void queue_ticket::forget(sight outdated, sight& of) noexcept {
+    of = of == outdated ? sight::unknown : of;
+}
+
 queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
     const vote& v = *e.vote;
-    const bool is_gone = v.kind == vote_kind::denied && v.key == key_state::absent;
+    const sight seen =
+        v.kind == vote_kind::denied && v.key == key_state::absent ? sight::gone : sight::watched;
     switch (e.kind) {
         case event::kind_type::joined:
             note_position(v, now);
             break;
         case event::kind_type::lock:
-            lock_is_free_ = is_gone;
-            watches_lock_ = !is_gone;
+            lock_ = seen;
             lock_end_ = run_out(v.remaining, now);
             break;
         default:
-            before_is_gone_ = is_gone;
-            watches_before_ = !is_gone;
+            before_ticket_ = seen;
             before_renews_ = run_out(v.remaining, joined_) - settings_.ttl_of(v.remaining) / 2;
             break;
     }
@@ -93,9 +98,9 @@ queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
 
 void queue_ticket::note_position(const vote& v, time_point now) {
     if (v.kind == vote_kind::granted) {
-        if (v.ticket != before_) {
-            watches_before_ = false;
-            before_ = v.ticket;
+        if (v.value != before_) {
+            forget(sight::watched, before_ticket_);
+            before_ = v.value;
             place_since_ = now;
         }
         first_since_ = before_ == 0 ? std::min(first_since_, now) : never;
@@ -104,23 +109,24 @@ void queue_ticket::note_position(const vote& v, time_point now) {
 
 /// All that was asked is answered.
 queue_ticket::step queue_ticket::find_turn(time_point now) {
-    if (changed_) {
+    if (is_outdated_) {
         return ask_position(true, now);
     }
     const status asked_as = std::exchange(status_, status::asking);
     if (is_first() && asked_as == status::asking_after_denial) {
         return give_turn(advice::on_its_own);
     }
-    if (!is_first() && before_is_gone_) {
+    if (!is_first() && before_ticket_ == sight::gone) {
         return ask_position(true, now);
     }
-    if (is_first() ? lock_is_free_ || settings_.attempts_while_held
-                   : lock_is_free_ && asked_as == status::looking) {
+    const bool is_free = lock_ == sight::gone;
+    if (is_first() ? is_free || settings_.attempts_while_held
+                   : is_free && asked_as == status::looking) {
         return give_turn(advice::turn);
     }
     step what;
-    what.ask_lock = is_first() && !watches_lock_;
-    what.ask_before = !is_first() && !watches_before_;
+    what.ask_lock = is_first() && lock_ != sight::watched;
+    what.ask_before = !is_first() && before_ticket_ != sight::watched;
     if (what.ask_lock || what.ask_before) {
         return ask(what, now);
     }
@@ -131,20 +137,20 @@ queue_ticket::step queue_ticket::find_turn(time_point now) {
 // --- Being told -------------------------------------------------------------------------------------
 
 queue_ticket::step queue_ticket::on_lock_changed(time_point now) {
-    watches_lock_ = false;
+    forget(sight::watched, lock_);
     lock_end_ = never;
     if (is_first()) {
         count_change(now);
         if (status_ == status::waiting) {
             return give_turn(advice::turn);
         }
-        changed_ = is_asking();
+        is_outdated_ = is_asking();
     }
     return wait(advice::none);
 }
 
 queue_ticket::step queue_ticket::on_before_changed(time_point now) {
-    watches_before_ = false;
+    forget(sight::watched, before_ticket_);
     if (status_ == status::waiting && now < before_renews_) {
         status_ = status::guessing;
         return wait(advice::turn);
@@ -157,22 +163,24 @@ queue_ticket::step queue_ticket::look_again(time_point now) {
         status_ = status::asking;
         return ask_position(true, now);
     }
-    changed_ = is_asking();
+    is_outdated_ = is_asking();
     return wait(advice::none);
 }
 
 queue_ticket::step queue_ticket::on_denied(bool by_keeper, time_point now) {
-    watches_lock_ = watches_lock_ && by_keeper;
+    if (!by_keeper) {
+        forget(sight::watched, lock_);
+    }
     if (must_poll(now)) {
         step result;
-        result.ask_lock = unanswered_ == 0 && !watches_lock_;
+        result.ask_lock = unanswered_ == 0 && lock_ != sight::watched;
         result = result.ask_lock ? ask(result, now) : wait(advice::none);
         result.advice = advice::poll;
         return result;
     }
     status_ = status_ == status::attempting ? status::asking_after_denial : status::asking;
     if (unanswered_ != 0) {
-        changed_ = true;
+        is_outdated_ = true;
         return wait(advice::none);
     }
     return ask_position(false, now);

@@ -167,6 +167,13 @@ private:
         holding,     // the lock; the ticket lives for a while
     };
 
+    /// What is known of a key at the keeper.
+    enum class sight : std::uint8_t {
+        unknown,
+        watched,  // the keeper will tell of the next change
+        gone,     // as the latest answer says
+    };
+
     step ask_position(bool and_the_lock, time_point now);
     step ask(step what, time_point now);
     step on_answer(const event& e, time_point now);
@@ -180,6 +187,7 @@ private:
     step wait(advice what) const;
     void note_position(const vote& v, time_point now);
     void count_change(time_point now);
+    static void forget(sight outdated, sight& of) noexcept;
     [[nodiscard]] bool is_asking() const noexcept {
         return status_ == status::asking || status_ == status::asking_after_denial ||
                status_ == status::looking;
@@ -192,12 +200,10 @@ private:
 
     queue_ticket_settings settings_;
     status status_ = status::outside;
-    unsigned unanswered_ = 0;      // of what it asked
-    bool changed_ = false;         // something has, since it asked
-    bool before_is_gone_ = false;  // as was answered
-    bool lock_is_free_ = false;    // as was answered
-    bool watches_before_ = false;  // the keeper will tell
-    bool watches_lock_ = false;
+    unsigned unanswered_ = 0;   // of what it asked
+    bool is_outdated_ = false;  // what it asked: something has changed since
+    sight lock_ = sight::unknown;
+    sight before_ticket_ = sight::unknown;
     unsigned changes_ = 0;  // of the lock in quick succession, while it was the first
     std::uint64_t before_ = 0;
     time_point before_renews_{};  // not its ticket before then: what changes that is the end of it

@@ -7,17 +7,25 @@
 
 namespace colock::core {
 
-release::release(const release_settings& settings, std::uint64_t seed)
+release::release(const release_settings& settings, instance_set holding, instance_set open,
+                 std::uint64_t seed)
     : instances_(settings.instances, progress::unconcerned), settings_(settings), random_(seed) {
     counts_[static_cast<std::size_t>(progress::unconcerned)] =
         static_cast<std::uint8_t>(settings.instances);
-}
-
-void release::concern(std::size_t index) {
-    set(index, progress::to_send);
+    for (std::size_t i = 0; i != settings.instances; ++i) {
+        if (holding.contains(i)) {
+            set(i, progress::to_send);
+            if (open.contains(i)) {
+                open_.add(i);
+            }
+        }
+    }
 }
 
 lease_step release::resume(const event& e, time_point now) {
+    if (status_ == status::ended) {
+        return {};
+    }
     switch (e.kind) {
         case event::kind_type::start:
             started_at_ = now;
@@ -26,10 +34,10 @@ lease_step release::resume(const event& e, time_point now) {
             on_vote(e.index, *e.vote, now);
             break;
         case event::kind_type::late_vote:
-            on_late_vote(e.index, *e.vote);
+            on_late_vote(e.index, *e.vote, now);
             break;
         case event::kind_type::accepting:
-            close(e.index);  // what was sent before has been executed by now, or never will be
+            close(e.index, now);  // what was sent before has been executed by now, or never will be
             if (instances_[e.index] == progress::to_retry) {
                 set(e.index, progress::to_send);
             }
@@ -41,18 +49,18 @@ lease_step release::resume(const event& e, time_point now) {
 }
 
 /// It has answered its acquire, and may have executed that just now.
-void release::close(std::size_t index) noexcept {
+void release::close(std::size_t index, time_point now) noexcept {
     if (open_.contains(index)) {
         open_.remove(index);
-        answered_late_ = true;
+        settings_.gone_at = std::max(settings_.gone_at, now + settings_.longest_life);
     }
 }
 
 /// On one connection the release runs after the acquire. If an instance nevertheless says that it had nothing to release,
 /// and then that it had granted, or the other way round, it is asked again.
-void release::on_late_vote(std::size_t index, const vote& v) {
+void release::on_late_vote(std::size_t index, const vote& v, time_point now) {
     if (!may_execute_later(v)) {
-        close(index);
+        close(index, now);
     }
     if (v.kind == vote_kind::granted) {
         if (instances_[index] == progress::sent) {
@@ -97,7 +105,7 @@ void release::on_vote(std::size_t index, const vote& v, time_point now) {
             break;
         case vote_kind::failed:
             if (answered(v.reason)) {
-                close(index);  // on a new connection
+                close(index, now);  // on a new connection
             }
             set(index, progress::to_retry);
             failures_.resize(settings_.instances);
@@ -117,20 +125,16 @@ time_point release::gone_at() const noexcept {
 
 lease_step release::advance(time_point now) {
     lease_step step;
-    if (std::exchange(answered_late_, false)) {
-        settings_.gone_at = std::max(settings_.gone_at, now + settings_.longest_life);
-    }
-    if (!resolved_ && resolve(now)) {
-        resolved_ = true;
-        step.resolved = outcome_;
+    if (status_ == status::asking) {
+        step.resolved = outcome(now);
+        status_ = step.resolved ? status::retrying : status::asking;
     }
     if (now >= retry_at_) {
         replace(progress::to_retry, progress::to_send);
         retry_at_ = never;
     }
     if (now >= gone_at()) {
-        step.ended = true;
-        return step;
+        return end(step);
     }
     if (count(progress::to_send) != 0) {
         step.send = lease_tag(lease_tag::purpose_type::release);
@@ -138,43 +142,45 @@ lease_step release::advance(time_point now) {
         replace(progress::to_send, progress::sent);
     }
     if (count(progress::sent) + count(progress::to_retry) == 0) {
-        step.ended = true;
-        return step;
+        return end(step);
     }
-    const time_point answer_due = resolved_ ? never : started_at_ + settings_.instance_timeout;
+    const time_point answer_due =
+        status_ == status::asking ? started_at_ + settings_.instance_timeout : never;
     step.until = std::min({retry_at_, answer_due, gone_at()});
     return step;
 }
 
-/// Works out the outcome; false while it is open.
-bool release::resolve(time_point now) {
+lease_step release::end(lease_step step) noexcept {
+    status_ = status::ended;
+    step.ended = true;
+    return step;
+}
+
+/// Nothing while it is open.
+std::optional<release_outcome> release::outcome(time_point now) const {
     const std::size_t quorum = quorum_of(settings_.instances);
     const std::size_t another = count(progress::another);
     const std::size_t gone = another + count(progress::nobody) + count(progress::not_ours);
     const std::size_t unconcerned = count(progress::unconcerned);
 
     if (count(progress::deleted) >= quorum) {
-        outcome_ = release_outcome::released;
-        return true;
+        return release_outcome::released;
     }
     if (settings_.instances - unconcerned - gone < quorum) {  // the token has no quorum any more
-        outcome_ = another != 0 || started_at_ < settings_.valid_until ? release_outcome::lost
-                                                                       : release_outcome::expired;
-        return true;
+        return another != 0 || started_at_ < settings_.valid_until ? release_outcome::lost
+                                                                   : release_outcome::expired;
     }
     const bool all_gone = now >= gone_at();
     if (all_gone && started_at_ >= settings_.valid_until) {
-        outcome_ = release_outcome::expired;
-        return true;
+        return release_outcome::expired;
     }
     const bool all_answered = count(progress::to_send) + count(progress::sent) == 0;
     if (!all_answered && !all_gone && now < started_at_ + settings_.instance_timeout) {
-        return false;
+        return std::nullopt;
     }
     // Some fail to answer. If most do, nothing speaks against its having been ours.
     const std::size_t answered = count(progress::deleted) + gone + unconcerned;
-    outcome_ = answered >= quorum ? release_outcome::released : release_outcome::no_quorum;
-    return true;
+    return answered >= quorum ? release_outcome::released : release_outcome::no_quorum;
 }
 
 /// All, mostly, and then it is fast.

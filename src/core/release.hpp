@@ -7,13 +7,14 @@
 #include "core/instance_set.hpp"
 #include "core/lease_step.hpp"
 #include "core/per_instance.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace colock::core {
@@ -69,14 +70,10 @@ public:
         static event timer() { return {kind_type::timer, 0, nullptr}; }
     };
 
-    /// `seed` feeds the jitter of the retries.
-    release(const release_settings& settings, std::uint64_t seed);
-
-    /// Before `start`: instance `index` may hold the token. The others are known not to.
-    void concern(std::size_t index);
-
-    /// Before `start`: it may be about to execute an acquire.
-    void leave_open(std::size_t index) noexcept { open_.add(index); }
+    /// The instances in `holding` may hold the token, and the others are known not to. Of those, the ones in `open` may be about
+    /// to execute an acquire. `seed` feeds the jitter of the retries.
+    release(const release_settings& settings, instance_set holding, instance_set open,
+            std::uint64_t seed);
 
     lease_step resume(const event& e, time_point now);
 
@@ -97,6 +94,11 @@ public:
     }
 
 private:
+    enum class status : std::uint8_t {
+        asking,    // the outcome is open
+        retrying,  // it was told, and some are still to answer
+        ended,
+    };
     enum class progress : std::uint8_t {
         unconcerned,  // never held the token
         to_send,
@@ -123,12 +125,13 @@ private:
     }
     static progress denied_by(core::key_state whose) noexcept;
     void on_vote(std::size_t index, const vote& v, time_point now);
-    void on_late_vote(std::size_t index, const vote& v);
-    void close(std::size_t index) noexcept;
+    void on_late_vote(std::size_t index, const vote& v, time_point now);
+    void close(std::size_t index, time_point now) noexcept;
     lease_step advance(time_point now);
+    lease_step end(lease_step step) noexcept;
     [[nodiscard]] instance_set to_send() const noexcept;
     [[nodiscard]] time_point gone_at() const noexcept;
-    [[nodiscard]] bool resolve(time_point now);
+    [[nodiscard]] std::optional<release_outcome> outcome(time_point now) const;
     void set(std::size_t index, progress p);
     void replace(progress from, progress to);
     [[nodiscard]] std::size_t count(progress p) const noexcept {
@@ -138,9 +141,7 @@ private:
     // What every vote needs comes first.
     per_instance<progress> instances_;
     std::array<std::uint8_t, progress_values> counts_{};  // of the instances at each progress
-    bool resolved_ = false;
-    release_outcome outcome_ = release_outcome::released;
-    bool answered_late_ = false;  // an open one has answered, and the time has not been taken
+    status status_ = status::asking;
     std::uint32_t tries_ = 0;
     time_point started_at_{};
     time_point retry_at_ = never;

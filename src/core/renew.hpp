@@ -4,7 +4,7 @@
 #define COLOCK_CORE_RENEW_HPP
 
 #include "core/lease_step.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "core/vote.hpp"

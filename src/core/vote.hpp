@@ -64,13 +64,12 @@ struct vote {
     failure reason = failure::none;
     core::key_state key = key_state::absent;
     union {  // as small as it can be: there is a vote for each command
+        /// Of a grant: the value that comes with it, 0 without one. For `join`, the ticket before that one. For `leave`, the
+        /// number of those that are left.
+        std::uint64_t value;
         /// For `remaining` and a key that somebody holds: the rest of its life;
         /// `milliseconds::max()` for a key without ttl.
         milliseconds remaining = unknown_remaining;
-        /// For grants of a kind with fences: the value of the counter.
-        std::uint64_t fence;
-        /// For `join`, the ticket before that one; for `leave`, how many are left.
-        std::uint64_t ticket;
         /// For `quarantined`: its end, since the epoch of the clock. See `quarantined_until`.
         duration quarantine_end;
     };
@@ -78,11 +77,8 @@ struct vote {
     /// is nothing to say.
     std::shared_ptr<const std::string> detail;
 
-    static vote granted() noexcept { return {vote_kind::granted, {}, {}, {unknown_remaining}, {}}; }
-    static vote granted(std::uint64_t fence) noexcept {
-        vote result = granted();
-        result.fence = fence;
-        return result;
+    static vote granted(std::uint64_t value = 0) noexcept {
+        return {vote_kind::granted, {}, {}, {.value = value}, {}};
     }
     static vote awaited() noexcept {
         vote result = granted();
@@ -90,10 +86,10 @@ struct vote {
         return result;
     }
     static vote denied(core::key_state key, milliseconds remaining = unknown_remaining) noexcept {
-        return {vote_kind::denied, {}, key, {remaining}, {}};
+        return {vote_kind::denied, {}, key, {.remaining = remaining}, {}};
     }
     static vote failed(failure reason, std::shared_ptr<const std::string> detail = {}) noexcept {
-        return {vote_kind::failed, reason, {}, {unknown_remaining}, std::move(detail)};
+        return {vote_kind::failed, reason, {}, {.remaining = unknown_remaining}, std::move(detail)};
     }
     static vote quarantined(time_point until,
                             std::shared_ptr<const std::string> detail = {}) noexcept {

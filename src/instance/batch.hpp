@@ -3,10 +3,10 @@
 #ifndef COLOCK_INSTANCE_BATCH_HPP
 #define COLOCK_INSTANCE_BATCH_HPP
 
-#include "core/command.hpp"
 #include "core/instance_set.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "kinds/command.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -41,7 +41,7 @@ struct submission {
     vote_receiver* receiver = nullptr;
     command_tag tag = 0;
     core::instance_set targets = core::instance_set::all();
-    core::command command;
+    kinds::command command;
 
     [[nodiscard]] bool is_for(std::size_t index) const noexcept { return targets.contains(index); }
 };
@@ -57,8 +57,8 @@ public:
 
     /// Submits a command that is still to be filled in, but for its deadline. (To write it where it
     /// stays is twice as fast as to copy what was just written.)
-    core::command& submit(vote_receiver* receiver, command_tag tag, core::instance_set targets,
-                          core::time_point deadline) {
+    kinds::command& submit(vote_receiver* receiver, command_tag tag, core::instance_set targets,
+                           core::time_point deadline) {
         submission& one = submissions_.emplace_back();
         one.receiver = receiver;
         one.tag = tag;

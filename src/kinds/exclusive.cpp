@@ -23,16 +23,16 @@ using core::vote;
 using resp::number;
 
 /// As claim.lua, which stands in front of a contended acquire.
-void write_claim(const core::command& command, script_form form, resp::command_writer& to) {
+void write_claim(const kinds::command& command, script_form form, resp::command_writer& to) {
     if (is_cleared_for(command, form)) {
         // In full: its reply is not read, so nothing would send it again after NOSCRIPT.
-        write_script<"1">(scripts::claim, script_form::in_full, to, command.key,
-                          number(command.announces ? writer_mark_ttl.count() : 0).text(),
-                          number(static_cast<long long>(command.client)).text(),
-                          new_set_key(command.key));
+        write_script(scripts::claim, script_form::in_full, to, {command.key},
+                     number(command.announces ? writer_mark_ttl.count() : 0).text(),
+                     number(static_cast<long long>(command.ticket)).text(),
+                     new_set_key(command.key));
     }
 }
-void claim(const core::command& command, table& keys, const instant& at) {
+void claim(const kinds::command& command, table& keys, const instant& at) {
     if (!is_cleared_for(command, script_form::shortest)) {
         return;
     }
@@ -43,7 +43,7 @@ void claim(const core::command& command, table& keys, const instant& at) {
     if (found->readers.empty()) {
         keys.erase(command.key);
     } else if (command.announces) {
-        found->leave_mark(command.client, at.now, writer_mark_ttl);
+        found->leave_mark(command.ticket, at.now, writer_mark_ttl);
         keys.changed(command.key);
     }
 }
@@ -56,7 +56,7 @@ public:
                      .released_natively = true,
                      .clears_the_way = clears_the_way}) {}
 
-    void encode(const core::command& command, const capabilities& server, script_form form,
+    void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
         if (command.step == step::acquire) {
             write_claim(command, form, to);
@@ -66,11 +66,13 @@ public:
         }
     }
 
-    [[nodiscard]] vote decode(step what, const resp::value& reply) const override {
-        return what == step::acquire ? decode_taken(reply) : decode_for_holder(what, reply);
+    [[nodiscard]] vote decode(const kinds::command& command,
+                              const resp::value& reply) const override {
+        return command.step == step::acquire ? decode_taken(reply)
+                                             : decode_for_holder(command.step, reply);
     }
 
-    vote execute(const core::command& command, table& keys, const instant& at) const override {
+    vote execute(const kinds::command& command, table& keys, const instant& at) const override {
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);
         }
@@ -87,42 +89,33 @@ class fenced_kind final : public lock_kind {
 public:
     constexpr fenced_kind(std::string_view name, bool clears_the_way)
         : lock_kind({.name = name,
-                     .fenced = true,
+                     .agreement = core::agreement::largest,
+                     .value_per_holder = true,
                      .released_by_script = true,
                      .released_natively = true,
                      .clears_the_way = clears_the_way}) {}
 
-    void encode(const core::command& command, const capabilities& server, script_form form,
+    void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
-        switch (command.step) {
-            case step::acquire:
-                write_claim(command, form, to);
-                write_fence(command, form, to);
-                break;
-            case step::confirm:
-                write_fence(command, form, to);
-                break;
-            case step::count:
-                write_count(command, fence_use::count, form, to);
-                break;
-            default:
-                write_for_holder(command, server, form, to);
-                break;
+        if (!counts(command)) {
+            write_for_holder(command, server, form, to);
+        } else if (command.part == counter_part) {
+            write_count(command, fence_use::count, form, to);
+        } else {
+            write_claim(command, form, to);
+            write_fence(command, form, to);
         }
     }
 
-    [[nodiscard]] vote decode(step what, const resp::value& reply) const override {
-        switch (what) {
-            case step::acquire:
-            case step::confirm:
-            case step::count:
-                return decode_fence(reply);
-            default:
-                return decode_for_holder(what, reply);
-        }
+    [[nodiscard]] vote decode(const kinds::command& command,
+                              const resp::value& reply) const override {
+        return counts(command) ? decode_fence(reply) : decode_for_holder(command.step, reply);
     }
 
-    vote execute(const core::command& command, table& keys, const instant& at) const override {
+    vote execute(const kinds::command& command, table& keys, const instant& at) const override {
+        if (command.part == counter_part) {
+            return keys.move_fence(command.key, command.value, fence_use::count, at);
+        }
         claim(command, keys, at);
         const table::entry* const found = keys.find(command.key, at.now);
         switch (command.step) {
@@ -131,7 +124,7 @@ public:
                     return vote::denied(key_state::foreign);
                 }
                 // The counter first: a token that has the key was counted.
-                vote counted = keys.move_fence(command.key, command.fence, fence_use::count, at);
+                vote counted = keys.move_fence(command.key, command.value, fence_use::count, at);
                 if (counted.kind == core::vote_kind::granted) {
                     keys.put(command.key, command.token, at.now + command.ttl);
                 }
@@ -141,43 +134,44 @@ public:
                 if (found == nullptr || !found->is_held_by(command.token)) {
                     return vote::denied(found == nullptr ? key_state::absent : key_state::foreign);
                 }
-                return keys.move_fence(command.key, command.fence, fence_use::count, at);
-            case step::count:
-                return keys.move_fence(command.key, command.fence, fence_use::count, at);
+                return keys.move_fence(command.key, command.value, fence_use::count, at);
             default:
                 return execute_for_holder(command, keys, at);
         }
     }
 
-    [[nodiscard]] bool has_auxiliary_key(const core::command& command) const override {
-        return command.step == step::acquire || command.step == step::confirm ||
-               command.step == step::count;
+    [[nodiscard]] bool has_auxiliary_key(const kinds::command& command) const override {
+        return counts(command);
     }
 
     /// The key, and then the counter.
-    [[nodiscard]] std::vector<core::command> one_key_at_a_time(
-        const core::command& command) const override {
-        core::command count = command;
-        count.step = step::count;
+    [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
+        kinds::command count = command;
+        count.part = counter_part;
         if (command.step == step::acquire) {
-            core::command take = command;
+            kinds::command take = command;
             take.kind = traits().clears_the_way ? &writer : &exclusive;
             return {take, count};
         }
-        if (command.step == step::confirm && command.fence != 0) {
+        if (command.step == step::confirm && command.value != 0) {
             return {count};
         }
         return {};
     }
 
 private:
-    static void write_fence(const core::command& command, script_form form,
+    /// Whether the fence counter has a part in it.
+    static bool counts(const kinds::command& command) noexcept {
+        return command.step == step::acquire || command.step == step::confirm;
+    }
+
+    static void write_fence(const kinds::command& command, script_form form,
                             resp::command_writer& to) {
         const number ttl(command.step == step::acquire ? command.ttl.count() : 0);
-        const number fence(static_cast<long long>(command.fence));
+        const number fence(static_cast<long long>(command.value));
         const number idle(std::chrono::milliseconds(fence_idle).count());
-        write_script<"2">(scripts::fence, form, to, command.key, fence_key(command.key),
-                          command.token, ttl.text(), fence.text(), idle.text());
+        write_script(scripts::fence, form, to, {command.key, fence_key(command.key)}, command.token,
+                     ttl.text(), fence.text(), idle.text());
     }
 };
 

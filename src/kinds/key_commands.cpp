@@ -23,11 +23,11 @@ using resp::words;
 
 namespace {
 
-void write_release(const core::command& command, const capabilities& server, script_form form,
+void write_release(const kinds::command& command, const capabilities& server, script_form form,
                    resp::command_writer& to) {
     if (form != script_form::shortest || !command.kind->traits().released_natively ||
         server.native_delete == native_delete::none) {
-        write_script<"1">(scripts::release, form, to, command.key, command.token);
+        write_script(scripts::release, form, to, {command.key}, command.token);
     } else if (server.native_delete == native_delete::delifeq) {
         to.write(words<"DELIFEQ">, command.key, command.token);
     } else {
@@ -36,7 +36,7 @@ void write_release(const core::command& command, const capabilities& server, scr
 }
 
 /// As extend.lua, and release.lua, for a token that holds the key.
-vote extend(table::entry& held, const core::command& command, table& keys, const instant& at) {
+vote extend(table::entry& held, const kinds::command& command, table& keys, const instant& at) {
     const core::time_point until = std::max(held.expires, at.now + command.ttl);
     keys.changed(command.key);
     if (!is_reader(command.token)) {
@@ -55,7 +55,7 @@ core::time_point free_at(const table::entry& found, const lock_kind& wanted) {
 }
 
 /// Of a key from which a holder, or the mark, has gone: erases it unless readers or a mark are left.
-void erase_if_empty(const table::entry& left, const core::command& command, table& keys) {
+void erase_if_empty(const table::entry& left, const kinds::command& command, table& keys) {
     if (left.is_exclusive()) {
         keys.erase(command.key);
     } else {
@@ -65,38 +65,38 @@ void erase_if_empty(const table::entry& left, const core::command& command, tabl
 
 }  // namespace
 
-void write_set(const core::command& command, resp::command_writer& to) {
+void write_set(const kinds::command& command, resp::command_writer& to) {
     to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,
              number(command.ttl.count()).text());
 }
 
-void write_count(const core::command& command, fence_use use, script_form form,
+void write_count(const kinds::command& command, fence_use use, script_form form,
                  resp::command_writer& to) {
-    write_script<"1">(scripts::count, form, to, fence_key(command.key),
-                      number(static_cast<long long>(command.fence)).text(),
-                      number(std::chrono::milliseconds(fence_idle).count()).text(),
-                      use == fence_use::count ? "count" : "read");
+    write_script(scripts::count, form, to, {fence_key(command.key)},
+                 number(static_cast<long long>(command.value)).text(),
+                 number(std::chrono::milliseconds(fence_idle).count()).text(),
+                 use == fence_use::count ? "count" : "read");
 }
 
-void write_for_holder(const core::command& command, const capabilities& server, script_form form,
+void write_for_holder(const kinds::command& command, const capabilities& server, script_form form,
                       resp::command_writer& to) {
     switch (command.step) {
         case step::extend:
-            write_script<"1">(scripts::extend, form, to, command.key, command.token,
-                              number(command.ttl.count()).text());
+            write_script(scripts::extend, form, to, {command.key}, command.token,
+                         number(command.ttl.count()).text());
             break;
         case step::release:
             write_release(command, server, form, to);
             break;
-        case step::unmark:
+        case step::withdraw:
             // In full: its sender may close the client at once.
-            write_script<"1">(scripts::unmark, script_form::in_full, to, command.key,
-                              number(static_cast<long long>(command.client)).text());
+            write_script(scripts::unmark, script_form::in_full, to, {command.key},
+                         number(static_cast<long long>(command.ticket)).text());
             break;
         default:
             assert(command.step == step::remaining);
             if (command.kind->traits().clears_the_way || command.explains) {
-                write_script<"1">(scripts::obstacle, form, to, command.key);
+                write_script(scripts::obstacle, form, to, {command.key});
             } else {
                 to.write(words<"PTTL">, command.key);
             }
@@ -108,7 +108,7 @@ vote decode_for_holder(step what, const resp::value& reply) {
     return what == step::remaining ? decode_remaining(reply) : decode_compare(reply);
 }
 
-vote execute_for_holder(const core::command& command, table& keys, const instant& at) {
+vote execute_for_holder(const kinds::command& command, table& keys, const instant& at) {
     table::entry* const found = keys.find(command.key, at.now);
     const bool exists = found != nullptr;
     const bool ours = exists && found->is_held_by(command.token);
@@ -127,8 +127,8 @@ vote execute_for_holder(const core::command& command, table& keys, const instant
             }
             break;
 
-        case step::unmark:
-            if (exists && found->unmark(command.client)) {
+        case step::withdraw:
+            if (exists && found->unmark(command.ticket)) {
                 erase_if_empty(*found, command, keys);
                 return vote::granted();
             }

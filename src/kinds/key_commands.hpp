@@ -11,17 +11,18 @@
 namespace colock::kinds {
 
 /// SET with NX and PX: takes the key if there is none.
-void write_set(const core::command& command, resp::command_writer& to);
+void write_set(const kinds::command& command, resp::command_writer& to);
 
-/// Count: moves the fence counter on for the holder of the key, without a look at the key.
-void write_count(const core::command& command, fence_use use, script_form form,
+/// The part of a step that moves the fence counter on for the holder of the key, without a look at the key.
+inline constexpr std::uint8_t counter_part = 1;
+void write_count(const kinds::command& command, fence_use use, script_form form,
                  resp::command_writer& to);
 
 /// Extend, release, or remaining.
-void write_for_holder(const core::command& command, const capabilities& server, script_form form,
+void write_for_holder(const kinds::command& command, const capabilities& server, script_form form,
                       resp::command_writer& to);
 [[nodiscard]] core::vote decode_for_holder(core::step what, const resp::value& reply);
-core::vote execute_for_holder(const core::command& command, table& keys, const instant& at);
+core::vote execute_for_holder(const kinds::command& command, table& keys, const instant& at);
 
 }  // namespace colock::kinds
 

@@ -3,9 +3,10 @@
 #ifndef COLOCK_KINDS_KIND_HPP
 #define COLOCK_KINDS_KIND_HPP
 
-#include "core/command.hpp"
+#include "core/agreement.hpp"
 #include "core/vote.hpp"
 #include "kinds/capabilities.hpp"
+#include "kinds/command.hpp"
 #include "resp/value.hpp"
 #include "resp/writer.hpp"
 
@@ -30,8 +31,10 @@ struct kind_traits {
     kinds::admission admission = admission::exclusive;
     /// What the tokens of its holders begin with.
     std::string_view token_prefix{};
-    /// Grants bring a fence, on which a quorum has to agree: see `core::acquire`.
-    bool fenced = false;
+    /// What the values of a quorum's grants have to be: see `core::lease`.
+    core::agreement agreement = core::agreement::none;
+    /// Whether each holder has a value of its own, as a fence.
+    bool value_per_holder = false;
     /// It is released by nothing but release.lua. So many releases can be one call of a script.
     bool released_by_script = false;
     /// And where the key holds nothing but the token, so that the server's own command for that will do.
@@ -59,26 +62,23 @@ public:
 
     /// Writes a command for a server, as one that has one reply (and, in front of it, what
     /// `kind_traits::clears_the_way` tells of).
-    virtual void encode(const core::command& command, const capabilities& server, script_form form,
+    virtual void encode(const command& command, const capabilities& server, script_form form,
                         resp::command_writer& to) const = 0;
 
-    /// What a reply means that is no error. It has no other values inside it. For an acquire of a kind without fences,
+    /// What a reply means that is no error. It has no other values inside it. For an acquire of a kind without values,
     /// `+OK` is a grant; for an extend or a release, `:1` is: these two are not asked.
-    [[nodiscard]] virtual core::vote decode(core::step step, const resp::value& reply) const = 0;
+    [[nodiscard]] virtual core::vote decode(const command& command,
+                                            const resp::value& reply) const = 0;
 
     /// Carries a command out in memory.
-    virtual core::vote execute(const core::command& command, table& keys,
-                               const instant& at) const = 0;
+    virtual core::vote execute(const command& command, table& keys, const instant& at) const = 0;
 
     /// Whether a command works on keys of our own beside the lock's key.
-    [[nodiscard]] virtual bool has_auxiliary_key(const core::command& /*command*/) const {
-        return false;
-    }
+    [[nodiscard]] virtual bool has_auxiliary_key(const command& /*command*/) const { return false; }
 
-    /// While a cluster moves a slot, one key of a command may be here and one there, and both nodes refuse it. What to do
-    /// in its place, one command after the other; nothing if it has to wait until the slot has moved.
-    [[nodiscard]] virtual std::vector<core::command> one_key_at_a_time(
-        const core::command& /*command*/) const {
+    /// While a cluster moves a slot, one key of a command may be here and one there, and both nodes refuse it. Returns what
+    /// to do in its place, with one key each, one after the other. Returns nothing if it has to wait until the slot has moved.
+    [[nodiscard]] virtual std::vector<command> apart(const command& /*command*/) const {
         return {};
     }
 
@@ -91,9 +91,9 @@ private:
 
 /// Whether a command comes behind one that clears its way: see `kind_traits`. (ASKING serves for a single command, so
 /// there is none behind that.)
-inline bool is_cleared_for(const core::command& command, script_form form) noexcept {
-    return command.contended && command.step == core::step::acquire &&
-           form != script_form::asking && command.kind->traits().clears_the_way;
+inline bool is_cleared_for(const command& command, script_form form) noexcept {
+    return command.contended && core::takes_key(command) && form != script_form::asking &&
+           command.kind->traits().clears_the_way;
 }
 
 }  // namespace colock::kinds

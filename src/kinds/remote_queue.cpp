@@ -20,12 +20,6 @@ using core::step;
 using core::vote;
 using resp::number;
 
-vote told(std::uint64_t ticket) noexcept {
-    vote result = vote::granted();
-    result.ticket = ticket;
-    return result;
-}
-
 vote foreign(const std::string& key) {
     return vote::failed(
         core::failure::server_error,
@@ -36,36 +30,37 @@ class remote_queue_kind final : public lock_kind {
 public:
     constexpr remote_queue_kind() : lock_kind({.name = "remote queue"}) {}
 
-    void encode(const core::command& command, const capabilities& /*server*/, script_form form,
+    void encode(const kinds::command& command, const capabilities& /*server*/, script_form form,
                 resp::command_writer& to) const override {
         const std::string queue = queue_key(command.key);
         const std::string ticket = ticket_key(command.key, command.ticket);
         const number own(static_cast<long long>(command.ticket));
         if (command.step == step::join) {
-            write_script<"2">(scripts::join, form, to, queue, ticket, own.text(),
-                              number(command.ttl.count()).text(), ticket_prefix(command.key));
+            write_script(scripts::join, form, to, {queue, ticket}, own.text(),
+                         number(command.ttl.count()).text(), ticket_prefix(command.key));
         } else {
             assert(command.step == step::leave);
-            write_script<"2">(scripts::leave, form, to, queue, ticket, own.text());
+            write_script(scripts::leave, form, to, {queue, ticket}, own.text());
         }
     }
 
-    [[nodiscard]] vote decode(step /*what*/, const resp::value& reply) const override {
+    [[nodiscard]] vote decode(const kinds::command& /*command*/,
+                              const resp::value& reply) const override {
         const auto ticket = number_in(reply);
-        return ticket ? told(*ticket) : unexpected(reply);
+        return ticket ? vote::granted(*ticket) : unexpected(reply);
     }
 
-    vote execute(const core::command& command, table& keys, const instant& at) const override {
+    vote execute(const kinds::command& command, table& keys, const instant& at) const override {
         return command.step == step::join ? join(command, keys, at) : leave(command, keys, at);
     }
 
-    [[nodiscard]] bool has_auxiliary_key(const core::command& /*command*/) const override {
+    [[nodiscard]] bool has_auxiliary_key(const kinds::command& /*command*/) const override {
         return true;
     }
 
 private:
     /// As join.lua.
-    static vote join(const core::command& command, table& keys, const instant& at) {
+    static vote join(const kinds::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
         const table::entry* const ours = keys.find(ticket, at.now);
         auto& waiting = keys.queue_of(command.key, at.now);
@@ -84,15 +79,15 @@ private:
         while (place != waiting.tickets.begin()) {
             --place;
             if (keys.find(ticket_key(command.key, *place), at.now) != nullptr) {
-                return told(*place);
+                return vote::granted(*place);
             }
             place = waiting.tickets.erase(place);  // its client has died
         }
-        return told(0);
+        return vote::granted(0);
     }
 
     /// As leave.lua.
-    static vote leave(const core::command& command, table& keys, const instant& at) {
+    static vote leave(const kinds::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
         const table::entry* const ours = keys.find(ticket, at.now);
         if (ours != nullptr && ours->is_held_by({})) {
@@ -104,7 +99,7 @@ private:
         if (left == 0) {
             keys.close_queue(command.key);
         }
-        return told(left);
+        return vote::granted(left);
     }
 };
 

@@ -2,7 +2,7 @@
 
 #include "kinds/replies.hpp"
 
-#include "core/command.hpp"
+#include "kinds/command.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -100,7 +100,7 @@ vote decode_compare(const value& reply) {
 
 vote decode_fence(const value& reply) {
     const auto fence = number_in(reply);
-    return fence && *fence > 0 && *fence < core::fence_limit ? vote::granted(*fence)
+    return fence && *fence > 0 && *fence < core::value_limit ? vote::granted(*fence)
                                                              : decode_compare(reply);
 }
 

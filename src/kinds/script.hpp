@@ -6,6 +6,8 @@
 #include "kinds/capabilities.hpp"
 #include "resp/writer.hpp"
 
+#include <initializer_list>
+#include <span>
 #include <string_view>
 
 namespace colock::kinds {
@@ -17,15 +19,21 @@ struct script {
         digest;  ///< its SHA-1 in hexadecimal digits, by which a server knows it that has seen it
 };
 
-/// A call of a script with that number of keys, which come first, and its arguments.
-template <resp::word Keys, typename... Arguments>
+/// A call of a script with its keys and its arguments.
+template <typename... Arguments>
 void write_script(const script& called, script_form form, resp::command_writer& to,
-                  const Arguments&... arguments) {
+                  std::span<const std::string_view> keys, const Arguments&... arguments) {
+    const resp::number key_count(static_cast<long long>(keys.size()));
     if (is_in_full(form)) {
-        to.write(resp::words<"EVAL">, called.text, resp::words<Keys>, arguments...);
+        to.write(resp::words<"EVAL">, called.text, key_count.text(), keys, arguments...);
     } else {
-        to.write(resp::words<"EVALSHA">, called.digest, resp::words<Keys>, arguments...);
+        to.write(resp::words<"EVALSHA">, called.digest, key_count.text(), keys, arguments...);
     }
+}
+template <typename... Arguments>
+void write_script(const script& called, script_form form, resp::command_writer& to,
+                  std::initializer_list<std::string_view> keys, const Arguments&... arguments) {
+    write_script(called, form, to, std::span(keys.begin(), keys.size()), arguments...);
 }
 
 }  // namespace colock::kinds

@@ -28,45 +28,49 @@ public:
         : lock_kind({.name = fenced ? "fenced shared" : "shared",
                      .admission = admission::shared,
                      .token_prefix = reader_prefix,
-                     .fenced = fenced,
+                     .agreement = fenced ? core::agreement::largest : core::agreement::none,
+                     .value_per_holder = fenced,
                      .released_by_script = true,
                      .tries_twice = !fenced}) {}
 
-    void encode(const core::command& command, const capabilities& server, script_form form,
+    void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
-        if (command.step == step::acquire) {
+        if (command.part == counter_part) {
+            write_count(command, fence_use::read, form, to);
+        } else if (command.step == step::acquire) {
             write_acquire(command, form, to);
         } else if (command.step == step::confirm) {
             fenced_writer.encode(command, server, form, to);
-        } else if (command.step == step::count) {
-            write_count(command, fence_use::read, form, to);
         } else {
             write_for_holder(command, server, form, to);
         }
     }
 
-    [[nodiscard]] vote decode(step what, const resp::value& reply) const override {
-        switch (what) {
+    [[nodiscard]] vote decode(const kinds::command& command,
+                              const resp::value& reply) const override {
+        if (command.part == counter_part) {
+            return decode_fence(reply);
+        }
+        switch (command.step) {
             case step::acquire:
                 return decode_acquire(reply);
             case step::confirm:
-            case step::count:
                 return decode_fence(reply);
             case step::extend:
                 return reply.type == resp::type::number && is(reply.text, "2")
                            ? vote::awaited()
                            : decode_compare(reply);
             default:
-                return decode_for_holder(what, reply);
+                return decode_for_holder(command.step, reply);
         }
     }
 
-    vote execute(const core::command& command, table& keys, const instant& at) const override {
+    vote execute(const kinds::command& command, table& keys, const instant& at) const override {
+        if (command.part == counter_part) {
+            return keys.move_fence(command.key, command.value, fence_use::read, at);
+        }
         if (command.step == step::confirm) {
             return fenced_writer.execute(command, keys, at);
-        }
-        if (command.step == step::count) {
-            return keys.move_fence(command.key, command.fence, fence_use::read, at);
         }
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);
@@ -79,8 +83,8 @@ public:
             return vote::denied(key_state::awaited);
         }
         vote granted = vote::granted();
-        if (traits().fenced) {
-            granted = keys.move_fence(command.key, command.fence, fence_use::read, at);
+        if (is_fenced()) {
+            granted = keys.move_fence(command.key, command.value, fence_use::read, at);
             if (granted.kind != core::vote_kind::granted) {
                 return granted;
             }
@@ -94,42 +98,44 @@ public:
     }
 
     /// The counter. Also the place where a set of readers is made, for a reader that joins another.
-    [[nodiscard]] bool has_auxiliary_key(const core::command& command) const override {
-        return traits().fenced ? command.step == step::acquire || command.step == step::confirm ||
-                                     command.step == step::count
-                               : command.step == step::acquire && joins(command);
+    [[nodiscard]] bool has_auxiliary_key(const kinds::command& command) const override {
+        return is_fenced() ? command.step == step::acquire || command.step == step::confirm
+                           : command.step == step::acquire && joins(command);
     }
 
-    [[nodiscard]] std::vector<core::command> one_key_at_a_time(
-        const core::command& command) const override {
-        if (!traits().fenced) {
+    [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
+        if (!is_fenced()) {
             return {};
         }
-        core::command count = command;
-        count.step = step::count;
+        kinds::command count = command;
+        count.part = counter_part;
         if (command.step == step::acquire) {
-            core::command take = command;
+            kinds::command take = command;
             take.kind = &shared;
             take.contended = true;
             return {take, count};
         }
-        if (command.step == step::confirm && command.fence != 0) {
+        if (command.step == step::confirm && command.value != 0) {
             return {count};
         }
         return {};
     }
 
 private:
+    [[nodiscard]] bool is_fenced() const noexcept {
+        return traits().agreement == core::agreement::largest;
+    }
+
     /// Whether an acquire joins other readers. The first attempt only looks whether nobody is there.
-    [[nodiscard]] bool joins(const core::command& command) const noexcept {
-        return command.contended || command.heals || traits().fenced;
+    [[nodiscard]] bool joins(const kinds::command& command) const noexcept {
+        return command.contended || command.heals || is_fenced();
     }
 
     [[nodiscard]] vote decode_acquire(const resp::value& reply) const {
         if (reply.type == resp::type::number && is(reply.text, "-2")) {
             return vote::denied(key_state::awaited);
         }
-        if (traits().fenced) {
+        if (is_fenced()) {
             return decode_fence(reply);
         }
         return reply.type == resp::type::number && is(reply.text, "-1")
@@ -137,20 +143,20 @@ private:
                    : decode_taken(reply);
     }
 
-    void write_acquire(const core::command& command, script_form form,
+    void write_acquire(const kinds::command& command, script_form form,
                        resp::command_writer& to) const {
         const number ttl(command.ttl.count());
         if (!joins(command)) {
             write_set(command, to);
-        } else if (!traits().fenced) {
-            write_script<"1">(scripts::share, form, to, command.key, command.token, ttl.text(),
-                              new_set_key(command.key));
+        } else if (!is_fenced()) {
+            write_script(scripts::share, form, to, {command.key}, command.token, ttl.text(),
+                         new_set_key(command.key));
         } else {
-            const number least(static_cast<long long>(command.fence));
+            const number least(static_cast<long long>(command.value));
             const number idle(std::chrono::milliseconds(fence_idle).count());
-            write_script<"2">(scripts::share, form, to, command.key, fence_key(command.key),
-                              command.token, ttl.text(), new_set_key(command.key), least.text(),
-                              idle.text());
+            write_script(scripts::share, form, to, {command.key, fence_key(command.key)},
+                         command.token, ttl.text(), new_set_key(command.key), least.text(),
+                         idle.text());
         }
     }
 };

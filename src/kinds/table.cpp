@@ -24,7 +24,7 @@ vote used_up() {
 
 }  // namespace
 
-vote table::execute(const core::command& command, core::time_point now, wall_time wall) {
+vote table::execute(const kinds::command& command, core::time_point now, wall_time wall) {
     changes_.clear();
     collect_expired(now);
     return command.kind->execute(command, *this, {now, wall});
@@ -139,7 +139,7 @@ vote table::move_fence(std::string_view key, std::uint64_t least, fence_use use,
         }
     }
     // A reader must leave a number for the next writer.
-    if (value >= (use == fence_use::count ? core::fence_limit : core::fence_limit - 1)) {
+    if (value >= (use == fence_use::count ? core::value_limit : core::value_limit - 1)) {
         return used_up();
     }
     counters_.insert_or_assign(std::string(key), counter{value, at.now + fence_idle});

@@ -3,9 +3,9 @@
 #ifndef COLOCK_KINDS_TABLE_HPP
 #define COLOCK_KINDS_TABLE_HPP
 
-#include "core/command.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "kinds/command.hpp"
 #include "kinds/fence.hpp"
 
 #include <chrono>
@@ -82,7 +82,7 @@ public:
     };
 
     /// Executes a command as its kind says, and answers as a server would.
-    core::vote execute(const core::command& command, core::time_point now, wall_time wall = {});
+    core::vote execute(const kinds::command& command, core::time_point now, wall_time wall = {});
 
     /// The keys that the last command has written or deleted: clients that have asked for one of them may want to know.
     [[nodiscard]] const std::vector<std::string>& changes() const noexcept { return changes_; }

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -108,7 +109,7 @@ public:
     /// Overwrites `buffer`, and has it grow. It must outlive the writer.
     explicit command_writer(std::string& buffer) : buffer_(buffer) {}
 
-    /// A command of `words` and strings.
+    /// A command of `words`, strings, and spans of strings.
     template <typename... Arguments>
     void write(const Arguments&... arguments) {
         char* at = room_for(detail::around_argument + (most(arguments) + ...));
@@ -136,6 +137,22 @@ private:
     }
     static char* put(char* at, std::string_view one) noexcept {
         return detail::write_argument(at, one);
+    }
+
+    using strings = std::span<const std::string_view>;
+    static constexpr std::size_t count(strings some) noexcept { return some.size(); }
+    static constexpr std::size_t most(strings some) noexcept {
+        std::size_t result = 0;
+        for (const std::string_view one : some) {
+            result += most(one);
+        }
+        return result;
+    }
+    static char* put(char* at, strings some) noexcept {
+        for (const std::string_view one : some) {
+            at = put(at, one);
+        }
+        return at;
     }
 
     template <word... Words>

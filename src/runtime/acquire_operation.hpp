@@ -6,7 +6,7 @@
 #include "core/acquire.hpp"
 #include "core/instance_set.hpp"
 #include "core/queue_ticket.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "runtime/lease_state.hpp"

@@ -4,7 +4,7 @@
 #define COLOCK_RUNTIME_DESCRIBE_HPP
 
 #include "core/instance_set.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "instance/instance.hpp"
 

@@ -3,7 +3,7 @@
 #include "runtime/instance_group.hpp"
 
 #include "core/backoff.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/stable_hash.hpp"
 
 #include <algorithm>

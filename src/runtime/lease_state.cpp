@@ -101,15 +101,15 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
     }
 }
 
-core::command& lease_state::submit(core::lease_tag tag, core::instance_set targets,
-                                   core::time_point now) {
+kinds::command& lease_state::submit(core::lease_tag tag, core::instance_set targets,
+                                    core::time_point now) {
     // A release is never too late.
     const core::time_point deadline = core::has_deadline(core::lease::step_of(tag))
                                           ? now + parts_.settings.instance_timeout
                                           : core::never;
-    core::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
+    kinds::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
     command.kind = &spec().policy->kind();
-    command.client = parts_.client_number;
+    command.ticket = parts_.client_number;
     command.key = spec_->key;
     command.token = held_as();
     machine_.fill(command, tag);
@@ -164,15 +164,15 @@ void lease_state::unmark(std::shared_ptr<lease_state> self, core::time_point mar
 void lease_state::submit_unmark(core::time_point marked_until) {
     const core::instance_set targets = machine_.without_key();
     if (!targets.empty()) {
-        submit(core::lease_tag(purpose::unmark), targets, marked_until);
+        submit(core::lease_tag(purpose::withdraw), targets, marked_until);
     }
 }
 
 void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index,
                                 bool explains) {
     stay_alive(std::move(self));
-    core::command& ask = submit(core::lease_tag(purpose::remaining),
-                                core::instance_set::only(index), parts_.turn.recent_time());
+    kinds::command& ask = submit(core::lease_tag(purpose::remaining),
+                                 core::instance_set::only(index), parts_.turn.recent_time());
     ask.explains = explains;
 }
 
@@ -189,7 +189,7 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
         in_client::unlink();
         parts_.members.giving_back.push_back(*this);
     }
-    if (sent.purpose() != purpose::remaining && sent.purpose() != purpose::unmark) {
+    if (sent.purpose() != purpose::remaining && sent.purpose() != purpose::withdraw) {
         resume(event::voted(index, sent, vote), now);
         return;
     }
@@ -285,7 +285,7 @@ void lease_state::downgrade(downgrade_operation& asker) {
     const kinds::kind_traits& readers = asker.shared()->policy->kind().traits();
     if (const lease_result usable = check(asker, *asker.shared()); usable != lease_result::done) {
         asker.finish(usable);
-    } else if (ours.fenced != readers.fenced) {
+    } else if (ours.value_per_holder != readers.value_per_holder) {
         asker.finish(lease_result::fenced_otherwise);
     } else if (queue_->is_shared()) {
         asker.finish(lease_result::done);
@@ -397,9 +397,9 @@ std::shared_ptr<lease_state> lease_state::add_holder() {
 }
 
 void lease_state::share(share_operation& asker) {
-    if (!spec().policy->lease.fencing) {
+    if (!spec().policy->lease.value_per_holder) {
         add_holder();
-        asker.receive(holder(), machine_.fence());
+        asker.receive(holder(), machine_.value());
         return;
     }
     rare().next_shares.push_back(std::static_pointer_cast<share_operation>(asker.self()));
@@ -429,7 +429,7 @@ void lease_state::end_shares(bool success) {
             asker->finish(lease_result::no_quorum);
         } else {
             add_holder();
-            asker->receive(holder(), machine_.fence());
+            asker->receive(holder(), machine_.value());
         }
     }
 }

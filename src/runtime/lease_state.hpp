@@ -96,7 +96,7 @@ public:
     // From the acquire operation, on the engine's executor:
 
     /// That of the latest holder; 0 without fencing.
-    [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.fence(); }
+    [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.value(); }
 
     /// Sends the attempt to all instances.
     void begin(std::shared_ptr<lease_state> self, const core::attempt& attempt,
@@ -114,7 +114,7 @@ public:
     /// The votes on the attempt; until there is a lease.
     [[nodiscard]] const core::round& votes() const noexcept { return machine_.votes(); }
 
-    /// Asks an instance that denied how long it will say no. `explains`: see `core::command`.
+    /// Asks an instance that denied how long it will say no. `explains`: see `kinds::command`.
     void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index, bool explains);
 
     /// The owner waits no more: takes back the marks that this attempt, or others before it, may have left, until when they live.
@@ -220,7 +220,7 @@ private:
     void end_hold(bool is_handed_off);
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
-    core::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
+    kinds::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void stay_alive(std::shared_ptr<lease_state> self);
     void submit_unmark(core::time_point marked_until);
     void publish() noexcept;

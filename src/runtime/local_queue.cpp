@@ -24,7 +24,7 @@ client_lease* local_queue::to_be_shared(const waiter& newcomer, core::time_point
     if (!shared_ || latest_ == nullptr || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
         return nullptr;
     }
-    if (wanted.policy->lease.fencing && newcomer.arrived() > confirmed_) {
+    if (wanted.policy->lease.value_per_holder && newcomer.arrived() > confirmed_) {
         return nullptr;
     }
     return latest_->may_be_shared(wanted, now) ? latest_ : nullptr;

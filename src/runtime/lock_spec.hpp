@@ -44,7 +44,8 @@ struct lock_policy {
     }
     void set_kind(const kinds::lock_kind& kind) noexcept {
         kind_ = &kind;
-        lease.fencing = kind.traits().fenced;
+        lease.agreement = kind.traits().agreement;
+        lease.value_per_holder = kind.traits().value_per_holder;
     }
 
     friend bool operator==(const lock_policy& a, const lock_policy& b) = default;

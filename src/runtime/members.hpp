@@ -5,7 +5,7 @@
 
 #include "core/outcome.hpp"
 #include "core/queue_ticket.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "runtime/lock_spec.hpp"

@@ -3,11 +3,11 @@
 #ifndef COLOCK_RUNTIME_OUTBOX_HPP
 #define COLOCK_RUNTIME_OUTBOX_HPP
 
-#include "core/command.hpp"
 #include "core/instance_set.hpp"
 #include "core/time.hpp"
 #include "instance/batch.hpp"
 #include "instance/shared_pool.hpp"
+#include "kinds/command.hpp"
 #include "runtime/instance_group.hpp"
 #include "runtime/turns.hpp"
 
@@ -24,8 +24,8 @@ public:
     explicit outbox(turns& when) : turns_(when) {}
 
     /// Has a command sent at the end of the turn, which is still to be filled in, but for its deadline.
-    core::command& submit(instance::vote_receiver& receiver, instance::command_tag tag,
-                          core::instance_set targets, core::time_point deadline) {
+    kinds::command& submit(instance::vote_receiver& receiver, instance::command_tag tag,
+                           core::instance_set targets, core::time_point deadline) {
         turns_.schedule();
         return batch_->submit(&receiver, tag, targets, deadline);
     }

@@ -28,7 +28,7 @@ core::queue_ticket_settings settings_for(const lock_policy& policy) {
 
 /// Not 0, and small enough for a script.
 std::uint64_t make_number(std::uint64_t random) noexcept {
-    return random % (core::fence_limit - 1) + 1;
+    return random % (core::value_limit - 1) + 1;
 }
 
 }  // namespace
@@ -60,8 +60,8 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
                        std::string_view key, core::time_point now) {
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
-    core::command& command = parts_.out.submit(*this, static_cast<instance::command_tag>(what),
-                                               core::instance_set::only(keeper_), deadline);
+    kinds::command& command = parts_.out.submit(*this, static_cast<instance::command_tag>(what),
+                                                core::instance_set::only(keeper_), deadline);
     command.kind = &kind;
     command.step = step;
     command.key = key;
@@ -216,7 +216,7 @@ void remote_queue::ask_to_leave(core::time_point now) {
 /// A ticket that is left behind holds up the client behind it, which takes this one for alive.
 void remote_queue::on_left(const core::vote& vote, core::time_point now) {
     if (vote.kind == core::vote_kind::granted) {
-        parts_.contention.note(spec_->key_hash, vote.ticket != 0, now);
+        parts_.contention.note(spec_->key_hash, vote.value != 0, now);
     } else if (now < machine_.ticket_end() && !parts_.closing) {
         left_behind_ = true;
         parts_.alarms.wait(*this, machine_.ticket_end());

@@ -3,12 +3,12 @@
 #ifndef COLOCK_RUNTIME_REMOTE_QUEUE_HPP
 #define COLOCK_RUNTIME_REMOTE_QUEUE_HPP
 
-#include "core/command.hpp"
 #include "core/queue_ticket.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
+#include "kinds/command.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/members.hpp"
 #include "runtime/timer_queue.hpp"

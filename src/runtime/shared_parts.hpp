@@ -4,10 +4,10 @@
 #define COLOCK_RUNTIME_SHARED_PARTS_HPP
 
 #include "core/backoff.hpp"
-#include "core/command.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
 #include "core/vote.hpp"
+#include "kinds/command.hpp"
 #include "kinds/kind.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/deliveries.hpp"
@@ -50,7 +50,7 @@ struct shared_parts {
 
     environment& world;
     const engine_settings settings;
-    const std::uint64_t client_number = world.random() % core::fence_limit;  // see `core::command`
+    const std::uint64_t client_number = world.random() % core::value_limit;  // see `kinds::command`
     statistics counts;
     turns turn{world};
     timers alarms{world};

@@ -65,7 +65,7 @@ void encode(benchmark::State& state, kinds::native_delete releases) {
     std::deque<std::string> keys;
     const auto batch = std::make_shared<instance::batch>();
     for (std::size_t i = 0; i != commands; ++i) {
-        core::command one;
+        kinds::command one;
         one.kind = &kinds::exclusive;
         one.step = i % 2 == 0 ? step::acquire : step::release;
         one.key = keys.emplace_back("benchmark:" + std::to_string(100'000 + i));
@@ -87,9 +87,9 @@ BENCHMARK_CAPTURE(encode, by_delifeq, kinds::native_delete::delifeq)->Arg(1000);
 void decode(benchmark::State& state) {
     const resp::value ok{resp::type::simple_string, "OK", 0};
     const resp::value one{resp::type::number, "1", 0};
-    core::command acquire;
+    kinds::command acquire;
     acquire.kind = &kinds::exclusive;
-    core::command release = acquire;
+    kinds::command release = acquire;
     release.step = step::release;
     for (auto _ : state) {
         benchmark::DoNotOptimize(instance::redis::decode(acquire, ok));

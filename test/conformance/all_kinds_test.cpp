@@ -95,7 +95,7 @@ private:
                         const colock::core::vote& ours) {
         const bool granted = ours.kind == colock::core::vote_kind::granted;
         if (q.what.kind == &colock::kinds::remote_queue) {
-            BOOST_TEST_REQUIRE(theirs.ticket == ours.ticket);
+            BOOST_TEST_REQUIRE(theirs.value == ours.value);
         } else if (q.what.step == step::remaining) {
             // Each was asked, and had its key written, some time in a batch. They round to milliseconds, and so do scripts.
             const auto apart = theirs.remaining < ours.remaining
@@ -104,16 +104,15 @@ private:
             BOOST_TEST_REQUIRE((apart <= 2 * longest_ + 3ms), theirs.remaining.count()
                                                                   << " ms, in memory "
                                                                   << ours.remaining.count());
-        } else if (granted && q.what.kind->traits().fenced && moves_counter(q.what.step)) {
-            compare_fences(q.key, theirs.fence, ours.fence);
+        } else if (granted && q.what.kind->traits().value_per_holder &&
+                   moves_counter(q.what.step)) {
+            compare_fences(q.key, theirs.value, ours.value);
         } else {
             BOOST_TEST_REQUIRE((theirs.remaining == ours.remaining));  // there is none
         }
     }
 
-    static bool moves_counter(step s) {
-        return s == step::acquire || s == step::confirm || s == step::count;
-    }
+    static bool moves_counter(step s) { return s == step::acquire || s == step::confirm; }
 
     /// A counter ahead of the clock is the same in both. Any other begins at its server's clock, and moves to the second
     /// when it is counted for the first time in that.
@@ -163,12 +162,12 @@ std::vector<step_of_kind> every_step() {
         for (const step one : {step::extend, step::release, step::remaining}) {
             result.emplace_back(one, *kind);
         }
-        if (kind->traits().fenced) {
+        if (kind->traits().value_per_holder) {
             result.emplace_back(step::confirm, *kind);
-            result.emplace_back(step::count, *kind);
+            result.push_back(counts_of(*kind));
         }
         if (kind->traits().clears_the_way) {
-            result.emplace_back(step::unmark, *kind);
+            result.emplace_back(step::withdraw, *kind);
         }
     }
     return result;
@@ -270,7 +269,7 @@ BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
     constexpr std::uint64_t ahead = twins::ahead_of_clock;
     // Each key with what its counter begins with: far from the clock, with the clock, or with few numbers left.
     const std::vector<std::pair<std::string, std::uint64_t>> keys{
-        {"k", ahead}, {"l", 0}, {"m", colock::core::fence_limit - 9}};
+        {"k", ahead}, {"l", 0}, {"m", colock::core::value_limit - 9}};
     const strings holders{token_of("da"), token_of("ee")};
     const strings readers{ann_reads, bob_reads, reader_of("da")};
     const std::array<milliseconds, 3> ttls{5min, 10min, 20min};
@@ -285,7 +284,7 @@ BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
                 done[static_cast<std::size_t>(place)] += is_done(what, vote) ? 1 : 0;
             };
             for (const auto& [key, fence] : keys) {
-                both.ask(step::count, key, "", 0ms, fence);
+                both.ask(counts_of(colock::kinds::fenced), key, "", 0ms, fence);
             }
             bool goes_on = both.compare(note);
             for (int i = 0; i != 500 && goes_on; ++i) {

@@ -67,7 +67,7 @@ inline const step_of_kind joins{core::step::acquire, kinds::shared, true};
 inline const step_of_kind joins_fenced{core::step::acquire, kinds::fenced_shared, true};
 inline const step_of_kind writes{core::step::acquire, kinds::writer};
 inline const step_of_kind claims{core::step::acquire, kinds::writer, true};
-inline const step_of_kind unmarks{core::step::unmark, kinds::writer};
+inline const step_of_kind unmarks{core::step::withdraw, kinds::writer};
 
 inline step_of_kind of_reader(core::step s) {
     return {s, kinds::shared};

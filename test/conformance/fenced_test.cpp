@@ -25,9 +25,9 @@ BOOST_DATA_TEST_CASE(each_holder_gets_a_larger_fence, all_kinds) {
     for (int i = 0; i != 100; ++i) {
         const auto vote = rig.ask_fence(fenced_acquire, "k", "ann");
         BOOST_TEST_REQUIRE(to_text(vote) == "granted");
-        BOOST_TEST(vote.fence > last);
-        BOOST_TEST(vote.fence < colock::core::fence_limit);
-        last = vote.fence;
+        BOOST_TEST(vote.value > last);
+        BOOST_TEST(vote.value < colock::core::value_limit);
+        last = vote.value;
         BOOST_TEST(rig.release("k", "ann") == "granted");
     }
     // The clock of 2001 to 2242.
@@ -40,13 +40,13 @@ BOOST_DATA_TEST_CASE(a_holder_increments_the_fence_counter, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;  // ahead of the clock
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).fence == far);
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").fence == far + 1);
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").fence == far + 2);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann", far).value == far);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").value == far + 1);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann").value == far + 2);
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "bob")) == "denied: another");
     BOOST_TEST(rig.release("k", "ann") == "granted");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann")) == "denied: nobody");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").fence == far + 3);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").value == far + 3);
 }
 
 BOOST_DATA_TEST_CASE(a_denied_fenced_acquire_does_not_count, all_kinds) {
@@ -64,7 +64,7 @@ BOOST_DATA_TEST_CASE(a_denied_fenced_acquire_does_not_count, all_kinds) {
     BOOST_TEST(rig.acquire("k", "bob") == "granted");
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "k", "ann")) == "denied: another");
     BOOST_TEST(rig.release("k", "bob") == "granted");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann").fence == far + 1);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann").value == far + 1);
     s.plant_foreign_key("list");
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "list", "ann")) == "denied: another");
 }
@@ -89,12 +89,12 @@ BOOST_DATA_TEST_CASE(a_counter_is_raised_only_by_the_holder_and_never_lowered, a
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "denied: nobody");
     rig.ask_fence(fenced_acquire, "k", "ann");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "bob", far)) == "denied: another");
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", far - 5).fence == far - 5);
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", far - 9).fence == far - 5);
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", 1).fence == far - 5);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", far - 5).value == far - 5);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", far - 9).value == far - 5);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", 1).value == far - 5);
     rig.release("k", "ann");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", far)) == "denied: nobody");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").fence == far - 4);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob").value == far - 4);
     s.plant_foreign_key("list");
     BOOST_TEST(to_text(rig.ask_fence(step::confirm, "list", "ann", far)) == "denied: another");
 }
@@ -110,14 +110,14 @@ BOOST_DATA_TEST_CASE(a_restore_raises_the_counter_to_its_fence_without_counting,
                 rig.ask_fence(step_of_kind(step::acquire, *kind).healing(), of, "ann", fence);
             BOOST_TEST(to_text(vote) == "granted");
             BOOST_TEST(rig.release(of, "ann") == "granted");
-            return vote.fence;
+            return vote.value;
         };
         BOOST_TEST(heal(key, far) == far);
         BOOST_TEST(heal(key, far) == far);
         BOOST_TEST(heal(key, 7) == far);
         BOOST_TEST(heal(key, far + 3) == far + 3);
         BOOST_TEST(heal("fresh " + key, 7) > 7U);  // by the clock
-        BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").fence == far + 4);
+        BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").value == far + 4);
     }
 }
 
@@ -125,13 +125,13 @@ BOOST_DATA_TEST_CASE(a_restore_of_a_held_key_is_denied_and_does_not_count, all_k
     subject s(sample);
     auto& rig = s.rig;
     constexpr std::uint64_t far = 1ULL << 52U;
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob", far).fence == far);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "bob", far).value == far);
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "ann", far + 9)) ==
                "denied: another");
     // Nor is it reentrant: a heal goes to an instance that has said that there is nothing.
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "k", "bob", far + 9)) ==
                "denied: another");
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "bob").fence == far + 1);
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "bob").value == far + 1);
     s.plant_foreign_key("list");
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire.healing(), "list", "ann", far)) ==
                "denied: another");
@@ -146,9 +146,9 @@ BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
         const std::string key(kind->traits().name);
         const auto count = [&](const std::string& of, const std::string& token,
                                std::uint64_t fence) {
-            const auto vote = rig.ask_fence({step::count, *kind}, of, token, fence);
+            const auto vote = rig.ask_fence(counts_of(*kind), of, token, fence);
             BOOST_TEST(to_text(vote) == "granted");
-            return vote.fence;
+            return vote.value;
         };
         const std::uint64_t first = count(key, "ann", 7);
         BOOST_TEST((first >> 20U) > 1'000'000'000U);  // by the clock
@@ -158,21 +158,22 @@ BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
         BOOST_TEST(count(key, "ann", 0) == far + 1);
         BOOST_TEST(rig.remaining(key) == "denied: nobody");
         // It is the counter that the key's holders have.
-        BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").fence == far + 2);
+        BOOST_TEST(rig.ask_fence({step::acquire, *kind}, key, "bob").value == far + 2);
         BOOST_TEST(count(key, "ann", 0) == far + 3);
         BOOST_TEST(count(key, "bob", far + 5) == far + 5);
-        BOOST_TEST(rig.ask_fence({step::confirm, *kind}, key, "bob").fence == far + 6);
+        BOOST_TEST(rig.ask_fence({step::confirm, *kind}, key, "bob").value == far + 6);
         const auto left = rig.ask(step::remaining, key).remaining;
         BOOST_TEST((left > 9min && left <= 10min));
         BOOST_TEST(rig.release(key, "bob") == "granted");
     }
     s.plant_foreign_key("list");
-    BOOST_TEST(rig.ask_fence(step::count, "list", "ann", far).fence == far);
-    using colock::core::fence_limit;
-    BOOST_TEST(to_text(rig.ask_fence(step::count, "k", "ann", fence_limit)) ==
+    BOOST_TEST(rig.ask_fence(counts_of(colock::kinds::fenced), "list", "ann", far).value == far);
+    using colock::core::value_limit;
+    BOOST_TEST(to_text(rig.ask_fence(counts_of(colock::kinds::fenced), "k", "ann", value_limit)) ==
                "failed: server error");
-    BOOST_TEST(rig.ask_fence(step::count, "k", "ann", fence_limit - 1).fence == fence_limit - 1);
-    const auto vote = rig.ask_fence(step::count, "k", "ann");
+    BOOST_TEST(rig.ask_fence(counts_of(colock::kinds::fenced), "k", "ann", value_limit - 1).value ==
+               value_limit - 1);
+    const auto vote = rig.ask_fence(counts_of(colock::kinds::fenced), "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
     BOOST_TEST(vote.detail->starts_with("FENCE the fence counter"), *vote.detail);
 }
@@ -180,13 +181,13 @@ BOOST_DATA_TEST_CASE(a_count_ignores_the_lock_key, all_kinds) {
 BOOST_DATA_TEST_CASE(counters_end_below_2_to_the_53, all_kinds) {
     subject s(sample);
     auto& rig = s.rig;
-    using colock::core::fence_limit;
+    using colock::core::value_limit;
     rig.ask_fence(fenced_acquire, "k", "ann");
-    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", fence_limit - 2).fence == fence_limit - 2);
-    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", fence_limit)) ==
+    BOOST_TEST(rig.ask_fence(step::confirm, "k", "ann", value_limit - 2).value == value_limit - 2);
+    BOOST_TEST(to_text(rig.ask_fence(step::confirm, "k", "ann", value_limit)) ==
                "failed: server error");
     rig.release("k", "ann");
-    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann").fence == fence_limit - 1);
+    BOOST_TEST(rig.ask_fence(fenced_acquire, "k", "ann").value == value_limit - 1);
     rig.release("k", "ann");
     const auto vote = rig.ask_fence(fenced_acquire, "k", "ann");
     BOOST_TEST(to_text(vote) == "failed: server error");
@@ -202,12 +203,12 @@ BOOST_DATA_TEST_CASE(every_key_has_a_counter_of_its_own, all_kinds) {
     const strings keys{"k",    "{k",  "k}",     "{}k",     "{k}",           "a{k}",
                        "\r\n", "\0"s, ":fence", "k:fence", "k:colock:fence"};
     for (const std::string& key : keys) {
-        BOOST_TEST(rig.ask_fence(fenced_acquire, key, "ann", fence += 10).fence == fence);
+        BOOST_TEST(rig.ask_fence(fenced_acquire, key, "ann", fence += 10).value == fence);
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
     fence = 1ULL << 52U;
     for (const std::string& key : keys) {
-        BOOST_TEST(rig.ask_fence(fenced_acquire, key, "bob").fence == (fence += 10) + 1);
+        BOOST_TEST(rig.ask_fence(fenced_acquire, key, "bob").value == (fence += 10) + 1);
     }
 }
 

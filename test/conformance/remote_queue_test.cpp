@@ -41,7 +41,7 @@ void check_left_alone(const foreign_key& key) {
         BOOST_TEST(to_text(vote) == "failed: server error");
         const auto left = ask_queue(rig, step::leave, 1);
         BOOST_TEST(to_text(left) == "granted");
-        BOOST_TEST(left.fence == 0U);
+        BOOST_TEST(left.value == 0U);
         BOOST_TEST((server.command(key.reading) == before));
         BOOST_TEST(server.command({"PTTL", name}).value() == "-1");
         BOOST_TEST(server.keys().size() == 1U);
@@ -55,17 +55,17 @@ BOOST_AUTO_TEST_CASE(joining_a_remote_queue_returns_the_previous_waiter) {
     server.flush();
     instance_rig rig(server.uri());
     rig.run_until_ready();
-    BOOST_TEST(ask_queue(rig, step::join, 11).fence == 0U);
-    BOOST_TEST(ask_queue(rig, step::join, 12).fence == 11U);
-    BOOST_TEST(ask_queue(rig, step::join, 13).fence == 12U);
-    BOOST_TEST(ask_queue(rig, step::join, 12).fence == 11U);
+    BOOST_TEST(ask_queue(rig, step::join, 11).value == 0U);
+    BOOST_TEST(ask_queue(rig, step::join, 12).value == 11U);
+    BOOST_TEST(ask_queue(rig, step::join, 13).value == 12U);
+    BOOST_TEST(ask_queue(rig, step::join, 12).value == 11U);
     server.command({"DEL", "{k}:colock:ticket:12"});  // it has died
-    BOOST_TEST(ask_queue(rig, step::join, 13).fence == 11U);
+    BOOST_TEST(ask_queue(rig, step::join, 13).value == 11U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:11\nticket:13");
-    BOOST_TEST(ask_queue(rig, step::leave, 11).fence == 1U);
-    BOOST_TEST(ask_queue(rig, step::join, 13).fence == 0U);
-    BOOST_TEST(ask_queue(rig, step::leave, 13).fence == 0U);
+    BOOST_TEST(ask_queue(rig, step::leave, 11).value == 1U);
+    BOOST_TEST(ask_queue(rig, step::join, 13).value == 0U);
+    BOOST_TEST(ask_queue(rig, step::leave, 13).value == 0U);
     BOOST_TEST(server.keys().empty());
 }
 
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(an_entry_of_others_in_a_queue_is_left_alone) {
     rig.run_until_ready();
     ask_queue(rig, step::join, 1);
     server.command({"RPUSH", "{k}:colock:queue", "job", "ticket:2"});
-    BOOST_TEST(ask_queue(rig, step::join, 3).fence == 1U);
+    BOOST_TEST(ask_queue(rig, step::join, 3).value == 1U);
     BOOST_TEST(server.command({"LRANGE", "{k}:colock:queue", "0", "-1"}).value() ==
                "ticket:1\njob\nticket:3");
 }

@@ -316,21 +316,21 @@ BOOST_DATA_TEST_CASE(a_reader_sees_the_fence_of_the_last_writer, all_kinds) {
     constexpr std::uint64_t far = 1ULL << 52U;
     const auto first = s.rig.ask_fence(reads_fenced, "k", ann_reads, far);
     BOOST_TEST(to_text(first) == "granted");
-    BOOST_TEST(first.fence == far);
-    BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == first.fence);
+    BOOST_TEST(first.value == far);
+    BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).value == first.value);
     ask(s, of_reader(step::release), ann_reads);
     ask(s, of_reader(step::release), bob_reads);
     const auto written = s.rig.ask(writes_fenced, "k", "da");
-    BOOST_TEST(written.fence > first.fence);
+    BOOST_TEST(written.value > first.value);
     ask(s, step::release, "da");
-    BOOST_TEST(s.rig.ask(reads_fenced, "k", ann_reads).fence == written.fence);
+    BOOST_TEST(s.rig.ask(reads_fenced, "k", ann_reads).value == written.value);
     // Of a quorum whose instances do not agree, the largest is written back.
     const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
-    BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, written.fence + 5)) ==
+    BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, written.value + 5)) ==
                "denied: another");
-    BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, written.fence + 5).fence ==
-               written.fence + 5);
-    BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).fence == written.fence + 5);
+    BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, written.value + 5).value ==
+               written.value + 5);
+    BOOST_TEST(s.rig.ask(reads_fenced, "k", bob_reads).value == written.value + 5);
 }
 
 /// Fault 86: a server that came back with older data has a counter that is behind the last writer's.
@@ -338,11 +338,11 @@ BOOST_AUTO_TEST_CASE(a_reader_gets_a_larger_fence_after_a_counter_loss, *label("
     subject s(kind::tcp);
     const step_of_kind writes_fenced{step::acquire, colock::kinds::fenced_writer};
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
-    const step_of_kind counts{step::count, colock::kinds::fenced_shared};
+    const step_of_kind counts = counts_of(colock::kinds::fenced_shared);
     const std::string counter = colock::kinds::fence_key("k");
-    const std::uint64_t older = s.rig.ask(writes_fenced, "k", "da").fence;
+    const std::uint64_t older = s.rig.ask(writes_fenced, "k", "da").value;
     ask(s, step::release, "da");
-    const std::uint64_t last = s.rig.ask(writes_fenced, "k", "da").fence;
+    const std::uint64_t last = s.rig.ask(writes_fenced, "k", "da").value;
     ask(s, step::release, "da");
     const auto forget_last_writer = [&] {
         shared_server().command({"SET", counter, std::to_string(older)});
@@ -352,10 +352,10 @@ BOOST_AUTO_TEST_CASE(a_reader_gets_a_larger_fence_after_a_counter_loss, *label("
     BOOST_TEST(ask(s, looks, bob_reads) == "granted");
     s.rig.run_until([&] {
         forget_last_writer();
-        return s.rig.ask(reads_fenced, "k", ann_reads).fence > last;
+        return s.rig.ask(reads_fenced, "k", ann_reads).value > last;
     });
     forget_last_writer();
-    BOOST_TEST(s.rig.ask_fence(counts, "k", ann_reads).fence > last);  // while the slot moves
+    BOOST_TEST(s.rig.ask_fence(counts, "k", ann_reads).value > last);  // while the slot moves
 }
 
 /// A share that is put back was not denied before, and joins the other readers nevertheless.
@@ -383,12 +383,12 @@ BOOST_DATA_TEST_CASE(a_reader_with_an_expired_share_cannot_confirm_a_fence, all_
     const step_of_kind reads_fenced{step::acquire, colock::kinds::fenced_shared};
     const step_of_kind confirms{step::confirm, colock::kinds::fenced_shared};
     constexpr std::uint64_t far = 1ULL << 52U;
-    BOOST_TEST(s.rig.ask_fence(reads_fenced, "k", ann_reads, far).fence == far);
+    BOOST_TEST(s.rig.ask_fence(reads_fenced, "k", ann_reads, far).value == far);
     BOOST_TEST(to_text(s.rig.ask(reads_fenced, "k", bob_reads, short_life)) == "granted");
     s.rig.run_until(
         [&] { return ask(s, of_reader(step::extend), bob_reads, 1ms) == "denied: nobody"; });
     BOOST_TEST(to_text(s.rig.ask_fence(confirms, "k", bob_reads, far + 5)) == "denied: another");
-    BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, far).fence == far);
+    BOOST_TEST(s.rig.ask_fence(confirms, "k", ann_reads, far).value == far);
 }
 
 /// Fault 21: the mark would keep readers out for as long as the server's clock was set back. (In memory: see the unit test.)

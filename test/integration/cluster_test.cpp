@@ -212,13 +212,13 @@ BOOST_AUTO_TEST_CASE(fenced_locks_work_throughout_a_slow_migration, *label("faul
         const core::vote granted = rig.ask_fence(fenced_acquire, key, "ann");
         BOOST_TEST(to_text(granted) == "granted",
                    when << ": " << (granted.detail ? *granted.detail : ""));
-        BOOST_TEST(granted.fence > last, when);
-        last = granted.fence;
+        BOOST_TEST(granted.value > last, when);
+        last = granted.value;
         BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "bob")) == "denied: another", when);
         BOOST_TEST(rig.extend(key, "ann", 20min) == "granted", when);
         const core::vote raised = rig.ask_fence(step::confirm, key, "ann", last + 5);
         BOOST_TEST(to_text(raised) == "granted", when);
-        last = raised.fence;
+        last = raised.value;
         BOOST_TEST(rig.release(key, "ann") == "granted", when);
     };
     lock_and_release("before");
@@ -240,9 +240,9 @@ BOOST_AUTO_TEST_CASE(a_held_fenced_lock_survives_the_move_of_its_keys_one_by_one
     three().begin_to_move(slot.slot(), slot.from(), slot.to());
     three().move_key("{between}", slot.from(), slot.to());
     BOOST_TEST(rig.extend("{between}", "ann", 20min) == "granted");
-    const core::vote raised = rig.ask_fence(step::confirm, "{between}", "ann", granted.fence + 9);
+    const core::vote raised = rig.ask_fence(step::confirm, "{between}", "ann", granted.value + 9);
     BOOST_TEST(to_text(raised) == "granted");
-    BOOST_TEST(raised.fence == granted.fence + 9);
+    BOOST_TEST(raised.value == granted.value + 9);
     BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, "{between}", "bob")) == "denied: another");
     three().move_keys(slot.slot(), slot.from(), slot.to());
     three().end_move(slot.slot(), slot.to());

@@ -73,19 +73,13 @@ public:
         s.targets = targets;
         s.wanted.resize(size(), true);
         s.votes.resize(size());
-        turn_.batch().submit({this,
-                              tag,
-                              targets,
-                              {.step = what.step,
-                               .contended = what.contended,
-                               .announces = what.announces,
-                               .kind = what.kind,
-                               .client = client_of(s.token),
-                               .key = s.key,
-                               .token = s.token,
-                               .ttl = std::chrono::minutes(10),
-                               .deadline = deadline,
-                               .fence = 0}});
+        kinds::command command = what.command();
+        command.ticket = client_of(s.token);
+        command.key = s.key;
+        command.token = s.token;
+        command.ttl = std::chrono::minutes(10);
+        command.deadline = deadline;
+        turn_.batch().submit({this, tag, targets, command});
         return tag;
     }
 

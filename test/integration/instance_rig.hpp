@@ -3,7 +3,6 @@
 #ifndef COLOCK_TEST_INTEGRATION_INSTANCE_RIG_HPP
 #define COLOCK_TEST_INTEGRATION_INSTANCE_RIG_HPP
 
-#include "core/command.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
 #include "instance/instance.hpp"
@@ -11,6 +10,7 @@
 #include "instance/redis/redis_instance.hpp"
 #include "instance/shared_pool.hpp"
 #include "instance_uri.hpp"
+#include "kinds/command.hpp"
 #include "support/deadline.hpp"
 #include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
@@ -147,12 +147,12 @@ public:
     /// The keys of which the server has told that they changed; "*" for all.
     std::vector<std::string> changed;
 
-    /// Submits; the tag of the command, which counts from 0.
+    /// Submits; the tag of the command, which counts from 0. `value` is a ticket if there is no token.
     instance::command_tag submit(const step_of_kind& what, std::string key, std::string token = {},
                                  core::milliseconds ttl = std::chrono::minutes(10),
                                  core::time_point deadline = core::never,
                                  core::instance_set targets = core::instance_set::all(),
-                                 std::uint64_t fence = 0) {
+                                 std::uint64_t value = 0) {
         const auto tag = static_cast<instance::command_tag>(sent_.size());
         sent& s = sent_.emplace_back();
         s.key = std::move(key);
@@ -160,20 +160,14 @@ public:
         s.for_us = targets.contains(own_index);
         s.turn = turn_.number();
         submitting_ = true;
-        turn_.batch().submit({this,
-                              tag,
-                              targets,
-                              {.step = what.step,
-                               .heals = what.heals,
-                               .contended = what.contended,
-                               .announces = what.announces,
-                               .kind = what.kind,
-                               .client = client_of(s.token),
-                               .key = s.key,
-                               .token = s.token,
-                               .ttl = ttl,
-                               .deadline = deadline,
-                               .fence = fence}});
+        kinds::command command = what.command();
+        command.ticket = s.token.empty() ? value : client_of(s.token);
+        command.key = s.key;
+        command.token = s.token;
+        command.ttl = ttl;
+        command.deadline = deadline;
+        command.value = value;
+        turn_.batch().submit({this, tag, targets, command});
         schedule_turn();
         submitting_ = false;
         return tag;
@@ -281,10 +275,10 @@ public:
 
     /// As `ask`, of a command about fences.
     core::vote ask_fence(const step_of_kind& what, std::string key, std::string token,
-                         std::uint64_t fence = 0,
+                         std::uint64_t value = 0,
                          boost::source_location location = BOOST_CURRENT_LOCATION) {
         const auto tag = submit(what, std::move(key), std::move(token), std::chrono::minutes(10),
-                                core::never, core::instance_set::all(), fence);
+                                core::never, core::instance_set::all(), value);
         run_until([&] { return voted(tag); }, location);
         next_to_tell_ = sent_.size();
         return vote_on(tag);

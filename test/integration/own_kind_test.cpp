@@ -43,7 +43,7 @@ class hash_kind final : public kinds::lock_kind {
 public:
     constexpr hash_kind() : lock_kind({.name = "hash"}) {}
 
-    void encode(const core::command& command, const kinds::capabilities& /*server*/,
+    void encode(const kinds::command& command, const kinds::capabilities& /*server*/,
                 kinds::script_form /*form*/, resp::command_writer& to) const override {
         const std::string_view what = command.step == step::acquire   ? "acquire"
                                       : command.step == step::release ? "release"
@@ -51,18 +51,19 @@ public:
         if (command.step == step::remaining) {
             to.write(resp::words<"PTTL">, command.key);
         } else {
-            kinds::write_script<"1">(hash_script, kinds::script_form::in_full, to, command.key,
-                                     command.token, resp::number(command.ttl.count()).text(), what);
+            kinds::write_script(hash_script, kinds::script_form::in_full, to, {command.key},
+                                command.token, resp::number(command.ttl.count()).text(), what);
         }
     }
 
-    [[nodiscard]] vote decode(step what, const resp::value& reply) const override {
-        return what == step::remaining ? kinds::decode_remaining(reply)
-               : kinds::is_ok(reply)   ? vote::granted()
-                                       : kinds::decode_compare(reply);
+    [[nodiscard]] vote decode(const kinds::command& command,
+                              const resp::value& reply) const override {
+        return command.step == step::remaining ? kinds::decode_remaining(reply)
+               : kinds::is_ok(reply)           ? vote::granted()
+                                               : kinds::decode_compare(reply);
     }
 
-    vote execute(const core::command& command, kinds::table& keys,
+    vote execute(const kinds::command& command, kinds::table& keys,
                  const kinds::instant& at) const override {
         kinds::table::entry* const found = keys.find(command.key, at.now);
         const bool ours = found != nullptr && found->token == command.token;

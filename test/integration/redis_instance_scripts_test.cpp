@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_vote_reports_the_type_of_a_foreign_key, *label("fault-34"
                 if (!kind->traits().released_natively) {
                     check({step::release, *kind}, token);
                 }
-                if (kind->traits().fenced) {
+                if (kind->traits().value_per_holder) {
                     check({step::acquire, *kind}, token);
                     check({step::confirm, *kind}, token);
                 }

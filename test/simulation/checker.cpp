@@ -64,7 +64,7 @@ token_life* checker::find(const std::string& token) {
     return found == lives_.end() ? nullptr : &found->second;
 }
 
-void checker::on_submitted(token_life& life, const core::command& what, core::lease_tag tag) {
+void checker::on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag) {
     life.longest_ttl = std::max<core::duration>(life.longest_ttl, what.ttl);
     if (tag.purpose() == purpose::acquire) {
         life.asked = life.owner.now();
@@ -81,13 +81,13 @@ void checker::on_submitted(token_life& life, const core::command& what, core::le
 
 void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag) {
     const purpose p = tag.purpose();
-    if (p == purpose::release || p == purpose::remaining || p == purpose::unmark) {
+    if (p == purpose::release || p == purpose::remaining || p == purpose::withdraw) {
         return;
     }
     if (life.let_go || life.lost) {
         world_.violation("nothing after the end", describe(life));
     }
-    if (p == purpose::acquire || p == purpose::heal) {
+    if (p == purpose::acquire || p == purpose::retake || p == purpose::heal) {
         life.may_have |= bit(server);
         life.open_at |= bit(server);
     }
@@ -111,14 +111,16 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                         const core::vote& v) {
     const bool granted = v.kind == core::vote_kind::granted;
     const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
-    const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::count &&
-                            tag.purpose() != purpose::unmark;
+    const bool about_keys = tag.purpose() != purpose::raise &&
+                            tag.purpose() != purpose::next_value &&
+                            tag.purpose() != purpose::withdraw;
     life.outcome_unknown = life.outcome_unknown || (about_keys && unknown);
     life.denied =
         life.denied || (v.kind == core::vote_kind::denied &&
                         (tag.purpose() == purpose::acquire || tag.purpose() == purpose::raise));
     switch (tag.purpose()) {
         case purpose::acquire:
+        case purpose::retake:
         case purpose::heal:
             if (!unknown || core::answered(v.reason)) {
                 life.open_at &= ~bit(server);
@@ -155,8 +157,8 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
             break;
         case purpose::remaining:
         case purpose::raise:
-        case purpose::count:
-        case purpose::unmark:
+        case purpose::next_value:
+        case purpose::withdraw:
             break;
     }
 }
@@ -369,7 +371,7 @@ void checker::on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t
     if (life.lost) {
         world_.violation("hand-off", describe(life) + " was lost");
     }
-    if (life.policy->lease.fencing) {  // it was nobody's meanwhile, and took a round
+    if (life.policy->lease.value_per_holder) {  // it was nobody's meanwhile, and took a round
         if (now >= until) {
             world_.violation("hand-off", describe(life) + " is over");
         }

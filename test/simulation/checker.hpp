@@ -7,9 +7,9 @@
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
-#include "core/command.hpp"
 #include "core/lease.hpp"
 #include "core/vote.hpp"
+#include "kinds/command.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -100,7 +100,7 @@ public:
     [[nodiscard]] token_life* find(const std::string& token);
     /// The client has a new connection there.
     void on_accepting(client& c, std::size_t server);
-    void on_submitted(token_life& life, const core::command& what, core::lease_tag tag);
+    void on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
     void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
     /// The lease has become valid, or its validity has changed.

@@ -41,7 +41,7 @@ std::string words(const request& r) {
 
 /// Of a lock with these options.
 const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
-    return policy.lease.fencing ? kinds::fenced_shared : kinds::shared;
+    return policy.lease.value_per_holder ? kinds::fenced_shared : kinds::shared;
 }
 
 /// What an operation of `shared_mutex` ends with on a lease that is held: `done`, or why the lock cannot use that lease.
@@ -604,7 +604,7 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
     using runtime::lease_result;
     lease_result if_held = usable_on(readers, life);
     if (if_held == lease_result::done &&
-        readers.policy.lease.fencing != life.policy->kind().traits().fenced) {
+        readers.policy.lease.value_per_holder != life.policy->kind().traits().value_per_holder) {
         if_held = lease_result::fenced_otherwise;
     }
     if (world_.tracing()) {
@@ -668,7 +668,7 @@ holding client::look_at(const sharing& one) {
     token_life& life = life_of(one.from);
     const holding another{one.from.state, one.new_holder()};
     checker_.on_share_asked_for(life, another.state->valid_until(another.holder));
-    if (life.policy->lease.fencing) {
+    if (life.policy->lease.value_per_holder) {
         checker_.on_share_fence(life, one.fence(), one.fences_before);
     }
     find_tracked(another)->readers.insert(another.holder);
@@ -880,7 +880,7 @@ void client::look_at(acquiring& o) {
     if (is_known) {  // it was handed off
         if (life.is_shared()) {
             checker_.on_shared(life, o.current()->valid_until(o.holder_number()));
-            if (life.policy->lease.fencing) {
+            if (life.policy->lease.value_per_holder) {
                 checker_.on_share_fence(life, o.fence_number(), o.fences_before);
             }
             std::ranges::find(leases_, &life, &tracked::life)->readers.insert(o.holder_number());
@@ -899,7 +899,7 @@ void client::look_at(acquiring& o) {
         world_.tell(name_, "holds " + life.key + ", token " + life.token + ", fence " +
                                std::to_string(o.fence_number()));
     }
-    if (life.policy->lease.fencing) {
+    if (life.policy->lease.value_per_holder) {
         checker_.on_fence(life, o.fence_number());
     }
     leases_.push_back({o.current(), &life, 0, {o.holder_number()}});
@@ -968,7 +968,7 @@ void client::look_at(tracked& lease) {
     // That of a lease that readers share is the one of its newest holder.
     const bool is_another =
         life.is_shared() ? lease.state->fence() < life.fence : lease.state->fence() != life.fence;
-    if (life.policy->lease.fencing && is_another) {
+    if (life.policy->lease.value_per_holder && is_another) {
         world_.violation("fence order",
                          name_ + " has another fence for " + life.key + " than it was granted");
     }
@@ -1235,7 +1235,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
     if (r.command.step == core::step::leave) {
         behind_[r.key()].erase(r.command.ticket);
     } else if (r.command.step == core::step::join && v.kind == core::vote_kind::granted) {
-        if (v.ticket == 0) {
+        if (v.value == 0) {
             behind_[r.key()].erase(r.command.ticket);
         } else {
             behind_[r.key()].insert(r.command.ticket);

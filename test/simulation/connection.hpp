@@ -6,10 +6,10 @@
 #include "simulation/voter.hpp"
 #include "simulation/world.hpp"
 
-#include "core/command.hpp"
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
+#include "kinds/command.hpp"
 
 #include <array>
 #include <cstddef>
@@ -43,7 +43,7 @@ public:
 
     instance::vote_receiver* receiver;
     instance::command_tag tag;
-    core::command command;
+    kinds::command command;
     token_life* life = nullptr;           // of a lease's command
     std::uint64_t order = 0;              // among what the client has sent to that instance
     core::time_point sent = core::never;  // never, if it was not

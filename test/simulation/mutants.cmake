@@ -5,14 +5,14 @@
 colock_mutant(
     NAME half_is_a_quorum
     WHAT "half of the instances count as a quorum"
-    FILE src/core/quorum.hpp
+    FILE src/core/round.hpp
     FIND [[return instances / 2 + 1;]]
     WITH [[return @MUTANT@ && instances > 1 ? instances / 2 : instances / 2 + 1;]]
 )
 colock_mutant(
     NAME silence_is_consent
     WHAT "an instance that does not answer in time counts as a grant"
-    FILE src/core/quorum.cpp
+    FILE src/core/round.cpp
     FIND [[record(i, vote::failed(reason));]]
     WITH [[record(i, @MUTANT@ ? vote::granted() : vote::failed(reason));]]
 )
@@ -80,9 +80,9 @@ colock_mutant(
     WHAT "no release is sent to an instance that has not voted"
     FILE src/core/lease.cpp
     FIND [[if (keys_[i] != belief::no) {
-            part.concern(i);]]
+            holding.add(i);]]
     WITH [[if (@MUTANT@ ? keys_[i] == belief::yes : keys_[i] != belief::no) {
-            part.concern(i);]]
+            holding.add(i);]]
 )
 colock_mutant(
     NAME unknown_is_no
@@ -102,8 +102,8 @@ colock_mutant(
     NAME heal_not_given_back
     WHAT "a restored key is not released"
     FILE src/core/lease.cpp
-    FIND [[keys_[i] = belief::maybe;]]
-    WITH [[keys_[i] = @MUTANT@ ? belief::no : belief::maybe;]]
+    FIND [[keys_[index] = belief::maybe;]]
+    WITH [[keys_[index] = @MUTANT@ ? belief::no : belief::maybe;]]
 )
 colock_mutant(
     NAME release_not_tried_again
@@ -166,8 +166,8 @@ colock_mutant(
     NAME fence_counted_in_quarantine
     WHAT "an instance that has lost its last writes grants fences immediately"
     FILE src/core/command.hpp
-    FIND [[((c.step == step::confirm || c.step == step::count) && c.fence == 0)]]
-    WITH [[((c.step == step::confirm || c.step == step::count) && c.fence == 0 && !@MUTANT@)]]
+    FIND [[(c.step == step::confirm && c.value == 0)]]
+    WITH [[(c.step == step::confirm && c.value == 0 && !@MUTANT@)]]
 )
 colock_mutant(
     NAME uptime_is_believed
@@ -375,8 +375,8 @@ colock_mutant(
     NAME no_second_round
     WHAT "the largest fence of a quorum is not written back if the counters differ"
     FILE src/core/lease.cpp
-    FIND [[if (status_ == status::attempting && !fences_.agreed()) {]]
-    WITH [[if (status_ == status::attempting && !fences_.agreed() && !@MUTANT@) {]]
+    FIND [[if (agreed.reached) {]]
+    WITH [[if (agreed.reached || @MUTANT@) {]]
 )
 colock_mutant(
     NAME majority_of_the_granted
@@ -389,9 +389,9 @@ colock_mutant(
 colock_mutant(
     NAME fence_of_the_first_grant
     WHAT "the fence is the first counter that was granted, not the largest"
-    FILE src/core/fence_tally.hpp
-    FIND [[largest_ = std::max(largest_, fence);]]
-    WITH [[largest_ = @MUTANT@ && largest_ != 0 ? largest_ : std::max(largest_, fence);]]
+    FILE src/core/agreement.cpp
+    FIND [[result.value = std::max(result.value, value);]]
+    WITH [[result.value = @MUTANT@ && result.value != 0 ? result.value : std::max(result.value, value);]]
 )
 colock_mutant(
     NAME raise_without_token_check
@@ -431,9 +431,9 @@ colock_mutant(
     NAME second_round_from_the_reply
     WHAT "the validity starts with the second round"
     FILE src/core/lease.cpp
-    FIND [[            status_ = status::raising;]]
-    WITH [[            status_ = status::raising;
-            sent_ = @MUTANT@ ? now : sent_;]]
+    FIND [[    status_ = status::raising;]]
+    WITH [[    status_ = status::raising;
+    sent_ = @MUTANT@ ? now : sent_;]]
 )
 
 # --- Patience ---------------------------------------------------------------------------------------------------------
@@ -503,24 +503,26 @@ colock_mutant(
     FILE src/core/lease.cpp
     FIND [[if (!votes_.won()) {]]
     WITH [[if (@MUTANT@) {
-        fences_.add(fence_ + 1);
-    } else if (!votes_.won()) {]]
+        ++value_;
+        return hand_off(now);
+    }
+    if (!votes_.won()) {]]
 )
 colock_mutant(
     NAME one_fence_for_all
     WHAT "the next holder gets the fence of the former holder"
     FILE src/core/lease.cpp
-    FIND [[fence_ = fences_.largest();
+    FIND [[value_ = next_value_;
     return hand_off(now);]]
-    WITH [[fence_ = @MUTANT@ ? fence_ : fences_.largest();
+    WITH [[value_ = @MUTANT@ ? value_ : next_value_;
     return hand_off(now);]]
 )
 colock_mutant(
     NAME handed_off_without_second_round
     WHAT "a fence for the next holder is not written back if the counters differ"
     FILE src/core/lease.cpp
-    FIND [[if (status_ == status::counting && !fences_.agreed()) {]]
-    WITH [[if (status_ == status::counting && !fences_.agreed() && !@MUTANT@) {]]
+    FIND [[if (status_ == status::counting && !take_next_value()) {]]
+    WITH [[if (status_ == status::counting && !take_next_value() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME handed_off_when_it_is_over
@@ -534,8 +536,8 @@ colock_mutant(
     NAME shared_without_asking
     WHAT "a share of a fenced lease gets the fence of the lease without a round"
     FILE src/runtime/lease_state.cpp
-    FIND [[if (!spec().policy->lease.fencing) {]]
-    WITH [[if (!spec().policy->lease.fencing || @MUTANT@) {]]
+    FIND [[if (!spec().policy->lease.value_per_holder) {]]
+    WITH [[if (!spec().policy->lease.value_per_holder || @MUTANT@) {]]
 )
 colock_mutant(
     NAME shared_with_an_old_fence
@@ -696,8 +698,8 @@ colock_mutant(
     NAME mark_of_another_taken
     WHAT "a writer that stops waiting removes the writer marks of others"
     FILE src/kinds/key_commands.cpp
-    FIND [[found->unmark(command.client)) {]]
-    WITH [[(found->unmark(command.client) || (@MUTANT@ && !found->marks.empty()))) {
+    FIND [[found->unmark(command.ticket)) {]]
+    WITH [[(found->unmark(command.ticket) || (@MUTANT@ && !found->marks.empty()))) {
                 if (@MUTANT@) {
                     found->marks.clear();
                 }]]
@@ -1013,8 +1015,8 @@ colock_mutant(
     NAME readers_enter_one_by_one
     WHAT "a reader does not enter while another reader holds the lock"
     FILE src/kinds/shared.cpp
-    FIND [[return command.contended || command.heals || traits().fenced;]]
-    WITH [[return (command.contended || command.heals || traits().fenced) && !@MUTANT@;]]
+    FIND [[return command.contended || command.heals || is_fenced();]]
+    WITH [[return (command.contended || command.heals || is_fenced()) && !@MUTANT@;]]
 )
 colock_mutant(
     NAME mark_keeps_one_out

@@ -15,9 +15,9 @@ namespace {
 
 using kinds::is_reader;
 
-core::command about(core::step step, const std::string& key, std::string_view token = {},
-                    core::milliseconds ttl = {}) {
-    core::command c;
+kinds::command about(core::step step, const std::string& key, std::string_view token = {},
+                     core::milliseconds ttl = {}) {
+    kinds::command c;
     c.kind = step == core::step::confirm ? &kinds::fenced : &kinds::exclusive;
     c.step = step;
     c.key = key;
@@ -32,7 +32,7 @@ std::string as_writers(const std::string& token) {
 }
 
 /// As a writer does that was denied before.
-bool clears_the_way(const core::command& c) {
+bool clears_the_way(const kinds::command& c) {
     return c.step == core::step::acquire && c.contended && c.kind->traits().clears_the_way;
 }
 
@@ -87,7 +87,7 @@ kinds::wall_time server::wall() const {
                                                         (clock_.at(world_.now()) - clock_start_));
 }
 
-core::vote server::execute(const core::command& command, const void* by) {
+core::vote server::execute(const kinds::command& command, const void* by) {
     ++world_.tally.commands;
     const bool is_of_queue = command.step == core::step::join || command.step == core::step::leave;
     if (command.step != core::step::remaining && world_.faults().rollbacks > 0) {
@@ -113,8 +113,8 @@ core::vote server::execute(const core::command& command, const void* by) {
     if (answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
         expect_reason(command, before, has_mark);
     }
-    if (command.step == core::step::unmark) {
-        in.marks[key].erase(command.client);
+    if (command.step == core::step::withdraw) {
+        in.marks[key].erase(command.ticket);
     } else if (clears_the_way(command) && before.empty()) {
         in.marks.erase(key);
     } else if (clears_the_way(command) && is_reader(before.front().token)) {
@@ -132,7 +132,7 @@ core::vote server::execute(const core::command& command, const void* by) {
                 tokens.clear();
             }
             tokens.insert(token);
-        } else if (!is_of_queue && command.step != core::step::unmark) {
+        } else if (!is_of_queue && command.step != core::step::withdraw) {
             if (!was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
@@ -157,7 +157,7 @@ core::vote server::execute(const core::command& command, const void* by) {
 }
 
 /// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
-void server::expect_mark(const core::command& claim, marks_by_client& expected) {
+void server::expect_mark(const kinds::command& claim, marks_by_client& expected) {
     const core::time_point now = clock_.at(world_.now());
     kinds::table& table = slot_with(std::string(claim.key)).table;
     const core::time_point there = table.mark_until(claim.key, now);
@@ -170,12 +170,12 @@ void server::expect_mark(const core::command& claim, marks_by_client& expected) 
         if (of_client.until > now + kinds::writer_mark_ttl) {
             of_client.until = core::time_point::min();  // from before the clock was set back
         }
-        if (client != claim.client || !claim.announces) {
+        if (client != claim.ticket || !claim.announces) {
             last = std::max(last, of_client.until);
         }
     }
     if (claim.announces) {
-        expected[claim.client] = {now + kinds::writer_mark_ttl};
+        expected[claim.ticket] = {now + kinds::writer_mark_ttl};
     }
     if (last > now && there < last) {
         world_.violation("no reader before a waiting writer",
@@ -187,7 +187,7 @@ void server::expect_mark(const core::command& claim, marks_by_client& expected) 
 }
 
 /// A key is given to one that may hold it beside those that do.
-void server::expect_room(const core::command& command, const std::vector<share>& before) {
+void server::expect_room(const kinds::command& command, const std::vector<share>& before) {
     const bool beside_readers =
         is_reader(command.token) &&
         std::ranges::all_of(before, [](const auto& one) { return is_reader(one.token); });
@@ -197,7 +197,7 @@ void server::expect_room(const core::command& command, const std::vector<share>&
 }
 
 /// Nothing but a release has a share end sooner, and no command touches another token's.
-void server::expect_untouched(const core::command& command, const std::vector<share>& before,
+void server::expect_untouched(const kinds::command& command, const std::vector<share>& before,
                               const std::vector<share>& after) {
     for (const share& one : before) {
         const std::string_view holder = kinds::as_writers(one.token);
@@ -215,10 +215,11 @@ void server::expect_untouched(const core::command& command, const std::vector<sh
 }
 
 /// An acquire is denied only if somebody is in its way.
-void server::expect_reason(const core::command& command, const std::vector<share>& before,
+void server::expect_reason(const kinds::command& command, const std::vector<share>& before,
                            bool has_mark) {
-    const bool joins_readers = is_reader(command.token) && (command.contended || command.heals ||
-                                                            command.kind->traits().fenced);
+    const bool joins_readers =
+        is_reader(command.token) &&
+        (command.contended || command.heals || command.kind->traits().value_per_holder);
     const bool is_held = std::ranges::any_of(
         before, [&](const auto& one) { return !joins_readers || !is_reader(one.token); });
     if (!is_held && (!has_mark || clears_the_way(command))) {
@@ -409,8 +410,8 @@ void server::spoil_counter(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "a stranger spoils the fence counter of " + key);
     }
-    core::command raise = about(core::step::confirm, key, token);
-    raise.fence = core::fence_limit - 1;
+    kinds::command raise = about(core::step::confirm, key, token);
+    raise.value = core::value_limit - 1;
     slot_with(key).table.execute(raise, clock_.at(world_.now()), wall());
     world_.after(50ms, [this, key] {
         lose_counter(key);

@@ -6,8 +6,8 @@
 #include "simulation/time.hpp"
 #include "simulation/world.hpp"
 
-#include "core/command.hpp"
 #include "core/vote.hpp"
+#include "kinds/command.hpp"
 #include "kinds/table.hpp"
 
 #include <cstddef>
@@ -49,7 +49,7 @@ public:
     server(const server& other, std::string name);
 
     /// Executes a command now, which has come by that connection.
-    core::vote execute(const core::command& command, const void* by = nullptr);
+    core::vote execute(const kinds::command& command, const void* by = nullptr);
 
     /// Calls `tell` once, when something has happened to the key, unless that connection (`who`) has done it.
     void track(const std::string& key, const void* who, std::function<void()> tell);
@@ -151,11 +151,11 @@ private:
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key);
     /// The tokens that hold the key, and until when: one, or the readers'.
     [[nodiscard]] std::vector<share> shares_of(const std::string& key, core::time_point now);
-    void expect_untouched(const core::command& command, const std::vector<share>& before,
+    void expect_untouched(const kinds::command& command, const std::vector<share>& before,
                           const std::vector<share>& after);
-    void expect_room(const core::command& command, const std::vector<share>& before);
-    void expect_mark(const core::command& claim, marks_by_client& expected);
-    void expect_reason(const core::command& command, const std::vector<share>& before,
+    void expect_room(const kinds::command& command, const std::vector<share>& before);
+    void expect_mark(const kinds::command& claim, marks_by_client& expected);
+    void expect_reason(const kinds::command& command, const std::vector<share>& before,
                        bool has_mark);
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();

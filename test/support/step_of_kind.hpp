@@ -3,8 +3,9 @@
 #ifndef COLOCK_TEST_SUPPORT_STEP_OF_KIND_HPP
 #define COLOCK_TEST_SUPPORT_STEP_OF_KIND_HPP
 
-#include "core/command.hpp"
+#include "kinds/command.hpp"
 #include "kinds/exclusive.hpp"
+#include "kinds/key_commands.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/remote_queue.hpp"
 
@@ -35,10 +36,30 @@ struct step_of_kind {
         return result;
     }
 
+    /// That part of the same.
+    [[nodiscard]] step_of_kind only_part(std::uint8_t which) const {
+        step_of_kind result = *this;
+        result.part = which;
+        return result;
+    }
+
+    /// As a command, which is still to be filled in.
+    [[nodiscard]] kinds::command command() const {
+        kinds::command result;
+        result.kind = kind;
+        result.step = step;
+        result.part = part;
+        result.heals = heals;
+        result.contended = contended;
+        result.announces = announces;
+        return result;
+    }
+
     friend bool operator==(const step_of_kind&, const step_of_kind&) = default;
 
     core::step step;
     const kinds::lock_kind* kind;
+    std::uint8_t part = 0;
     bool contended = false;
     bool heals = false;
     bool announces = true;
@@ -47,7 +68,6 @@ private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {
         switch (s) {
             case core::step::confirm:
-            case core::step::count:
                 return kinds::fenced;
             case core::step::join:
             case core::step::leave:
@@ -60,10 +80,15 @@ private:
 
 /// The client of which a test's token is: each has its own.
 inline std::uint64_t client_of(std::string_view token) noexcept {
-    return std::hash<std::string_view>{}(token) % core::fence_limit;
+    return std::hash<std::string_view>{}(token) % core::value_limit;
 }
 
 inline const step_of_kind fenced_acquire{core::step::acquire, kinds::fenced};
+
+/// The half of a step that moves the fence counter on, whoever has the key.
+inline step_of_kind counts_of(const kinds::lock_kind& kind) {
+    return step_of_kind(core::step::confirm, kind).only_part(kinds::counter_part);
+}
 
 }  // namespace colock::test
 

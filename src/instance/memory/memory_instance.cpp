@@ -97,8 +97,8 @@ private:
         }
         ++executed;
         const std::lock_guard lock(store_->mutex);
-        const bool fenced = one.command.kind->traits().fenced;
-        return store_->keys.execute(one.command, now, fenced ? wall_clock() : kinds::wall_time());
+        const bool counts = one.command.kind->traits().value_per_holder;
+        return store_->keys.execute(one.command, now, counts ? wall_clock() : kinds::wall_time());
     }
 
     std::size_t index_;

@@ -45,7 +45,7 @@ constexpr std::string_view server_was_replaced = "a different server is at the a
 constexpr std::string_view failover_setting = "failover_quarantine";
 
 /// Whether a command needs keys of our own beside its key.
-bool has_auxiliary_key(const core::command& command) noexcept {
+bool has_auxiliary_key(const kinds::command& command) noexcept {
     return command.kind->has_auxiliary_key(command);
 }
 
@@ -90,8 +90,8 @@ public:
 
     cluster& owner;
     submission original;
-    core::command command;            // what is done now
-    std::vector<core::command> next;  // and then, if it is granted
+    kinds::command command;            // what is done now
+    std::vector<kinds::command> next;  // and then, if it is granted
     bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
     bool partly_done = false;
     unsigned hops = 0;
@@ -408,7 +408,7 @@ core::vote cluster::bar_reason::vote() const {
 }
 
 /// Why the node must not get the command now.
-cluster::bar_reason cluster::why_barred(const core::command& command, const node* to,
+cluster::bar_reason cluster::why_barred(const kinds::command& command, const node* to,
                                         core::time_point now) const {
     if (!core::relies_on_memory(command)) {
         return {};
@@ -546,12 +546,12 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             break;
         case kind_type::again:
             if (!std::exchange(of.is_divided, true)) {
-                of.next = of.command.kind->one_key_at_a_time(of.command);
+                of.next = of.command.kind->apart(of.command);
                 put_off = of.next.empty();
             }
             if (!put_off) {
                 of.take_next();
-            } else if (has_auxiliary_key(of.command) && of.command.step != core::step::acquire) {
+            } else if (has_auxiliary_key(of.command) && !core::takes_key(of.command)) {
                 of.hops = most_hops;  // a hint, or what there is another way for
             }
             break;

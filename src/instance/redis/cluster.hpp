@@ -115,7 +115,7 @@ private:
         core::time_point until = core::never;  ///< never: until the nodes report otherwise
         [[nodiscard]] core::vote vote() const;
     };
-    [[nodiscard]] bar_reason why_barred(const core::command& command, const node* to,
+    [[nodiscard]] bar_reason why_barred(const kinds::command& command, const node* to,
                                         core::time_point now) const;
     void vote_on(const submission& one, core::failure reason, core::time_point now,
                  std::string detail = {});

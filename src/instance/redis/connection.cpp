@@ -417,7 +417,7 @@ void connection::on_reply_to_batch(expectation& batch, const value& root) {
 
 void connection::on_reply_to_command(sent_batch& sent, const value& root) {
     const submission* const answered = sent.next();
-    const core::command& command = answered->command;
+    const kinds::command& command = answered->command;
     if (const std::size_t count = sent_as_one(sent.unanswered(), facts_.capabilities, sent.form);
         count > 1) {
         on_reply_to_many(sent, count, root);

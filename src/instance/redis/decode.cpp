@@ -24,14 +24,13 @@ using resp::value;
 
 }  // namespace
 
-core::vote decode(const core::command& command, const value& root) {
+core::vote decode(const kinds::command& command, const value& root) {
     if (is_error(root)) {
-        const bool unclear =
-            command.step == core::step::acquire && !is_refused_before_execution(root);
+        const bool unclear = core::takes_key(command) && !is_refused_before_execution(root);
         return vote::failed(unclear ? core::failure::unclear_error : core::failure::server_error,
                             std::make_shared<const std::string>(root.text));
     }
-    return command.kind->decode(command.step, root);
+    return command.kind->decode(command, root);
 }
 
 core::vote decode_release_of(std::size_t index, std::size_t count, const value& root) {

@@ -3,8 +3,8 @@
 #ifndef COLOCK_INSTANCE_REDIS_DECODE_HPP
 #define COLOCK_INSTANCE_REDIS_DECODE_HPP
 
-#include "core/command.hpp"
 #include "core/vote.hpp"
+#include "kinds/command.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/replies.hpp"
 #include "resp/value.hpp"
@@ -16,14 +16,14 @@ namespace colock::instance::redis {
 /// What a server's reply to a command means. `root` is the reply's outermost value; a reply that has
 /// others inside it is no answer to any of our commands. An error proves that a command has made no key only if
 /// `is_refused_before_execution`.
-core::vote decode(const core::command& command, const resp::value& root);
+core::vote decode(const kinds::command& command, const resp::value& root);
 
 /// Whether a reply is "done", with nothing else to tell, which `decode` and `decode_native_delete` would
 /// make a plain grant. In place: there are ten replies in the life of a lock on five servers.
-inline bool is_plain_grant(const core::command& command, const resp::value& root) noexcept {
+inline bool is_plain_grant(const kinds::command& command, const resp::value& root) noexcept {
     switch (command.step) {
         case core::step::acquire:
-            return kinds::is_ok(root) && !command.kind->traits().fenced;
+            return kinds::is_ok(root) && command.kind->traits().agreement == core::agreement::none;
         case core::step::extend:
         case core::step::release:
             return kinds::is_one(root);

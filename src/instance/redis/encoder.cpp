@@ -29,7 +29,7 @@ void write_releases(std::span<const submission> them, script_form form, resp::co
     }
 }
 
-void write(const core::command& command, const capabilities& server, script_form form,
+void write(const kinds::command& command, const capabilities& server, script_form form,
            resp::command_writer& to) {
     if (form == script_form::asking) {
         to.write(resp::words<"ASKING">);

@@ -22,7 +22,7 @@ using kinds::capabilities;
 using kinds::script_form;
 
 /// Whether a command goes to the server as one of its own.
-inline bool is_native(const core::command& command, const capabilities& server,
+inline bool is_native(const kinds::command& command, const capabilities& server,
                       script_form form) noexcept {
     return command.step == core::step::release && form == script_form::shortest &&
            server.native_delete != kinds::native_delete::none &&
@@ -57,7 +57,7 @@ constexpr bool is_watched(core::step step, const capabilities& server, script_fo
 
 /// Whether another command is sent in front of this one, with a reply of its own: to watch the key, to clear the way, or
 /// ASKING, which serves for a single command and cannot be combined with the others.
-inline bool has_prelude(const core::command& command, const capabilities& server,
+inline bool has_prelude(const kinds::command& command, const capabilities& server,
                         script_form form) noexcept {
     return form == script_form::asking || is_watched(command.step, server, form) ||
            kinds::is_cleared_for(command, form);

@@ -381,9 +381,8 @@ void node::execute(const std::shared_ptr<const batch>& commands, script_form for
         sent_batch sent(commands, form);
         std::string_view text = encode(form);
         if (wait_.follows_acquires() &&
-            std::ranges::any_of(commands->submissions(), [](const auto& one) {
-                return one.command.step == core::step::acquire;
-            })) {
+            std::ranges::any_of(commands->submissions(),
+                                [](const auto& one) { return core::takes_key(one.command); })) {
             sent.waits_for_replicas = true;
             text_with_wait_ = text;
             text = text_with_wait_ += wait_.text();
@@ -446,13 +445,13 @@ core::failure node::refuse(const submission& one, core::time_point now) const {
 /// Why the server must not grant such a lock, which it could not release or renew; null if it may.
 std::shared_ptr<const std::string> node::why_not(const submission& one) const noexcept {
     const kinds::kind_traits& kind = one.command.kind->traits();
-    if (one.command.step != core::step::acquire) {
+    if (!core::takes_key(one.command)) {
         return nullptr;
     }
     return kind.admission == kinds::admission::shared && facts_.refused_to_readers
                ? facts_.refused_to_readers
-           : kind.fenced ? facts_.refused_to_fenced
-                         : nullptr;
+           : kind.value_per_holder ? facts_.refused_to_fenced
+                                   : nullptr;
 }
 
 /// Whether there is a lock that the server must not grant.
@@ -571,7 +570,7 @@ void node::on_vote(const submission& command, const core::vote& vote, core::time
     ++next_answer_;
     --sent_;
     if (wait_.needed() && vote.kind == core::vote_kind::granted &&
-        command.command.step == core::step::acquire) {
+        core::takes_key(command.command)) {
         replicate(command, vote, now);
     } else {
         vote_on(command, vote, now);

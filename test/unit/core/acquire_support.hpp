@@ -51,7 +51,7 @@ public:
         settings_->ttl = settings.ttl;
         settings_->drift = settings.drift;
         settings_->instance_timeout = settings.instance_timeout;
-        settings_->fencing = settings.fencing;
+        settings_->agreement = settings.fencing ? agreement::largest : agreement::none;
     }
 
     [[nodiscard]] acquire& policy() noexcept { return policy_; }
@@ -71,9 +71,10 @@ public:
                 }
                 return carry_out(policy_.resume(e.policy, now), now);
             case kind::vote:
-                return leases_->empty() ? wait() : vote(e, lease_tag::purpose_type::acquire, now);
+                return leases_->empty() ? wait()
+                                        : vote(e, lease_tag(lease_tag::purpose_type::acquire), now);
             case kind::raised:
-                return vote(e, lease_tag::purpose_type::raise, now);
+                return vote(e, lease_tag(lease_tag::purpose_type::raise, 1), now);
             case kind::timer:
                 return attempting
                            ? carry_out(
@@ -99,9 +100,9 @@ private:
         return leases_->back().resume(e, now);
     }
 
-    std::string vote(const event& e, lease_tag::purpose_type what, time_point now) {
+    std::string vote(const event& e, lease_tag tag, time_point now) {
         const bool attempting = lease().acquiring();
-        const lease_step step = tell(lease::event::voted(e.index, lease_tag(what), e.vote), now);
+        const lease_step step = tell(lease::event::voted(e.index, tag, e.vote), now);
         return attempting ? carry_out(step, now) : wait();
     }
 
@@ -122,8 +123,13 @@ private:
     std::string carry_out(const lease_step& step, time_point now) {
         if (!step.attempt) {
             until_ = step.until == never ? until_ : step.until;
-            const bool raises = step.send && step.send->purpose() == lease_tag::purpose_type::raise;
-            return (raises ? "raise " + std::to_string(lease().fence()) + "; " : "") + wait();
+            std::string raises;
+            if (step.send && step.send->purpose() == lease_tag::purpose_type::raise) {
+                command raise;
+                lease().fill(raise, *step.send);
+                raises = "raise " + std::to_string(raise.value) + "; ";
+            }
+            return raises + wait();
         }
         const acquire::step next =
             policy_.resume(acquire::event::attempted(*step.attempt, lease().votes()), now);

@@ -63,7 +63,7 @@ public:
 
 private:
     static constexpr auto acquire_tag = lease_tag(lease_tag::purpose_type::acquire);
-    static constexpr auto raise_tag = lease_tag(lease_tag::purpose_type::raise);
+    static constexpr auto raise_tag = lease_tag(lease_tag::purpose_type::raise, 1);
 
     void holds(bool truth, const char* what) const { check(truth, what, seed_); }
 
@@ -86,10 +86,11 @@ private:
         s.instances = settings_.instances;
         s.ttl = 1ms + random_.up_to(300ms);
         s.instance_timeout = random_.up_to(100ms);
-        s.fencing = random_.one_in(2);
+        s.agreement = random_.one_in(2) ? agreement::largest : agreement::none;
         return s;
     }
 
+    [[nodiscard]] bool is_fenced() const { return lease_settings_.agreement == agreement::largest; }
     [[nodiscard]] bool attempting() const { return !leases_.empty() && leases_.back().acquiring(); }
 
     void wake_up() {
@@ -148,9 +149,8 @@ private:
 
     vote any_vote() {
         const vote v = random_.any_vote();
-        return v.kind == vote_kind::granted && lease_settings_.fencing
-                   ? vote::granted(100 + random_.below(3))
-                   : v;
+        return v.kind == vote_kind::granted && is_fenced() ? vote::granted(100 + random_.below(3))
+                                                           : v;
     }
 
     /// On the latest attempt.
@@ -166,7 +166,7 @@ private:
             all += kinds[static_cast<std::size_t>(v.kind)];
             if (all.size() == 1 && !second_round_ && v.kind == vote_kind::granted) {
                 first_grants_.insert(i);
-                fences_.push_back(v.fence);
+                fences_.push_back(v.value);
             }
         } else if (second_round_ && votes_on_raise_.insert(i).second &&
                    v.kind == vote_kind::granted) {
@@ -273,7 +273,7 @@ private:
         holds(!step.lost && !step.handed_off && step.heals.empty() && !step.extended,
               "an attempt does what a holder does");
         if (step.send == raise_tag) {
-            holds(lease_settings_.fencing && attempting() && !second_round_, "writes back unasked");
+            holds(is_fenced() && attempting() && !second_round_, "writes back unasked");
             second_round_ = true;
         }
         if (!step.attempt) {
@@ -306,9 +306,9 @@ private:
         holds(granted.valid_until() ==
                   valid_until(policy_.sent(), lease_settings_.ttl, lease_settings_.drift),
               "validity is not counted from the send");
-        if (lease_settings_.fencing) {
+        if (is_fenced()) {
             const auto [least, largest] = std::minmax_element(fences_.begin(), fences_.end());
-            holds(granted.fence() == *largest, "the fence is not the largest");
+            holds(granted.value() == *largest, "the fence is not the largest");
             holds(*least == *largest || second_round_, "a fence that others do not know");
             holds(!second_round_ || raised_.size() >= quorum, "a fence that no majority knows");
         }
@@ -522,7 +522,8 @@ void run_release(std::uint64_t seed) {
     settings.gone_at = at(random.up_to(600ms) - 50ms);
     settings.longest_life = random.up_to(300ms);
 
-    release machine(settings, seed);
+    instance_set holding;
+    instance_set open;
     expected_end gone(settings.gone_at, settings.longest_life);
     std::vector<bool> due(settings.instances, false);  // may hold the token, and was not yet asked
     std::vector<bool> out(settings.instances, false);  // asked, and has not voted
@@ -530,15 +531,16 @@ void run_release(std::uint64_t seed) {
     std::vector<bool> without(settings.instances, true);  // as far as is known
     for (std::size_t i = 0; i != settings.instances; ++i) {
         if (!random.one_in(3)) {
-            machine.concern(i);
+            holding.add(i);
             due[i] = true;
             without[i] = false;
             if (random.one_in(5)) {
-                machine.leave_open(i);
+                open.add(i);
                 gone.leave_open(i);
             }
         }
     }
+    release machine(settings, holding, open, seed);
     const auto any_vote = [&random] {
         constexpr failure failures[] = {failure::timeout, failure::connection_lost,
                                         failure::server_error, failure::withdrawn};
@@ -580,11 +582,14 @@ void run_release(std::uint64_t seed) {
         } else {
             check(ended, "goes on when all is gone", seed);
         }
-        check(ended || step.until <= gone.time(), "waits for too long", seed);
-        check(ended || resolved == 1 || step.until <= at(0ms) + settings.instance_timeout,
+        if (ended) {
+            break;
+        }
+        check(step.until <= gone.time(), "waits for too long", seed);
+        check(resolved == 1 || step.until <= at(0ms) + settings.instance_timeout,
               "lets the caller wait for too long", seed);
 
-        if (!ended && step.until != never && random.one_in(3)) {
+        if (step.until != never && random.one_in(3)) {
             now = std::max(now, step.until);
             event = release::event::timer();
             continue;

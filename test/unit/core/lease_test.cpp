@@ -78,7 +78,7 @@ event extended(char letter, std::size_t i, std::uint32_t round = 1) {
     return voted(letter, i, lease_tag(purpose::extend, round));
 }
 event raised(char letter, std::size_t i) {
-    return voted(letter, i, lease_tag(purpose::raise));
+    return voted(letter, i, lease_tag(purpose::raise, 1));
 }
 event healed(char letter, std::size_t i) {
     return voted(letter, i, lease_tag(purpose::heal));
@@ -106,10 +106,8 @@ std::string name_of(step v) {
             return "join";
         case step::leave:
             return "leave";
-        case step::count:
-            return "count";
-        case step::unmark:
-            return "unmark";
+        case step::withdraw:
+            return "withdraw";
     }
     return "?";
 }
@@ -838,7 +836,8 @@ BOOST_AUTO_TEST_CASE(max_hold_starts_again_for_the_next_holder) {
 
 lease_settings three_fenced() {
     lease_settings s = three();
-    s.fencing = true;
+    s.agreement = agreement::largest;
+    s.value_per_holder = true;
     return s;
 }
 
@@ -847,7 +846,7 @@ const lease_settings fenced_settings = three_fenced();
 BOOST_AUTO_TEST_CASE(a_restored_key_gets_the_fence_of_the_lease) {
     lease machine(fenced_settings, 42);
     play(machine, {{0ms, start(), "acquire; wait 50"}});
-    BOOST_TEST(machine.fence() == 0U);  // an acquire that is to count asks for no value
+    BOOST_TEST(machine.value() == 0U);  // an acquire that is to count asks for no value
     play(machine, {
                       {5ms, acquired_with(7, 0), "wait 50"},
                       {10ms, acquired_with(7, 1), "granted; wait 300"},
@@ -855,12 +854,12 @@ BOOST_AUTO_TEST_CASE(a_restored_key_gets_the_fence_of_the_lease) {
                       {301ms, extended('N', 2), "wait 350"},
                       {301ms, extended('G', 0), "wait 350"},
                   });
-    BOOST_TEST(machine.fence() == 7U);
+    BOOST_TEST(machine.value() == 7U);
     play(machine, {{302ms, extended('G', 1), "heal 2; wait 600"}});
     const command heal = command_of(machine, lease_tag(purpose::heal));
     BOOST_TEST((heal.step == step::acquire));
     BOOST_TEST(heal.heals);
-    BOOST_TEST(heal.fence == 7U);
+    BOOST_TEST(heal.value == 7U);
     BOOST_TEST((heal.ttl == 1s));
 }
 
@@ -872,8 +871,7 @@ BOOST_AUTO_TEST_CASE(a_raise_goes_to_all_and_does_not_affect_release_targets) {
                       {5ms, acquired_with(7, 0), "wait 50"},
                       {5ms, acquired_with(9, 1), "confirm; wait 55"},
                   });
-    BOOST_TEST(machine.fence() == 9U);
-    BOOST_TEST(command_of(machine, lease_tag(purpose::raise)).fence == 9U);
+    BOOST_TEST(command_of(machine, lease_tag(purpose::raise, 1)).value == 9U);
     play(machine, {
                       {6ms, raised('G', 0), "wait 55"},
                       // Released are those that granted or may yet.
@@ -894,10 +892,10 @@ lease held_with_fence() {
 }
 
 event counted(std::size_t i, std::uint64_t fence, std::uint32_t round = 1) {
-    return voted(i, lease_tag(purpose::count, round), vote::granted(fence));
+    return voted(i, lease_tag(purpose::next_value, round), vote::granted(fence));
 }
 event not_counted(char letter, std::size_t i, std::uint32_t round = 1) {
-    return voted(letter, i, lease_tag(purpose::count, round));
+    return voted(letter, i, lease_tag(purpose::next_value, round));
 }
 
 // Passing it on with a fence of its own for each holder.
@@ -906,11 +904,11 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
     lease machine = held_with_fence();
     BOOST_TEST(machine.may_hand_off(at(20ms)));
     play(machine, {{20ms, next_holder(), "confirm; wait 70"}});
-    BOOST_TEST(command_of(machine, lease_tag(purpose::count, 1)).fence == 0U);  // to count on
+    BOOST_TEST(command_of(machine, lease_tag(purpose::next_value, 1)).value == 0U);  // to count on
     BOOST_TEST(!machine.held());
     BOOST_TEST((machine.valid_until() == time_point::min()));
     BOOST_TEST(!machine.may_hand_off(at(20ms)));
-    BOOST_TEST(wanted(machine, 0, purpose::count));
+    BOOST_TEST(wanted(machine, 0, purpose::next_value));
     BOOST_TEST(wanted(machine, 0, purpose::extend));
     play(machine, {
                       {21ms, counted(0, 8), "wait 70"},
@@ -919,8 +917,8 @@ BOOST_AUTO_TEST_CASE(one_round_gives_the_next_holder_a_fence) {
                   });
     BOOST_TEST(machine.held());
     BOOST_TEST(machine.holder() == 1U);
-    BOOST_TEST(machine.fence() == 8U);
-    BOOST_TEST(!wanted(machine, 0, purpose::count));
+    BOOST_TEST(machine.value() == 8U);
+    BOOST_TEST(!wanted(machine, 0, purpose::next_value));
 }
 
 BOOST_AUTO_TEST_CASE(differing_counters_need_a_second_round) {
@@ -932,13 +930,13 @@ BOOST_AUTO_TEST_CASE(differing_counters_need_a_second_round) {
     const lease_step second = counted(2, 12)(machine, at(22ms));
     BOOST_TEST(describe(machine, second) == "confirm; wait 72");
     BOOST_TEST(second.send->round() == 2U);
-    BOOST_TEST(command_of(machine, *second.send).fence == 12U);
+    BOOST_TEST(command_of(machine, *second.send).value == 12U);
     play(machine, {
                       {23ms, counted(1, 9), "wait never"},  // on the first round
                       {24ms, counted(0, 12, 2), "wait 72"},
                       {25ms, counted(1, 30, 2), "handed off; wait 300"},  // a counter that is ahead
                   });
-    BOOST_TEST(machine.fence() == 12U);
+    BOOST_TEST(machine.value() == 12U);
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_with_missing_keys_is_released_and_not_handed_off) {
@@ -1007,6 +1005,138 @@ BOOST_AUTO_TEST_CASE(a_raise_is_withdrawn_once_its_attempt_is_rolled_back) {
     BOOST_TEST(wanted(machine, 0, purpose::raise));
     play(machine, {{6ms, give_up(), "release; wait 56"}});
     BOOST_TEST(!wanted(machine, 0, purpose::raise));
+}
+
+// The number of a permit, which must be the same at a quorum.
+
+lease_settings three_numbered() {
+    lease_settings s = three();
+    s.agreement = agreement::same;
+    return s;
+}
+
+const lease_settings numbered_settings = three_numbered();
+
+event retaken_with(std::uint64_t number, std::size_t i, std::uint32_t round = 1) {
+    return voted(i, lease_tag(purpose::retake, round), vote::granted(number));
+}
+event retaken(char letter, std::size_t i, std::uint32_t round = 1) {
+    return voted(letter, i, lease_tag(purpose::retake, round));
+}
+
+BOOST_AUTO_TEST_CASE(one_number_at_a_quorum_is_granted) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired_with(3, 0), "wait 50"},
+                      {10ms, acquired_with(3, 2), "granted; wait 300"},
+                      {11ms, acquired_with(3, 1), "wait never"},
+                  });
+    BOOST_TEST(machine.value() == 3U);
+    BOOST_TEST((machine.valid_until() == at(988ms)));
+}
+
+BOOST_AUTO_TEST_CASE(an_instance_with_another_number_is_corrected) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired_with(4, 1), "wait 50"},
+                      {5ms, acquired_with(3, 0), "wait 10"},
+                      {8ms, acquired_with(3, 2), "granted; heal 1; wait 300"},
+                  });
+    const command heal = command_of(machine, lease_tag(purpose::heal));
+    BOOST_TEST(heal.heals);
+    BOOST_TEST(heal.value == 3U);
+    lease late(numbered_settings, 42);
+    play(late, {
+                   {0ms, start(), "acquire; wait 50"},
+                   {5ms, acquired_with(3, 0), "wait 50"},
+                   {8ms, acquired_with(3, 2), "granted; wait 300"},
+                   {9ms, acquired_with(4, 1), "heal 1; wait 300"},
+               });
+    // It is believed to have the key, and may be about to execute the restoring.
+    play(late, {{10ms, release(), "release; wait 60"}});
+}
+
+BOOST_AUTO_TEST_CASE(different_numbers_take_another_round) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired_with(1, 0), "wait 50"},
+                      {6ms, acquired_with(2, 1), "wait 12"},  // the third may make a quorum of one
+                      {12ms, timer(), "acquire; wait 62"},
+                  });
+    const command retake = command_of(machine, lease_tag(purpose::retake, 1));
+    BOOST_TEST(!retake.heals);
+    BOOST_TEST(retake.value == 2U);
+    play(machine, {
+                      {13ms, acquired_with(2, 2), "wait never"},  // on the earlier round
+                      {14ms, retaken_with(2, 1), "wait 62"},
+                      {15ms, retaken_with(2, 0), "granted; wait 300"},
+                  });
+    BOOST_TEST(machine.value() == 2U);
+    BOOST_TEST((machine.valid_until() == at(988ms)));  // counted from the first round
+}
+
+BOOST_AUTO_TEST_CASE(votes_that_cannot_bring_one_number_are_not_awaited) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired('F', 2), "wait 50"},
+                      {5ms, acquired_with(1, 0), "wait 50"},
+                      {6ms, acquired_with(2, 1), "acquire; wait 56"},
+                      {7ms, retaken_with(3, 0), "wait 56"},
+                      {8ms, retaken_with(2, 1), "wait 10"},
+                      {9ms, retaken('F', 2), "acquire; wait 59"},
+                      {10ms, retaken_with(3, 0, 2), "wait 59"},
+                      {11ms, retaken_with(3, 1, 2), "granted; wait 300"},
+                  });
+    BOOST_TEST(machine.value() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_denial_of_an_earlier_round_does_not_end_the_belief_in_a_later_grant) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired_with(1, 0), "wait 50"},
+                      {6ms, acquired_with(2, 1), "wait 12"},
+                      {12ms, timer(), "acquire; wait 62"},
+                      {13ms, acquired('D', 2), "wait never"},
+                      {14ms, give_up(), "release; wait 64"},  // to all: the third may yet grant
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_quorum_that_cannot_agree_is_contended) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {0ms, acquired('F', 2), "wait 50"},
+                      {0ms, acquired_with(1, 0), "wait 50"},
+                      {0ms, acquired_with(2, 1), "acquire; wait 50"},
+                  });
+    for (std::uint32_t round = 1; round != 8; ++round) {
+        play(machine, {
+                          {0ms, retaken('F', 2, round), "wait 50"},
+                          {0ms, retaken_with(round + 2, 0, round), "wait 50"},
+                          {0ms, retaken_with(round + 3, 1, round), "acquire; wait 50"},
+                      });
+    }
+    play(machine, {
+                      {0ms, retaken('F', 2, 8), "wait 50"},
+                      {0ms, retaken_with(11, 0, 8), "wait 50"},
+                      {0ms, retaken_with(12, 1, 8), "failed contended; release 01; wait 50"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(a_hand_off_keeps_the_number) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired_with(3, 0), "wait 50"},
+                      {10ms, acquired_with(3, 2), "granted; wait 300"},
+                      {20ms, next_holder(), "handed off; wait 300"},
+                  });
+    BOOST_TEST(machine.value() == 3U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

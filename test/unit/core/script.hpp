@@ -167,8 +167,9 @@ inline std::string describe(const renew& machine, const lease_step& step) {
 /// A release that knows for how many instances it is.
 class sized_release : public release {
 public:
-    sized_release(const release_settings& settings, std::uint64_t seed)
-        : release(settings, seed), instances_(settings.instances) {}
+    sized_release(const release_settings& settings, instance_set holding, instance_set open,
+                  std::uint64_t seed)
+        : release(settings, holding, open, seed), instances_(settings.instances) {}
     [[nodiscard]] std::size_t instances() const noexcept { return instances_; }
 
 private:

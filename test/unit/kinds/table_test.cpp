@@ -39,17 +39,14 @@ struct subject {
     core::time_point now{std::chrono::hours(1000)};
     wall_time wall = second(1000, 250);
 
-    vote run(const test::step_of_kind& v, const std::string& token, std::uint64_t fence = 0) {
-        core::command c;
-        c.step = v.step;
-        c.contended = v.contended;
-        c.announces = v.announces;
-        c.kind = v.kind;
-        c.client = test::client_of(token);
+    /// `number` is a value, or without a token a ticket.
+    vote run(const test::step_of_kind& v, const std::string& token, std::uint64_t number = 0) {
+        kinds::command c = v.command();
+        c.ticket = token.empty() ? number : test::client_of(token);
         c.key = "k";
         c.token = token;
         c.ttl = 10s;
-        c.fence = fence;
+        c.value = number;
         return keys.execute(c, now, wall);
     }
     /// The fence that `token` gets, who then lets go.
@@ -57,7 +54,7 @@ struct subject {
         const vote v = run(test::fenced_acquire, "ann", least);
         BOOST_TEST_REQUIRE((v.kind == vote_kind::granted));
         BOOST_TEST_REQUIRE((run(step::release, "ann").kind == vote_kind::granted));
-        return v.fence;
+        return v.value;
     }
 };
 
@@ -109,12 +106,12 @@ BOOST_AUTO_TEST_CASE(an_idle_counter_expires) {
 
 BOOST_AUTO_TEST_CASE(a_denied_acquire_does_not_increment_the_counter) {
     subject s;
-    const auto fence = s.run(test::fenced_acquire, "ann").fence;
+    const auto fence = s.run(test::fenced_acquire, "ann").value;
     for (int i = 0; i != 3; ++i) {
         BOOST_TEST((s.run(test::fenced_acquire, "bob").kind == vote_kind::denied));
     }
     s.run(step::release, "ann");
-    BOOST_TEST(s.run(test::fenced_acquire, "bob").fence == fence + 1);
+    BOOST_TEST(s.run(test::fenced_acquire, "bob").value == fence + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_plain_lock_excludes_fenced_acquires_and_does_not_count) {
@@ -128,10 +125,10 @@ BOOST_AUTO_TEST_CASE(a_plain_lock_excludes_fenced_acquires_and_does_not_count) {
 
 BOOST_AUTO_TEST_CASE(only_the_holder_raises_the_counter_and_never_lowers_it) {
     subject s;
-    const auto fence = s.run(test::fenced_acquire, "ann").fence;
+    const auto fence = s.run(test::fenced_acquire, "ann").value;
     BOOST_TEST((s.run(step::confirm, "bob", fence + 50).kind == vote_kind::denied));
-    BOOST_TEST(s.run(step::confirm, "ann", fence + 10).fence == fence + 10);
-    BOOST_TEST(s.run(step::confirm, "ann", fence).fence == fence + 10);
+    BOOST_TEST(s.run(step::confirm, "ann", fence + 10).value == fence + 10);
+    BOOST_TEST(s.run(step::confirm, "ann", fence).value == fence + 10);
     s.run(step::release, "ann");
     BOOST_TEST((s.run(step::confirm, "ann", fence + 90).key == core::key_state::absent));
     BOOST_TEST(s.next() == fence + 11);
@@ -139,12 +136,12 @@ BOOST_AUTO_TEST_CASE(only_the_holder_raises_the_counter_and_never_lowers_it) {
 
 BOOST_AUTO_TEST_CASE(raising_a_lost_counter_creates_it_again) {
     subject s;
-    const auto fence = s.run(test::fenced_acquire, "ann").fence;
+    const auto fence = s.run(test::fenced_acquire, "ann").value;
     s.keys.forget_counter("k");
-    BOOST_TEST(s.run(step::confirm, "ann", fence + at_second(9)).fence == fence + at_second(9));
+    BOOST_TEST(s.run(step::confirm, "ann", fence + at_second(9)).value == fence + at_second(9));
     s.keys.forget_counter("k");
     s.wall += 1us;
-    BOOST_TEST(s.run(step::confirm, "ann", 1).fence == fence + 1);  // by the clock
+    BOOST_TEST(s.run(step::confirm, "ann", 1).value == fence + 1);  // by the clock
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_key_gets_at_least_the_fence_of_its_lease) {
@@ -162,9 +159,9 @@ BOOST_AUTO_TEST_CASE(a_restored_key_gets_at_least_the_fence_of_its_lease) {
 BOOST_AUTO_TEST_CASE(a_counter_at_its_limit_fails_further_acquires) {
     subject s;
     s.run(test::fenced_acquire, "ann");
-    s.run(step::confirm, "ann", core::fence_limit - 2);
+    s.run(step::confirm, "ann", core::value_limit - 2);
     s.run(step::release, "ann");
-    BOOST_TEST(s.next() == core::fence_limit - 1);
+    BOOST_TEST(s.next() == core::value_limit - 1);
     for (int i = 0; i != 2; ++i) {  // it stays so
         const vote v = s.run(test::fenced_acquire, "ann");
         BOOST_TEST((v.kind == vote_kind::failed && v.reason == core::failure::server_error));
@@ -172,12 +169,12 @@ BOOST_AUTO_TEST_CASE(a_counter_at_its_limit_fails_further_acquires) {
         BOOST_TEST(s.keys.size() == 0U);  // nobody has the key whom it has not counted
     }
     s.run(step::acquire, "ann");
-    BOOST_TEST((s.run(step::confirm, "ann", core::fence_limit).kind == vote_kind::failed));
+    BOOST_TEST((s.run(step::confirm, "ann", core::value_limit).kind == vote_kind::failed));
 }
 
 BOOST_AUTO_TEST_CASE(expired_keys_are_collected) {
     table keys;
-    core::command c;
+    kinds::command c;
     c.step = step::acquire;
     c.kind = &fenced;
     c.token = "ann";
@@ -196,15 +193,15 @@ BOOST_AUTO_TEST_CASE(expired_keys_are_collected) {
 
 BOOST_AUTO_TEST_CASE(joining_the_queue_returns_the_ticket_ahead) {
     subject s;
-    BOOST_TEST(s.run(step::join, "", 11).ticket == 0U);
-    BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
-    BOOST_TEST(s.run(step::join, "", 13).ticket == 12U);
-    BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
-    BOOST_TEST(s.run(step::leave, "", 12).ticket == 2U);
-    BOOST_TEST(s.run(step::join, "", 13).ticket == 11U);
-    BOOST_TEST(s.run(step::leave, "", 11).ticket == 1U);
-    BOOST_TEST(s.run(step::join, "", 13).ticket == 0U);
-    BOOST_TEST(s.run(step::leave, "", 13).ticket == 0U);
+    BOOST_TEST(s.run(step::join, "", 11).value == 0U);
+    BOOST_TEST(s.run(step::join, "", 12).value == 11U);
+    BOOST_TEST(s.run(step::join, "", 13).value == 12U);
+    BOOST_TEST(s.run(step::join, "", 12).value == 11U);
+    BOOST_TEST(s.run(step::leave, "", 12).value == 2U);
+    BOOST_TEST(s.run(step::join, "", 13).value == 11U);
+    BOOST_TEST(s.run(step::leave, "", 11).value == 1U);
+    BOOST_TEST(s.run(step::join, "", 13).value == 0U);
+    BOOST_TEST(s.run(step::leave, "", 13).value == 0U);
     BOOST_TEST(s.keys.size() == 0U);
 }
 
@@ -212,11 +209,11 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_ticket_has_expired_is_skipped) {
     subject s;
     s.run(step::join, "", 11);
     s.now += 6s;
-    BOOST_TEST(s.run(step::join, "", 12).ticket == 11U);
+    BOOST_TEST(s.run(step::join, "", 12).value == 11U);
     s.now += 6s;  // the ttl of the first is over
-    BOOST_TEST(s.run(step::join, "", 12).ticket == 0U);
+    BOOST_TEST(s.run(step::join, "", 12).value == 0U);
     s.now += 11s;
-    BOOST_TEST(s.run(step::leave, "", 99).ticket == 0U);
+    BOOST_TEST(s.run(step::leave, "", 99).value == 0U);
 }
 
 // The waiter behind it is told of each change.
@@ -272,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_writer_attempt_without_a_mark_changes_no_key) {
 
 BOOST_AUTO_TEST_CASE(a_lock_named_like_a_ticket_is_not_overwritten) {
     subject s;
-    core::command c;
+    kinds::command c;
     c.kind = &exclusive;
     c.key = "{k}:colock:ticket:11";
     c.token = "ann";

@@ -3,7 +3,7 @@
 // The parts of the runtime that need no execution context: tokens, others at a key, descriptions.
 
 #include "core/backoff.hpp"
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 #include "core/time.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/describe.hpp"

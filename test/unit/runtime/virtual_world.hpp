@@ -295,7 +295,7 @@ private:
                 if (alive.expired()) {
                     return;
                 }
-                core::command ask;
+                kinds::command ask;
                 ask.kind = &kinds::exclusive;
                 ask.step = core::step::remaining;
                 ask.key = key;

@@ -33,10 +33,7 @@ value reply(type kind, std::string_view text) {
 
 /// `decode` of a step.
 core::vote decoded(const step_of_kind& v, const value& root) {
-    core::command c;
-    c.step = v.step;
-    c.kind = v.kind;
-    return decode(c, root);
+    return decode(v.command(), root);
 }
 
 std::string meaning(const step_of_kind& v, type kind, std::string_view text) {
@@ -151,13 +148,13 @@ BOOST_AUTO_TEST_CASE(decodes_replies_to_many_releases) {
 }
 
 BOOST_AUTO_TEST_CASE(decodes_fences_tickets_and_remaining_times) {
-    BOOST_TEST(decoded(fenced_acquire, reply(type::number, "7")).fence == 7U);
+    BOOST_TEST(decoded(fenced_acquire, reply(type::number, "7")).value == 7U);
     BOOST_TEST(meaning(fenced_acquire, type::number, "-1") == "denied: another");
     BOOST_TEST(meaning(fenced_acquire, type::number, "-2") == unexpected);
     BOOST_TEST(meaning(step::confirm, type::number, "0") == "denied: nobody");
-    BOOST_TEST(meaning(fenced_acquire, type::number, std::to_string(core::fence_limit)) ==
+    BOOST_TEST(meaning(fenced_acquire, type::number, std::to_string(core::value_limit)) ==
                unexpected);
-    BOOST_TEST(decoded(step::join, reply(type::number, "12")).ticket == 12U);
+    BOOST_TEST(decoded(step::join, reply(type::number, "12")).value == 12U);
     BOOST_TEST(meaning(step::leave, type::number, "0") == "granted");
     BOOST_TEST(meaning(step::leave, type::number, "-1") == unexpected);
     BOOST_TEST(

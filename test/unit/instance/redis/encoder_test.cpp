@@ -37,22 +37,20 @@ using namespace std::chrono_literals;
 
 const server_facts facts{"7.0", "id", 1s, {}, false};
 
-core::command make(const step_of_kind& v, std::string_view key, std::string_view token,
-                   core::milliseconds ttl = 0ms) {
-    core::command result;
-    result.step = v.step;
-    result.kind = v.kind;
+kinds::command make(const step_of_kind& v, std::string_view key, std::string_view token,
+                    core::milliseconds ttl = 0ms) {
+    kinds::command result = v.command();
     result.key = key;
     result.token = token;
     result.ttl = ttl;
     return result;
 }
 
-using commands = std::vector<core::command>;
+using commands = std::vector<kinds::command>;
 
 void fill(batch& to, const commands& them) {
     command_tag tag = 0;
-    for (const core::command& one : them) {
+    for (const kinds::command& one : them) {
         to.submit({nullptr, tag++, core::instance_set::all(), one});
     }
 }
@@ -186,11 +184,11 @@ BOOST_AUTO_TEST_CASE(queries_enable_client_tracking_if_supported) {
 
 BOOST_AUTO_TEST_CASE(fenced_steps_carry_the_counter_key_and_the_fence) {
     const std::string week = "604800000";
-    core::command c = make(fenced_acquire, "key", "token", 10'000ms);
+    kinds::command c = make(fenced_acquire, "key", "token", 10'000ms);
     BOOST_TEST(fresh_payload_of({c}) ==
                command({"EVALSHA", scripts::fence.digest, "2", "key", "{key}:colock:fence", "token",
                         "10000", "0", week}));
-    c.fence = core::fence_limit - 1;
+    c.value = core::value_limit - 1;
     BOOST_TEST(fresh_payload_of({c}) ==
                command({"EVALSHA", scripts::fence.digest, "2", "key", "{key}:colock:fence", "token",
                         "10000", "9007199254740991", week}));
@@ -201,7 +199,7 @@ BOOST_AUTO_TEST_CASE(fenced_steps_carry_the_counter_key_and_the_fence) {
 }
 
 BOOST_AUTO_TEST_CASE(queue_steps_carry_the_ticket_key) {
-    core::command c = make(step::join, "key", "", 1000ms);
+    kinds::command c = make(step::join, "key", "", 1000ms);
     c.ticket = 42;
     BOOST_TEST(fresh_payload_of({c}) ==
                command({"EVALSHA", scripts::join.digest, "2", "{key}:colock:queue",
@@ -232,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_written_in_order) {
                         make(step::remaining, "c", ""), make(step::extend, "d", "4", 5ms),
                         make(step::acquire, "b", "2", 3ms)};
     std::string expected;
-    for (const core::command& one : them) {
+    for (const kinds::command& one : them) {
         expected += fresh_payload_of({one});
     }
     BOOST_TEST(fresh_payload_of(them) == expected);

@@ -247,7 +247,7 @@ BOOST_DATA_TEST_CASE(every_function_classifies_the_error_text, data::make(sample
     BOOST_TEST(is_from_replica(root) == one.expected.from_replica);
     BOOST_TEST(is_redirection(root) == one.expected.redirected);
     BOOST_TEST(is_unknown_script(root) == one.expected.unknown_script);
-    core::command acquire;
+    kinds::command acquire;
     acquire.kind = step_of_kind(step::acquire).kind;
     BOOST_TEST(to_text(decode(acquire, root)) ==
                (one.expected.before_execution ? "failed: server error" : "failed: unclear error"));

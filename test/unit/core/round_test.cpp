@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 
 #include "unit/core/script.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_CORE_QUORUM_HPP
-#define COLOCK_CORE_QUORUM_HPP
+#ifndef COLOCK_CORE_ROUND_HPP
+#define COLOCK_CORE_ROUND_HPP
 
 #include "core/per_instance.hpp"
 #include "core/time.hpp"
@@ -70,6 +70,10 @@ public:
 
     [[nodiscard]] bool is_silent(std::size_t index) const { return !ballots_[index].cast; }
 
+    [[nodiscard]] bool has_granted(std::size_t index) const {
+        return has_voted(index, vote_kind::granted);
+    }
+
     [[nodiscard]] bool has_denied(std::size_t index) const {
         return has_voted(index, vote_kind::denied);
     }
@@ -78,7 +82,12 @@ public:
         return has_voted(index, vote_kind::failed);
     }
 
-    /// The vote of an instance, without its numbers; nothing while it is silent.
+    /// The value that the grant of an instance has brought; 0 if it has brought none.
+    [[nodiscard]] std::uint64_t value_of(std::size_t index) const noexcept {
+        return values_.empty() ? 0 : values_[index];
+    }
+
+    /// The vote of an instance, without its times; nothing while it is silent.
     [[nodiscard]] std::optional<vote> vote_of(std::size_t index) const;
 
 private:
@@ -103,7 +112,8 @@ private:
     std::uint8_t granted_ = 0;
     std::uint8_t denied_ = 0;
     std::uint8_t failed_ = 0;
-    std::vector<remark> remarks_;  // empty until a vote has one
+    std::vector<std::uint64_t> values_;  // empty until a vote has one
+    std::vector<remark> remarks_;        // likewise
 };
 
 }  // namespace colock::core

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "core/quorum.hpp"
+#include "core/round.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,6 +10,7 @@ namespace colock::core {
 void round::clear() {
     ballots_.assign(ballot{});
     granted_ = denied_ = failed_ = 0;
+    values_.clear();
     remarks_.clear();
 }
 
@@ -28,6 +29,10 @@ bool round::record(std::size_t index, const vote& v) {
         case vote_kind::failed:
             ++failed_;
             break;
+    }
+    if (v.kind == vote_kind::granted && v.value != 0) {
+        values_.resize(instances());
+        values_[index] = v.value;
     }
     if (v.detail || v.quarantined_until() != never) {
         remarks_.resize(instances());
@@ -70,7 +75,10 @@ std::optional<vote> round::vote_of(std::size_t index) const {
     if (!b.cast) {
         return std::nullopt;
     }
-    vote result{b.kind, b.reason, b.key, {unknown_remaining}, {}};
+    vote result = b.kind == vote_kind::granted  ? vote::granted(value_of(index))
+                  : b.kind == vote_kind::denied ? vote::denied(b.key)
+                                                : vote::failed(b.reason);
+    result.key = b.key;
     if (!remarks_.empty()) {
         result.detail = remarks_[index].detail;
     }

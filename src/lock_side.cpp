@@ -4,7 +4,6 @@
 
 #include "call.hpp"
 #include "instance/clock.hpp"
-#include "kinds/shared.hpp"
 #include "lease_access.hpp"
 #include "options_check.hpp"
 #include "runtime/acquire_operation.hpp"
@@ -17,6 +16,7 @@
 #include <boost/asio/system_executor.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,15 +88,14 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
     policy.attempts = options.retry.attempts;
     policy.unavailable_timeout = options.unavailable_timeout;
     policy.handoff = {options.handoff_limit, options.handoff_time};
-    if (kind.traits().clears_the_way) {  // so that its mark stays
-        policy.attempt_interval = kinds::writer_mark_ttl / 2;
-    }
     return policy;
 }
 
 std::shared_ptr<const runtime::lock_spec> make_spec(
-    const std::shared_ptr<runtime::shared_parts>& owner, std::string_view resource,
-    const lock_options& options, const kinds::lock_kind& kind) {
+    const std::shared_ptr<runtime::shared_parts>& owner,
+    std::span<const std::string_view> resources, const lock_options& options,
+    const kinds::lock_kind& kind) {
+    const std::string_view resource = resources.front();
     auto spec = std::make_shared<runtime::lock_spec>();
     if (!owner) {  // the client was moved from: only the name is needed, for the errors
         spec->key = resource;
@@ -109,6 +108,10 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
     spec->key.append(prefix).append(resource);
     spec->key_hash = runtime::hash_of_key(spec->key);
     spec->prefix_size = prefix.size();
+    for (const std::string_view another : resources.subspan(1)) {
+        spec->more_names.push_back(std::string(prefix).append(another));
+    }
+    spec->more_keys.assign(spec->more_names.begin(), spec->more_names.end());
     return spec;
 }
 
@@ -143,15 +146,21 @@ void check_resource(std::string_view resource) {
 }  // namespace
 
 lock_side::lock_side(client& client, std::string_view resource, const lock_options& options,
-                     const kinds::lock_kind& kind) {
-    check_resource(resource);
+                     const kinds::lock_kind& kind)
+    : lock_side(client, std::span(&resource, 1), options, kind) {}
+
+lock_side::lock_side(client& client, std::span<const std::string_view> resources,
+                     const lock_options& options, const kinds::lock_kind& kind) {
+    for (const std::string_view resource : resources) {
+        check_resource(resource);
+    }
     options.validate();
     if (client.host_) {
         check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
         check_drift(options.ttl, client.host_->parts().settings.drift);
     }
     spec_ =
-        make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resource, options, kind);
+        make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options, kind);
 }
 
 std::string_view lock_side::resource() const noexcept {

@@ -183,7 +183,7 @@ bool acquire::may_retry_at_once(acquire_outcome why, time_point now) const {
     }
     // The one attempt of an operation that has passed its deadline before may be in two parts, too.
     const bool has_time = now < settings_.deadline || settings_.deadline <= sent_;
-    return (settings_.tries_twice && has_time) || (settings_.claims && may_retry(why, now));
+    return (settings_.tries_twice && has_time) || (settings_.announces && may_retry(why, now));
 }
 
 attempt acquire::current_attempt() const noexcept {

@@ -30,9 +30,8 @@ struct acquire_settings {
     duration unavailable_timeout{};
     /// Whether an attempt that was denied may succeed at once, as the next is sent as contended. The two count as one.
     bool tries_twice = false;
-    /// Whether a contended attempt tells the holders that its sender waits. So one that was denied, and waits, makes the next
-    /// at once.
-    bool claims = false;
+    /// Whether a contended attempt announces that its sender waits. So one that was denied, and waits, makes the next at once.
+    bool announces = false;
     /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not.
     duration attempt_interval{};
     /// A parked one attempts this long after its last attempt, if nothing has woken it before; 0 = not.
@@ -105,8 +104,8 @@ public:
     /// Before the start: others are known to be there, so that the first attempt is sent as contended.
     void expect_others() noexcept { contended_ = true; }
 
-    /// Before an attempt has ended: see `acquire_settings::claims`.
-    void set_claims(bool claims) noexcept { settings_.claims = claims; }
+    /// Before an attempt has ended: see `acquire_settings::announces`.
+    void set_announces(bool announces) noexcept { settings_.announces = announces; }
 
     /// What to tell the lease that makes the attempt which has just begun.
     [[nodiscard]] core::attempt current_attempt() const noexcept;

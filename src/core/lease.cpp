@@ -78,8 +78,6 @@ step lease::step_of(lease_tag tag) noexcept {
         case purpose::raise:
         case purpose::next_value:
             return step::confirm;
-        case purpose::withdraw:
-            return step::withdraw;
     }
     return step::remaining;
 }
@@ -113,7 +111,6 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             break;
         case purpose::release:
         case purpose::remaining:
-        case purpose::withdraw:
             break;
         case purpose::raise:
         case purpose::next_value:
@@ -134,7 +131,6 @@ bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
         case purpose::next_value:
             return counts();
         case purpose::remaining:
-        case purpose::withdraw:
             return true;
         case purpose::extend:
         case purpose::heal:
@@ -396,7 +392,7 @@ lease_step lease::end_share(bool success) {
 }
 
 lease_step lease::on_extend_vote(const event& e, time_point now) {
-    awaited_by_writer_ = awaited_by_writer_ || e.vote->key == key_state::awaited;
+    is_announced_ = is_announced_ || e.vote->key == key_state::announced;
     return keep(renew::event::voted(e.index, e.tag.round(), *e.vote), now);
 }
 
@@ -429,7 +425,6 @@ bool lease::may_hand_off(time_point now) const noexcept {
 lease_step lease::hand_off(time_point now) {
     status_ = status::held;
     renewing().hand_off(now);
-    ++holder_;
     lease_step step;
     step.handed_off = true;
     step.until = watchdog().due();

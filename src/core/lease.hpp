@@ -200,11 +200,8 @@ public:
     /// The value of its latest holder; 0 until it is known, and if grants bring none.
     [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
-    /// The number of its latest holder: how often it was handed off.
-    [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
-
-    /// Whether an instance has told that a writer waits for what this reader holds.
-    [[nodiscard]] bool awaited_by_writer() const noexcept { return awaited_by_writer_; }
+    /// Whether an instance has told that somebody waits for what this lease holds, and no other is to enter.
+    [[nodiscard]] bool is_announced() const noexcept { return is_announced_; }
 
     /// The instances that are not known to have the key.
     [[nodiscard]] instance_set without_key() const;
@@ -302,7 +299,7 @@ private:
     // What every vote needs comes first.
     status status_ = status::attempting;
     bool was_held_ = false;
-    bool awaited_by_writer_ = false;
+    bool is_announced_ = false;
     loss lost_ = loss::none;
     std::optional<release_outcome> outcome_;
     per_instance<belief> keys_;
@@ -320,7 +317,6 @@ private:
     std::uint64_t value_ = 0;
     std::uint64_t next_value_ = 0;         // what the latest round asks for, at least
     time_point stragglers_until_ = never;  // how long votes are awaited that may bring agreement
-    std::uint32_t holder_ = 0;
 };
 
 }  // namespace colock::core

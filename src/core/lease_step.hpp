@@ -20,11 +20,10 @@ public:
         extend,
         release,
         remaining,
-        heal,        ///< an acquire that gives an instance its key back
-        raise,       ///< the second round of an attempt: has those that granted less confirm the largest value
-        retake,      ///< another round of an attempt whose values differ: an acquire of that value or more
+        heal,  ///< an acquire that gives an instance its key back
+        raise,  ///< the second round of an attempt: has those that granted less confirm the largest value
+        retake,  ///< another round of an attempt whose values differ: an acquire of that value or more
         next_value,  ///< a value for the next holder, inside the same client
-        withdraw,    ///< takes back the announcement of its sender's wait
     };
 
     constexpr explicit lease_tag(purpose_type purpose, std::uint32_t round = 0) noexcept
@@ -62,13 +61,13 @@ private:
 struct lease_step {
     std::optional<acquire_outcome> attempt;  ///< the attempt has ended so
     std::optional<bool> extended;            ///< what the holder asked for is done, or has failed
-    std::optional<bool> shared;              ///< there is a value for another holder, or there is not
-    std::optional<loss> lost;                ///< it has ended by itself
-    duration lost_late{};                    ///< how late the lease was woken for that
+    std::optional<bool> shared;     ///< there is a value for another holder, or there is not
+    std::optional<loss> lost;       ///< it has ended by itself
+    duration lost_late{};           ///< how late the lease was woken for that
     instance_set heals;             ///< send them an acquire, as `lease_tag::purpose_type::heal`
     std::optional<lease_tag> send;  ///< send this to `targets`
     instance_set targets = instance_set::all();
-    bool handed_off = false;  ///< it has another holder: `lease::holder`
+    bool handed_off = false;  ///< it has another holder
     /// The release went so; told once, and before `ended`.
     std::optional<release_outcome> resolved;
     bool ended = false;        ///< nothing is left to do; told once

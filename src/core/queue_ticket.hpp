@@ -112,7 +112,7 @@ public:
         kind_type kind = kind_type::timer;
         time_point from = time_point::min();
         /// Of `denied`: whether the keeper denied it too, and it wrote nothing there. Otherwise the attempt may have written
-        /// the lock there, if only a mark, and the keeper tells nobody of its own writing, nor of what comes after.
+        /// the lock there, if only an announcement, and the keeper tells nobody of its own writing, nor of what comes after.
         bool by_keeper = true;
         const core::vote* vote = nullptr;
 

@@ -79,7 +79,7 @@ release::progress release::denied_by(core::key_state whose) noexcept {
         case key_state::foreign:
             return progress::another;
         case key_state::unknown:
-        case key_state::awaited:
+        case key_state::announced:
             break;
     }
     return progress::not_ours;

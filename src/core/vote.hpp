@@ -23,7 +23,8 @@ enum class key_state : std::uint8_t {
     absent,   ///< there was none
     foreign,  ///< it held another token, or was no lock at all
     unknown,  ///< one of these: the instance tells only that the key was not as wanted
-    awaited,  ///< readers held it, and a writer waits for them to leave; a grant means that our token is a reader's there
+    /// Its holders leave no room, since a waiter has announced itself. A grant means that our token is one of the holders.
+    announced,
 };
 
 /// Why a vote failed.
@@ -80,9 +81,9 @@ struct vote {
     static vote granted(std::uint64_t value = 0) noexcept {
         return {vote_kind::granted, {}, {}, {.value = value}, {}};
     }
-    static vote awaited() noexcept {
+    static vote announced() noexcept {
         vote result = granted();
-        result.key = core::key_state::awaited;
+        result.key = core::key_state::announced;
         return result;
     }
     static vote denied(core::key_state key, milliseconds remaining = unknown_remaining) noexcept {

@@ -22,18 +22,9 @@ using core::step;
 using core::vote;
 using resp::number;
 
-/// As claim.lua, which stands in front of a contended acquire.
-void write_claim(const kinds::command& command, script_form form, resp::command_writer& to) {
-    if (is_cleared_for(command, form)) {
-        // In full: its reply is not read, so nothing would send it again after NOSCRIPT.
-        write_script(scripts::claim, script_form::in_full, to, {command.key},
-                     number(command.announces ? writer_mark_ttl.count() : 0).text(),
-                     number(static_cast<long long>(command.ticket)).text(),
-                     new_set_key(command.key));
-    }
-}
+/// As claim.lua.
 void claim(const kinds::command& command, table& keys, const instant& at) {
-    if (!is_cleared_for(command, script_form::shortest)) {
+    if (!is_behind_announcement(command, script_form::shortest)) {
         return;
     }
     table::entry* const found = keys.find(command.key, at.now);
@@ -48,18 +39,47 @@ void claim(const kinds::command& command, table& keys, const instant& at) {
     }
 }
 
-class exclusive_kind final : public lock_kind {
+/// The writer's side of a read-write lock announces itself.
+class announcing_kind : public lock_kind {
 public:
-    constexpr exclusive_kind(std::string_view name, bool clears_the_way)
-        : lock_kind({.name = name,
-                     .released_by_script = true,
-                     .released_natively = true,
-                     .clears_the_way = clears_the_way}) {}
+    using lock_kind::lock_kind;
+
+    /// In full: its reply is not read, so nothing would send it again after NOSCRIPT.
+    void announce(const kinds::command& command, script_form /*form*/,
+                  resp::command_writer& to) const override {
+        write_script(scripts::claim, script_form::in_full, to, {command.key},
+                     number(command.announces ? traits().announcement_ttl.count() : 0).text(),
+                     number(static_cast<long long>(command.ticket)).text(),
+                     new_set_key(command.key));
+    }
+
+    /// In full: its sender may close the client at once.
+    void withdraw(const kinds::command& command, resp::command_writer& to) const override {
+        write_script(scripts::unmark, script_form::in_full, to, {command.key},
+                     number(static_cast<long long>(command.ticket)).text());
+    }
+
+protected:
+    ~announcing_kind() = default;
+};
+
+/// Of the kind itself, or of its writers' side.
+constexpr core::milliseconds announcement_ttl_of(bool is_writers) noexcept {
+    return is_writers ? writer_mark_ttl : core::milliseconds(0);
+}
+
+class exclusive_kind final : public announcing_kind {
+public:
+    constexpr exclusive_kind(std::string_view name, bool is_writers)
+        : announcing_kind({.name = name,
+                           .released_by_script = true,
+                           .released_natively = true,
+                           .announcement_ttl = announcement_ttl_of(is_writers),
+                           .is_downgradable = is_writers}) {}
 
     void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
         if (command.step == step::acquire) {
-            write_claim(command, form, to);
             write_set(command, to);
         } else {
             write_for_holder(command, server, form, to);
@@ -85,15 +105,16 @@ public:
     }
 };
 
-class fenced_kind final : public lock_kind {
+class fenced_kind final : public announcing_kind {
 public:
-    constexpr fenced_kind(std::string_view name, bool clears_the_way)
-        : lock_kind({.name = name,
-                     .agreement = core::agreement::largest,
-                     .value_per_holder = true,
-                     .released_by_script = true,
-                     .released_natively = true,
-                     .clears_the_way = clears_the_way}) {}
+    constexpr fenced_kind(std::string_view name, bool is_writers)
+        : announcing_kind({.name = name,
+                           .agreement = core::agreement::largest,
+                           .value_per_holder = true,
+                           .released_by_script = true,
+                           .released_natively = true,
+                           .announcement_ttl = announcement_ttl_of(is_writers),
+                           .is_downgradable = is_writers}) {}
 
     void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
@@ -102,7 +123,6 @@ public:
         } else if (command.part == counter_part) {
             write_count(command, fence_use::count, form, to);
         } else {
-            write_claim(command, form, to);
             write_fence(command, form, to);
         }
     }
@@ -150,7 +170,7 @@ public:
         count.part = counter_part;
         if (command.step == step::acquire) {
             kinds::command take = command;
-            take.kind = traits().clears_the_way ? &writer : &exclusive;
+            take.kind = announces() ? &writer : &exclusive;
             return {take, count};
         }
         if (command.step == step::confirm && command.value != 0) {

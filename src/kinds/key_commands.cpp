@@ -45,13 +45,12 @@ vote extend(table::entry& held, const kinds::command& command, table& keys, cons
     }
     // A writer's that is a reader's now keeps the time that it had.
     held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);
-    return held.marked_until() > at.now ? vote::awaited() : vote::granted();
+    return held.marked_until() > at.now ? vote::announced() : vote::granted();
 }
 
 /// When nothing is in the way any more: as obstacle.lua for a writer, and else when the key ends.
 core::time_point free_at(const table::entry& found, const lock_kind& wanted) {
-    return found.is_exclusive() || !wanted.traits().clears_the_way ? found.expires
-                                                                   : found.last_reader_until();
+    return found.is_exclusive() || !wanted.announces() ? found.expires : found.last_reader_until();
 }
 
 /// Of a key from which a holder, or the mark, has gone: erases it unless readers or a mark are left.
@@ -88,14 +87,9 @@ void write_for_holder(const kinds::command& command, const capabilities& server,
         case step::release:
             write_release(command, server, form, to);
             break;
-        case step::withdraw:
-            // In full: its sender may close the client at once.
-            write_script(scripts::unmark, script_form::in_full, to, {command.key},
-                         number(static_cast<long long>(command.ticket)).text());
-            break;
         default:
             assert(command.step == step::remaining);
-            if (command.kind->traits().clears_the_way || command.explains) {
+            if (command.kind->announces() || command.explains) {
                 write_script(scripts::obstacle, form, to, {command.key});
             } else {
                 to.write(words<"PTTL">, command.key);

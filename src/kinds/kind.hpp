@@ -5,6 +5,7 @@
 
 #include "core/agreement.hpp"
 #include "core/vote.hpp"
+#include "kinds/admission.hpp"
 #include "kinds/capabilities.hpp"
 #include "kinds/command.hpp"
 #include "resp/value.hpp"
@@ -19,16 +20,10 @@ namespace colock::kinds {
 struct instant;
 class table;
 
-/// Which holders a key may have at the same time.
-enum class admission : std::uint8_t {
-    exclusive,  ///< one
-    shared,     ///< any number of this kind
-};
-
 /// What a kind is, in short.
 struct kind_traits {
     std::string_view name;
-    kinds::admission admission = admission::exclusive;
+    kinds::admission admission = kinds::admission::exclusive();
     /// What the tokens of its holders begin with.
     std::string_view token_prefix{};
     /// What the values of a quorum's grants have to be: see `core::lease`.
@@ -41,9 +36,10 @@ struct kind_traits {
     bool released_natively = false;
     /// An attempt that was denied may succeed at once, as the next has `command::contended`.
     bool tries_twice = false;
-    /// A contended acquire comes behind a command that clears the way, the reply to which tells nothing, and tells the holders
-    /// that its sender waits. `remaining` leaves out what it clears.
-    bool clears_the_way = false;
+    /// How long a waiter's announcement lives; 0 for a kind without: see `lock_kind::announce`.
+    core::milliseconds announcement_ttl{0};
+    /// Its lease can become a reader's of a shared kind.
+    bool is_downgradable = false;
 };
 
 /// What an instance does with the steps of a lock: over RESP, and the same in memory. Machines know rounds and votes,
@@ -60,8 +56,20 @@ public:
 
     [[nodiscard]] const kind_traits& traits() const noexcept { return traits_; }
 
-    /// Writes a command for a server, as one that has one reply (and, in front of it, what
-    /// `kind_traits::clears_the_way` tells of).
+    /// Whether a contended acquire comes behind an announcement. `remaining` leaves out what that clears away.
+    [[nodiscard]] bool announces() const noexcept {
+        return traits_.announcement_ttl != core::milliseconds(0);
+    }
+
+    /// Writes what stands in front of a contended acquire, as one command with one reply, which tells nothing. It announces that
+    /// the sender waits, if `command::announces`, and clears away what does not hold the key any more.
+    virtual void announce(const command& /*command*/, script_form /*form*/,
+                          resp::command_writer& /*to*/) const {}
+
+    /// Writes `step::withdraw`: takes an announcement back.
+    virtual void withdraw(const command& /*command*/, resp::command_writer& /*to*/) const {}
+
+    /// Writes any other command for a server, as one that has one reply.
     virtual void encode(const command& command, const capabilities& server, script_form form,
                         resp::command_writer& to) const = 0;
 
@@ -89,11 +97,11 @@ private:
     kind_traits traits_;
 };
 
-/// Whether a command comes behind one that clears its way: see `kind_traits`. (ASKING serves for a single command, so
-/// there is none behind that.)
-inline bool is_cleared_for(const command& command, script_form form) noexcept {
+/// Whether a command comes behind an announcement: see `lock_kind`. (ASKING serves for a single command, so there is none
+/// behind that.)
+inline bool is_behind_announcement(const command& command, script_form form) noexcept {
     return command.contended && core::takes_key(command) && form != script_form::asking &&
-           command.kind->traits().clears_the_way;
+           command.kind->announces();
 }
 
 }  // namespace colock::kinds

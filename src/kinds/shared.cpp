@@ -26,7 +26,7 @@ class shared_kind final : public lock_kind {
 public:
     explicit constexpr shared_kind(bool fenced)
         : lock_kind({.name = fenced ? "fenced shared" : "shared",
-                     .admission = admission::shared,
+                     .admission = admission::shared(),
                      .token_prefix = reader_prefix,
                      .agreement = fenced ? core::agreement::largest : core::agreement::none,
                      .value_per_holder = fenced,
@@ -58,7 +58,7 @@ public:
                 return decode_fence(reply);
             case step::extend:
                 return reply.type == resp::type::number && is(reply.text, "2")
-                           ? vote::awaited()
+                           ? vote::announced()
                            : decode_compare(reply);
             default:
                 return decode_for_holder(command.step, reply);
@@ -80,7 +80,7 @@ public:
             return vote::denied(key_state::foreign);
         }
         if (found != nullptr && found->marked_until() > at.now) {
-            return vote::denied(key_state::awaited);
+            return vote::denied(key_state::announced);
         }
         vote granted = vote::granted();
         if (is_fenced()) {
@@ -133,7 +133,7 @@ private:
 
     [[nodiscard]] vote decode_acquire(const resp::value& reply) const {
         if (reply.type == resp::type::number && is(reply.text, "-2")) {
-            return vote::denied(key_state::awaited);
+            return vote::denied(key_state::announced);
         }
         if (is_fenced()) {
             return decode_fence(reply);

@@ -2,7 +2,6 @@
 
 #include "runtime/acquire_operation.hpp"
 
-#include "kinds/shared.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/lease_state.hpp"
 #include "runtime/local_queue.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 using event = core::acquire::event;
 
-/// In the remote queue, behind other clients. After that a writer leaves its mark, and a reader attempts.
+/// In the remote queue, behind other clients. After that a writer announces itself, and a reader attempts.
 constexpr core::duration longest_wait_for_turn = std::chrono::seconds(5);
 
 core::acquire_settings settings_for(const lock_policy& policy, core::time_point deadline) {
@@ -30,7 +29,8 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.unavailable_timeout = policy.unavailable_timeout;
     settings.tries_twice = policy.kind().traits().tries_twice;
     settings.attempt_interval = policy.attempt_interval;
-    settings.longest_parking = policy.is_shared() ? longest_wait_for_turn : core::duration::zero();
+    settings.longest_parking =
+        policy.admission().leaves_room() ? longest_wait_for_turn : core::duration::zero();
     settings.longest_reliance = policy.attempts == 0
                                     ? core::queue_ticket_settings().longest_reliance()
                                     : core::duration::zero();
@@ -72,8 +72,8 @@ void acquire_operation::on_start() {
 void acquire_operation::wait_in_local_queue() {
     core::time_point until = deadline_;
     if (spec_->policy->attempts != 0 && until > arrived_) {
-        const core::duration patience = spec_->policy->retry.longest_total(spec_->policy->attempts);
-        until = patience < until - arrived_ ? arrived_ + patience : until;
+        const core::duration longest = spec_->policy->retry.longest_total(spec_->policy->attempts);
+        until = longest < until - arrived_ ? arrived_ + longest : until;
     }
     stage_ = stage::in_local_queue;
     queue_->push(*this);
@@ -138,9 +138,9 @@ void acquire_operation::begin() {
 /// than one that does so later.
 void acquire_operation::wait_for_start() {
     stage_ = stage::waiting_for_start;
-    const core::duration patience = spec_->policy->unavailable_timeout;
+    const core::duration longest = spec_->policy->unavailable_timeout;
     const core::time_point until =
-        patience == core::duration::zero() ? core::never : arrived_ + patience;
+        longest == core::duration::zero() ? core::never : arrived_ + longest;
     wait(deadline_ == core::time_point::min() ? until : std::min(until, deadline_));
 }
 
@@ -168,11 +168,11 @@ bool acquire_operation::join_remote_queue() {
     return queue_->remote() != nullptr;
 }
 
-/// The first in the remote queue leaves no mark if it waits as a mutex, and readers that overlap may keep it waiting for ever. So
-/// the writers behind it leave a mark after a while, and the readers join those that read. Where a writer has left its mark, the
-/// instances let no reader in.
+/// The first in the remote queue does not announce itself if it waits as a mutex, and readers that overlap may keep it waiting for
+/// ever. So the writers behind it announce themselves after a while, and the readers join those that read. Where a writer has
+/// announced itself, the instances let no reader in.
 bool acquire_operation::may_pass() const noexcept {
-    return clears_the_way() || spec_->is_shared();
+    return announces() || spec_->admission().leaves_room();
 }
 
 bool acquire_operation::has_queued_for_long(core::time_point now) const noexcept {
@@ -183,9 +183,9 @@ core::time_point acquire_operation::end_of_turn_wait() const noexcept {
     return may_pass() ? std::min(deadline_, queued_since_ + longest_wait_for_turn) : deadline_;
 }
 
-/// Other clients that wait are no reason to say that the lock is held, if this one reads: they may wait for readers.
+/// Other clients that wait are no reason to say that the lock is held, if this one may enter beside its holders.
 bool acquire_operation::others_hold_it_up() const {
-    return !spec_->is_shared() && queue_->remote()->has_others_before();
+    return !spec_->admission().leaves_room() && queue_->remote()->has_others_before();
 }
 
 void acquire_operation::wait_for_turn() {
@@ -231,6 +231,9 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
 void acquire_operation::start_attempts() {
     const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
+    for (const std::string_view key : spec_->more_keys) {
+        parts_.members.at_more_keys.emplace(key, this);
+    }
     machine_ =
         make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), parts_.next_seed());
     if (has_waited_for_start) {
@@ -238,7 +241,7 @@ void acquire_operation::start_attempts() {
     } else if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
-    if (queue_->is_shared()) {
+    if (queue_->is_held()) {
         machine_->expect_others();
     }
     resume(event::start());
@@ -430,34 +433,34 @@ void acquire_operation::begin_attempt(core::time_point now) {
                                                static_cast<attempt_owner&>(*this));
     ++parts_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
-    attempt.announces = attempt.announces && attempt.contended && may_claim();
+    attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
     if (attempt.announces) {
-        marked_until_ = now + kinds::writer_mark_ttl;
+        queue_->announced().made(spec_->policy->kind(), now);
     }
     lease_->begin(lease_, attempt, now);
 }
 
-/// Whether the servers are to know that it waits, so that they let in no readers. Not before its turn in the remote queue, unless
-/// that takes long, as those that are before it would be kept out, too.
-bool acquire_operation::may_claim() const {
-    if (!clears_the_way()) {
+bool acquire_operation::is_announcement_due() const {
+    if (!announces()) {
         return false;
     }
-    if (queue_->remote() != nullptr) {
-        return queue_->remote()->is_first() || has_queued_for_long(parts_.turn.recent_time());
-    }
-    const bool joins_next = machine_->attempts() == 1 && can_join_remote_queue();
-    return !joins_next;
+    const remote_ticket* const ticket = queue_->remote();
+    return announcement::is_due(
+        spec_->policy->kind(),
+        {.joins_remote_queue_next = machine_->attempts() == 1 && can_join_remote_queue(),
+         .has_ticket = ticket != nullptr,
+         .is_first = ticket != nullptr && ticket->is_first(),
+         .has_queued_for_long = has_queued_for_long(parts_.turn.recent_time())});
 }
 
 void acquire_operation::on_granted(core::time_point now) {
     queue_->begin_hold(*lease_, machine_->sent(), now);
-    lease_->hold(*queue_, marked_until_);
+    lease_->hold(*queue_);
     finish(core::acquire_outcome::granted);
 }
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
-    machine_->set_claims(may_claim());
+    machine_->set_announces(is_announcement_due());
     const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
     if (!machine_->waits_for_quarantine()) {
         ++(why == core::acquire_outcome::contended ? parts_.counts.contended
@@ -479,7 +482,7 @@ void acquire_operation::wait_for_others() {
     }
     parts_.contention.note(spec_->key_hash, true, parts_.turn.recent_time());
     if (had_ticket) {
-        queue_->remote()->on_denied(votes, clears_the_way());
+        queue_->remote()->on_denied(votes, announces());
     }
 }
 
@@ -509,19 +512,31 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     } else {
         explain(outcome);
         if (lease_) {
-            if (parts_.turn.now() < marked_until_) {
-                lease_->unmark(lease_, marked_until_);
-            }
+            parts_.withdrawn.withdraw(queue_->announced(), spec_, lease_->without_key(),
+                                      parts_.turn.now());
             lease_->detach();
             lease_.reset();
         }
     }
     parts_.alarms.stop_waiting(*this);
     parts_.gate.leave(*this);
+    leave_more_keys();
     in_client::unlink();
     --parts_.counts.acquiring;
     parts_.finished.add(take());
     leave_queue(outcome);
+}
+
+void acquire_operation::leave_more_keys() noexcept {
+    auto& all = parts_.members.at_more_keys;
+    for (const std::string_view key : spec_->more_keys) {
+        const auto found = all.equal_range(key);
+        const auto ours = std::find_if(found.first, found.second,
+                                       [this](const auto& one) { return one.second == this; });
+        if (ours != found.second) {
+            all.erase(ours);
+        }
+    }
 }
 
 /// Of the waiters of this client.
@@ -545,8 +560,8 @@ void acquire_operation::leave_queue(core::acquire_outcome outcome) {
             parts_.queues.advance(*queue);  // readers behind a writer may enter now
         }
     } else if (outcome == core::acquire_outcome::granted) {
-        if (spec_->is_shared()) {
-            parts_.queues.advance(*queue);  // the readers behind it may enter, too
+        if (spec_->admission().leaves_room()) {
+            parts_.queues.advance(*queue);  // those behind it may enter, too
         }
     } else {
         queue->leave();

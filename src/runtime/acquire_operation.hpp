@@ -85,16 +85,15 @@ private:
     [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
     void leave_queue(core::acquire_outcome outcome);
     void leave_line();
+    void leave_more_keys() noexcept;
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool can_join_remote_queue() const;
-    [[nodiscard]] bool clears_the_way() const noexcept {
-        return spec_->policy->kind().traits().clears_the_way;
-    }
+    [[nodiscard]] bool announces() const noexcept { return spec_->policy->kind().announces(); }
     [[nodiscard]] bool may_pass() const noexcept;
     [[nodiscard]] bool has_queued_for_long(core::time_point now) const noexcept;
     [[nodiscard]] core::time_point end_of_turn_wait() const noexcept;
     [[nodiscard]] bool others_hold_it_up() const;
-    [[nodiscard]] bool may_claim() const;
+    [[nodiscard]] bool is_announcement_due() const;
     [[nodiscard]] bool join_remote_queue();
     void wait_for_start();
     void wait_for_turn();
@@ -119,9 +118,8 @@ private:
     std::shared_ptr<lease_state> lease_;  // of the current attempt, or the one that was granted
     local_queue* queue_ = nullptr;        // while running
     core::time_point arrived_{};
-    core::time_point send_until_{};                            // while it waits to be sent
-    core::time_point queued_since_ = core::never;              // in the remote queue
-    core::time_point marked_until_ = core::time_point::min();  // by its attempts
+    core::time_point send_until_{};                // while it waits to be sent
+    core::time_point queued_since_ = core::never;  // in the remote queue
     std::uint32_t holder_ = 0;
     std::uint64_t fence_ = 0;
     stage stage_ = stage::in_local_queue;

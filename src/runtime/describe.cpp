@@ -66,7 +66,7 @@ std::string words_for(core::key_state whose) {
             return "denied, no such key";
         case core::key_state::foreign:
             return "denied, held by another holder";
-        case core::key_state::awaited:
+        case core::key_state::announced:
             return "denied, a writer is waiting";
         case core::key_state::unknown:
             break;

@@ -119,6 +119,25 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
     } else if (local_queue* const queue = parts_.queues.find(key)) {
         queue->on_key_changed(index);
     }
+    if (!parts_.members.at_more_keys.empty()) {
+        tell_those_with_more_keys(index, key);
+    }
+}
+
+/// Those whose lock has the key beside its first one.
+void engine::tell_those_with_more_keys(std::size_t index, std::string_view key) {
+    std::vector<std::shared_ptr<operation>> alive;  // one that hears of it may end others
+    std::vector<waiter*> concerned;
+    const auto found = parts_.members.at_more_keys.equal_range(key);
+    for (auto one = found.first; one != found.second; ++one) {
+        alive.push_back(one->second->self());
+        concerned.push_back(one->second);
+    }
+    for (waiter* const one : concerned) {
+        if (one->running()) {
+            one->on_key_changed(index);
+        }
+    }
 }
 
 void engine::on_all_keys_changed(std::size_t index) {
@@ -207,6 +226,7 @@ void engine::abandon() noexcept {
     parts_.turn.stop();
     parts_.alarms.stop();
     parts_.instances.clear();
+    parts_.members.at_more_keys.clear();
     abandon_all(parts_.members.waiters);
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);

@@ -98,6 +98,7 @@ private:
     void for_each_lease(const Function& tell);
     template <typename Predicate>
     [[nodiscard]] bool any_lease(const Predicate& is_so) const;
+    void tell_those_with_more_keys(std::size_t index, std::string_view key);
     void look_after_leases(core::time_point now);
     void admit();
     void finish_closing(close_operation::outcome_type outcome);

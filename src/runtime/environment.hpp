@@ -10,7 +10,7 @@
 namespace colock::runtime {
 
 /// The world as an engine sees it: the time, the loop that it runs in, and chance. Made of Asio in a program (see
-/// `asio_host`), and of virtual time in tests and in the simulation. Nothing else in this room reads a clock.
+/// `asio_host`), and of virtual time in tests and in the simulation. Nothing else in this layer reads a clock.
 class environment {
 public:
     environment() = default;

@@ -42,7 +42,7 @@ void downgrade_operation::on_extended() {
 void share_operation::on_start() {
     if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
         finish(usable);
-    } else if (!lease().spec().is_shared()) {
+    } else if (!lease().spec().admission().shares_lease()) {
         finish(lease_result::not_a_readers);
     } else {
         lease().share(*this);

@@ -34,7 +34,7 @@ core::release_outcome outcome_of_share(core::loss loss) noexcept {
 }  // namespace
 
 lease_state::lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& owner)
-    : first_reader_(spec->is_shared() ? 0 : no_holder),
+    : first_reader_(spec->admission().shares_lease() ? 0 : no_holder),
       attempt_(&owner),
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
@@ -111,6 +111,7 @@ kinds::command& lease_state::submit(core::lease_tag tag, core::instance_set targ
     command.kind = &spec().policy->kind();
     command.ticket = parts_.client_number;
     command.key = spec_->key;
+    command.more_keys = spec_->more_keys;
     command.token = held_as();
     machine_.fill(command, tag);
     pending_votes_ += static_cast<std::uint32_t>(targets.count(parts_.instances.size()));
@@ -136,9 +137,8 @@ void lease_state::begin(std::shared_ptr<lease_state> self, const core::attempt& 
     resume(event::start(attempt), now);
 }
 
-void lease_state::hold(local_queue& queue, core::time_point marked_until) {
+void lease_state::hold(local_queue& queue) {
     queue_ = &queue;
-    marked_until_ = marked_until;
     ++parts_.counts.held;
 }
 
@@ -146,31 +146,13 @@ void lease_state::give_up(core::time_point now) {
     resume(event::just(event::kind_type::give_up), now);
 }
 
-/// Until the votes have come on what it sends now, though all that there was to give back may be given back.
-void lease_state::stay_alive(std::shared_ptr<lease_state> self) {
+/// It lives until the vote has come, though all that there was to give back may be given back.
+void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index,
+                                bool explains) {
     if (!self_) {
         self_ = std::move(self);
         parts_.members.leases.push_back(*this);
     }
-}
-
-void lease_state::unmark(std::shared_ptr<lease_state> self, core::time_point marked_until) {
-    stay_alive(std::move(self));
-    submit_unmark(marked_until);
-}
-
-/// Where the key is the token's, there is no mark. Its deadline counts from the end of the mark: as long as that lives, it is not
-/// too late, however busy the program has been.
-void lease_state::submit_unmark(core::time_point marked_until) {
-    const core::instance_set targets = machine_.without_key();
-    if (!targets.empty()) {
-        submit(core::lease_tag(purpose::withdraw), targets, marked_until);
-    }
-}
-
-void lease_state::ask_remaining(std::shared_ptr<lease_state> self, std::size_t index,
-                                bool explains) {
-    stay_alive(std::move(self));
     kinds::command& ask = submit(core::lease_tag(purpose::remaining),
                                  core::instance_set::only(index), parts_.turn.recent_time());
     ask.explains = explains;
@@ -189,12 +171,12 @@ void lease_state::on_vote(std::size_t index, instance::command_tag tag, const co
         in_client::unlink();
         parts_.members.giving_back.push_back(*this);
     }
-    if (sent.purpose() != purpose::remaining && sent.purpose() != purpose::withdraw) {
+    if (sent.purpose() != purpose::remaining) {
         resume(event::voted(index, sent, vote), now);
         return;
     }
     const auto owned = self_;  // another attempt may follow
-    if (attempt_ != nullptr && sent.purpose() == purpose::remaining) {
+    if (attempt_ != nullptr) {
         attempt_->on_remaining(index, vote);
     }
     forget_if_over();
@@ -244,8 +226,8 @@ void lease_state::end_extend(bool success) {
 }
 
 bool lease_state::is_held_by(const lease_operation& asker) const noexcept {
-    return machine_.held() && loss(asker.holder()) == core::loss::none && holds(asker.holder()) &&
-           !release_waits();
+    return machine_.held() && loss(asker.holder()) == core::loss::none &&
+           holders_.contains(asker.holder()) && !release_waits();
 }
 
 /// Of an operation whose lease is not held.
@@ -264,8 +246,9 @@ lease_result lease_state::check(const lease_operation& asker,
     if (spec_->key != lock.key) {
         return lease_result::of_another_name;
     }
-    const bool of_a_writer = spec_->policy->kind().traits().clears_the_way;
-    return spec_->is_shared() || of_a_writer ? lease_result::done : lease_result::of_a_mutex;
+    return spec_->admission().shares_lease() || spec_->policy->kind().traits().is_downgradable
+               ? lease_result::done
+               : lease_result::of_a_mutex;
 }
 
 void lease_state::extend(extend_operation& asker) {
@@ -287,7 +270,7 @@ void lease_state::downgrade(downgrade_operation& asker) {
         asker.finish(usable);
     } else if (ours.value_per_holder != readers.value_per_holder) {
         asker.finish(lease_result::fenced_otherwise);
-    } else if (queue_->is_shared()) {
+    } else if (queue_->held_as().shares_lease()) {
         asker.finish(lease_result::done);
     } else {
         if (!downgraded()) {  // else the last time it found no quorum
@@ -301,8 +284,8 @@ void lease_state::downgrade(downgrade_operation& asker) {
 
 /// Not once more: the readers that the first downgrade has admitted may wait in the remote queue.
 void lease_state::admit_readers() {
-    if (queue_ != nullptr && !queue_->is_shared()) {
-        queue_->become_shared(rare().downgrade_began, parts_.turn.now());
+    if (queue_ != nullptr && !queue_->held_as().shares_lease()) {
+        queue_->become_shared(*this, rare().downgrade_began, parts_.turn.now());
         parts_.queues.advance(*queue_);
     }
 }
@@ -316,7 +299,7 @@ void lease_state::wait_lost(loss_operation& asker) {
 }
 
 void lease_state::release(release_operation& asker) {
-    if (leaves_others(asker.holder())) {
+    if (holders_.leaves_others(asker.holder(), was_lost())) {
         const core::loss why = loss(asker.holder());
         release_share(asker.holder());
         asker.resolve(outcome_of_share(why));
@@ -344,14 +327,14 @@ bool lease_state::may_end_hold() const noexcept {
 /// The release of a reader's lease does not wait for room, and neither does that of a lease that is being downgraded: the last
 /// reader's share ends immediately, so its release has to begin then.
 bool lease_state::needs_room() const noexcept {
-    return (machine_.held() || machine_.lost()) && !spec().is_shared();
+    return (machine_.held() || machine_.lost()) && !spec().admission().shares_lease();
 }
 
 void lease_state::let_go(std::uint32_t holder) {
     if (!may_end_hold()) {
         return;
     }
-    if (leaves_others(holder)) {
+    if (holders_.leaves_others(holder, was_lost())) {
         release_share(holder);
     } else {
         end_hold(may_hand_off(parts_.turn.now()));
@@ -380,18 +363,11 @@ bool lease_state::may_be_shared(const lock_spec& wanted, core::time_point now) c
     const core::lease_settings& options = spec_->policy->lease;
     return !parts_.closing && &wanted.policy->kind() == &spec().policy->kind() &&
            wanted.policy->lease == options && options.max_hold == core::duration::zero() &&
-           !machine_.awaited_by_writer() && machine_.may_hand_off(now);
+           !machine_.is_announced() && machine_.may_hand_off(now);
 }
 
 std::shared_ptr<lease_state> lease_state::add_holder() {
-    if (!shared_by_) {
-        shared_by_ = std::make_unique<sharers>();
-        shared_by_->add(holder());
-        sharers_.store(shared_by_.get(), std::memory_order_release);
-    }
-    const std::uint32_t next = holder() + 1;
-    shared_by_->add(next);
-    holder_.store(next, std::memory_order_release);
+    holders_.add();
     ++parts_.counts.held;
     return self_;
 }
@@ -434,22 +410,9 @@ void lease_state::end_shares(bool success) {
     }
 }
 
-/// A holder lets go: whether others stay, or had stayed when it did so. Else it is the latest holder, and the lease is
-/// released with it.
-bool lease_state::leaves_others(std::uint32_t holder) {
-    if (!shared_by_) {
-        return holder != this->holder();
-    }
-    if (shared_by_->count() == 1 && shared_by_->contains(holder)) {
-        shared_by_->remove(holder, was_lost());
-        holder_.store(holder, std::memory_order_release);
-    }
-    return shared_by_->count() != 0 || holder != this->holder();
-}
-
 void lease_state::release_share(std::uint32_t holder) {
     const bool lost = was_lost();
-    if (!shared_by_ || !shared_by_->remove(holder, lost)) {
+    if (!holders_.remove(holder, lost)) {
         return;  // it has let go before
     }
     if (!lost) {
@@ -461,14 +424,15 @@ void lease_state::release_share(std::uint32_t holder) {
 
 /// A reader does not shorten what others hold with it.
 core::duration lease_state::ttl_for(const extend_operation& asker) const noexcept {
-    return spec().is_shared() ? std::max(asker.ttl(), machine_.watchdog().ttl()) : asker.ttl();
+    return spec().admission().shares_lease() ? std::max(asker.ttl(), machine_.watchdog().ttl())
+                                             : asker.ttl();
 }
 
 // --- Hand-off ---------------------------------------------------------------------------------------
 
 /// Whether the first in the local queue wants a lease like this one.
 bool lease_state::next_may_have_it() const {
-    if (queue_->empty()) {
+    if (queue_->empty() || queue_->attempting() != nullptr) {
         return false;
     }
     const lock_policy& wanted = *queue_->front().wanted()->policy;
@@ -479,8 +443,8 @@ bool lease_state::next_may_have_it() const {
 }
 
 bool lease_state::may_hand_off(core::time_point now) const {
-    return !spec().is_shared() && next_may_have_it() &&
-           queue_->hold().may_hand_off(machine_.holder(), spec_->policy->handoff, now) &&
+    return spec().admission().hands_off() && next_may_have_it() &&
+           hold_.may_hand_off(holders_.handoffs(), spec_->policy->handoff, now) &&
            machine_.may_hand_off(now);
 }
 
@@ -490,7 +454,7 @@ void lease_state::hand_off_to_next(core::time_point now) {
         resume(event::just(event::kind_type::release), now);
         return;
     }
-    holder_.store(machine_.holder(), std::memory_order_release);
+    holders_.hand_off();
     ++parts_.counts.released;
     ++parts_.counts.handed_off;
     resolve(core::release_outcome::released);
@@ -512,7 +476,7 @@ void lease_state::on_lost(core::loss why, core::duration late) {
     loss_.store(why, std::memory_order_release);
     end_loss_waiters(lease_result::ended);
     end_operations();
-    const std::size_t holders = shared_by_ ? shared_by_->count() : 1;
+    const std::size_t holders = holders_.count();
     parts_.counts.lost.add(holders);
     parts_.counts.held.add(std::uint64_t{0} - holders);
     parts_.release_started();
@@ -540,9 +504,6 @@ void lease_state::on_releasing(core::time_point now) {
     if (!machine_.was_held() && machine_.may_have_keys()) {
         ++parts_.counts.undone;
     }
-    if (now < marked_until_) {
-        submit_unmark(marked_until_);
-    }
     if (!was_lost()) {
         parts_.release_started();
     }
@@ -551,6 +512,8 @@ void lease_state::on_releasing(core::time_point now) {
             --parts_.counts.held;
             end_operations();
         }
+        // Where the key is the token's, nothing is announced.
+        parts_.withdrawn.withdraw(queue_->announced(), spec_, machine_.without_key(), now);
         queue_->end_hold(*this, now);
         parts_.queues.advance(*std::exchange(queue_, nullptr));
     }

@@ -8,10 +8,10 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
+#include "runtime/holders.hpp"
 #include "runtime/lease_operation.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/members.hpp"
-#include "runtime/sharers.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"
 
@@ -50,7 +50,7 @@ protected:
 ///
 /// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
 /// which it is, and all but the latest have released it. But of a reader's lease several may be holders at once: see
-/// `sharers`. It is released with the last of them.
+/// `holders`. It is released with the last of them.
 ///
 /// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
 /// it is released, and no vote is pending.
@@ -69,22 +69,18 @@ public:
     [[nodiscard]] std::string_view token() const noexcept { return token_.view(); }
     [[nodiscard]] core::time_point valid_until(std::uint32_t holder) const noexcept {
         const core::duration until(valid_until_.load(std::memory_order_acquire));
-        return holds(holder) ? core::time_point(until) : core::time_point::min();
+        return holders_.contains(holder) ? core::time_point(until) : core::time_point::min();
     }
     [[nodiscard]] core::loss loss(std::uint32_t holder) const noexcept {
-        const std::uint32_t latest = this->holder();
-        const sharers* const all = sharers_.load(std::memory_order_acquire);
-        const bool concerned = all != nullptr ? all->remembers(holder) : holder == latest;
-        return concerned ? loss_.load(std::memory_order_acquire) : core::loss::none;
+        return holders_.remembers(holder) ? loss_.load(std::memory_order_acquire)
+                                          : core::loss::none;
     }
     /// Returns whether that holder is a reader, or has begun a downgrade. The answer outlives the lease.
     [[nodiscard]] bool is_shared(std::uint32_t holder) const noexcept {
         return holder >= first_reader_.load(std::memory_order_acquire);
     }
     /// The number of the latest holder.
-    [[nodiscard]] std::uint32_t holder() const noexcept {
-        return holder_.load(std::memory_order_acquire);
-    }
+    [[nodiscard]] std::uint32_t holder() const noexcept { return holders_.latest(); }
     /// What was known when the lease was lost; only after `loss()` is not `none`.
     [[nodiscard]] const std::string& loss_details() const noexcept { return rare_->loss_details; }
     /// Who answered what, when the latest operation with `lease_result::no_quorum` ended; only after
@@ -102,9 +98,8 @@ public:
     void begin(std::shared_ptr<lease_state> self, const core::attempt& attempt,
                core::time_point now);
 
-    /// From `attempt_owner::on_granted`: the lease is at its key. Instances that have not granted it may have a mark of its
-    /// attempts until `marked_until`.
-    void hold(local_queue& queue, core::time_point marked_until);
+    /// From `attempt_owner::on_granted`: the lease is at its key.
+    void hold(local_queue& queue);
 
     /// The attempt is not wanted any more: takes back what it got or may get.
     void give_up(core::time_point now);
@@ -117,8 +112,8 @@ public:
     /// Asks an instance that denied how long it will say no. `explains`: see `kinds::command`.
     void ask_remaining(std::shared_ptr<lease_state> self, std::size_t index, bool explains);
 
-    /// The owner waits no more: takes back the marks that this attempt, or others before it, may have left, until when they live.
-    void unmark(std::shared_ptr<lease_state> self, core::time_point marked_until);
+    /// The instances that are not known to have the key.
+    [[nodiscard]] core::instance_set without_key() const { return machine_.without_key(); }
 
     /// The owner does not want to hear of this attempt any more.
     void detach() noexcept;
@@ -193,12 +188,6 @@ private:
     [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
     void on_time(core::time_point now) override;
 
-    /// Whether that holder has not let go.
-    [[nodiscard]] bool holds(std::uint32_t holder) const noexcept {
-        const std::uint32_t latest = this->holder();  // first: it tells whether there are sharers
-        const sharers* const all = sharers_.load(std::memory_order_acquire);
-        return all != nullptr ? all->contains(holder) : holder == latest;
-    }
     /// And perhaps released since, as its validity was over.
     [[nodiscard]] bool was_lost() const noexcept {
         return loss_.load(std::memory_order_relaxed) != core::loss::none;
@@ -206,7 +195,6 @@ private:
     /// Whether its holder has asked for it to become a reader's.
     [[nodiscard]] bool downgraded() const noexcept { return rare_ && rare_->reader_spec; }
     [[nodiscard]] std::string_view held_as() noexcept;
-    [[nodiscard]] bool leaves_others(std::uint32_t holder);
     void release_share(std::uint32_t holder);
 
     /// Whether its holder has asked for its release, which the instances have no room for yet.
@@ -221,8 +209,6 @@ private:
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
     kinds::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
-    void stay_alive(std::shared_ptr<lease_state> self);
-    void submit_unmark(core::time_point marked_until);
     void publish() noexcept;
 
     void end_extend(bool success);
@@ -264,14 +250,10 @@ private:
 
     runtime::token token_;
     std::atomic<core::loss> loss_{core::loss::none};
-    std::atomic<std::uint32_t> holder_{0};  // the machine's, for other threads
+    holders holders_;
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     local_queue* queue_ = nullptr;  // of the key, while held, or lost and not released
-    core::time_point marked_until_ = core::time_point::min();
-
-    std::unique_ptr<sharers> shared_by_;      // null until there is a second holder
-    std::atomic<sharers*> sharers_{nullptr};  // the same, for other threads
 
     std::uint32_t renewals_counted_ = 0;
     std::uint32_t failed_renewals_counted_ = 0;

@@ -10,9 +10,9 @@ namespace colock::runtime {
 local_queue::local_queue(waiter& first) noexcept
     : spec_(first.wanted().get()), attempting_(&first) {}
 
-/// Beside others, only a reader among readers.
+/// Beside others, only one that they admit.
 bool local_queue::may_begin(const lock_spec& wanted) const noexcept {
-    return attempting_ == nullptr && (leases_.empty() || (shared_ && wanted.is_shared()));
+    return attempting_ == nullptr && !is_held_against(wanted);
 }
 
 bool local_queue::admits_next() const noexcept {
@@ -21,7 +21,8 @@ bool local_queue::admits_next() const noexcept {
 
 client_lease* local_queue::to_be_shared(const waiter& newcomer, core::time_point now) {
     const lock_spec& wanted = *newcomer.wanted();
-    if (!shared_ || latest_ == nullptr || !hold_.may_hand_off(0, wanted.policy->handoff, now)) {
+    if (!held_as_.shares_lease() || latest_ == nullptr ||
+        !latest_->held().may_hand_off(0, wanted.policy->handoff, now)) {
         return nullptr;
     }
     if (wanted.policy->lease.value_per_holder && newcomer.arrived() > confirmed_) {
@@ -31,9 +32,9 @@ client_lease* local_queue::to_be_shared(const waiter& newcomer, core::time_point
 }
 
 bool local_queue::has_rival_before(const waiter& one) const noexcept {
-    const bool reads = one.wanted()->is_shared();
-    const auto is_rival = [reads](const waiter& other) {
-        return !reads || !other.wanted()->is_shared();
+    const kinds::admission wanted = one.wanted()->admission();
+    const auto is_rival = [wanted](const waiter& other) {
+        return !wanted.admits(other.wanted()->admission());
     };
     if (attempting_ != nullptr && is_rival(*attempting_)) {
         return true;
@@ -85,20 +86,20 @@ void local_queue::begin_hold(client_lease& lease, core::time_point sent, core::t
     attempting_ = nullptr;
     leases_.push_back(lease);
     latest_ = &lease;
-    shared_ = lease.spec().is_shared();
-    hold_ = core::client_hold(sent, now);
+    held_as_ = lease.spec().admission();
+    lease.hold_since(sent, now);
     confirmed_ = sent;
     no_quorum_since_ = core::never;
-    if (shared_) {
-        leave_remote_queue();  // other readers may enter as well
+    if (held_as_.leaves_room()) {
+        leave_remote_queue();  // others may enter as well
     } else if (remote_ != nullptr) {
         remote_->on_held();
     }
 }
 
-void local_queue::become_shared(core::time_point asked, core::time_point now) {
-    shared_ = true;
-    hold_ = core::client_hold(now, now);
+void local_queue::become_shared(client_lease& lease, core::time_point asked, core::time_point now) {
+    held_as_ = lease.spec().admission();
+    lease.hold_since(now, now);
     confirmed_ = asked;
     leave_remote_queue();  // as for a reader that was granted
 }
@@ -109,8 +110,8 @@ void local_queue::end_hold(client_lease& lease, core::time_point now) {
     if (attempting_ == nullptr && !leases_.empty()) {
         spec_ = &leases_.back().spec();
     }
-    if (!shared_) {
-        next_attempt_ = now + hold_.cool_down(now);
+    if (!held_as_.leaves_room()) {
+        next_attempt_ = now + lease.held().cool_down(now);
         leave_remote_queue();
     }
 }

@@ -3,8 +3,8 @@
 #ifndef COLOCK_RUNTIME_LOCAL_QUEUE_HPP
 #define COLOCK_RUNTIME_LOCAL_QUEUE_HPP
 
-#include "core/client_hold.hpp"
 #include "core/time.hpp"
+#include "runtime/announcement.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/members.hpp"
 #include "runtime/recycling_allocator.hpp"
@@ -56,12 +56,12 @@ public:
 
     /// Whether this client holds the key.
     [[nodiscard]] bool is_held() const noexcept { return !leases_.empty(); }
-    /// Whether readers of this client do.
-    [[nodiscard]] bool is_shared() const noexcept { return shared_ && is_held(); }
+    /// As what it does, or did last.
+    [[nodiscard]] kinds::admission held_as() const noexcept { return held_as_; }
 
     /// Whether a lease of this client keeps an operation with that lock from the key.
     [[nodiscard]] bool is_held_against(const lock_spec& wanted) const noexcept {
-        return is_held() && !(shared_ && wanted.is_shared());
+        return is_held() && !held_as_.admits(wanted.admission());
     }
     /// Whether an operation of this client comes before that waiter and cannot hold the key together with it.
     [[nodiscard]] bool has_rival_before(const waiter& one) const noexcept;
@@ -83,11 +83,14 @@ public:
     [[nodiscard]] remote_ticket* remote() const noexcept { return remote_; }
     void set_remote(remote_ticket* remote) noexcept { remote_ = remote; }
     /// Whether anybody here needs that part: an operation that attempts, or an exclusive lease, until its release. A
-    /// waiter behind readers of this client does not: it is told when they have let go.
+    /// waiter behind other leases of this client does not: it is told when they have let go.
     [[nodiscard]] bool needs_remote() const noexcept {
-        return attempting_ != nullptr || (!leases_.empty() && !shared_);
+        return attempting_ != nullptr || (is_held() && !held_as_.leaves_room());
     }
     void leave_remote_queue();
+
+    /// What the client has told the instances of its waiters here.
+    [[nodiscard]] announcement& announced() noexcept { return announced_; }
 
     /// Something has happened to the key at instance number `index`.
     void on_key_changed(std::size_t index);
@@ -96,10 +99,9 @@ public:
 
     /// The client has it, by the operation that attempted: by a round that was sent at `sent`.
     void begin_hold(client_lease& lease, core::time_point sent, core::time_point now);
-    [[nodiscard]] const core::client_hold& hold() const noexcept { return hold_; }
 
     /// The one lease there is a reader's now, by a round that was sent after `asked`.
-    void become_shared(core::time_point asked, core::time_point now);
+    void become_shared(client_lease& lease, core::time_point asked, core::time_point now);
 
     /// A lease has let go of it.
     void end_hold(client_lease& lease, core::time_point now);
@@ -124,12 +126,12 @@ private:
                                         boost::intrusive::constant_time_size<false>>;
 
     waiter* attempting_;
-    list<client_lease> leases_;  // the newest last
-    bool shared_ = false;        // these are
+    list<client_lease> leases_;                                 // the newest last
+    kinds::admission held_as_ = kinds::admission::exclusive();  // these are
     list<waiter> waiters_;
     remote_ticket* remote_ = nullptr;
-    core::client_hold hold_;          // the latest
-    client_lease* latest_ = nullptr;  // the lease of that, while it is there
+    announcement announced_;
+    client_lease* latest_ = nullptr;  // the latest lease, while it is there
     core::time_point confirmed_{};  // a round that was sent then or later has confirmed that lease
     core::time_point next_attempt_ = core::time_point::min();
     core::time_point no_quorum_since_ = core::never;

@@ -12,11 +12,13 @@
 
 #include <boost/container_hash/hash.hpp>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::runtime {
 
@@ -38,14 +40,12 @@ struct lock_policy {
     core::duration attempt_interval{};
 
     [[nodiscard]] const kinds::lock_kind& kind() const noexcept { return *kind_; }
-    /// Whether others may hold the key at the same time.
-    [[nodiscard]] bool is_shared() const noexcept {
-        return kind_->traits().admission == kinds::admission::shared;
-    }
+    [[nodiscard]] kinds::admission admission() const noexcept { return kind_->traits().admission; }
     void set_kind(const kinds::lock_kind& kind) noexcept {
         kind_ = &kind;
         lease.agreement = kind.traits().agreement;
         lease.value_per_holder = kind.traits().value_per_holder;
+        attempt_interval = kind.traits().announcement_ttl / 2;  // so that a waiter stays announced
     }
 
     friend bool operator==(const lock_policy& a, const lock_policy& b) = default;
@@ -54,26 +54,27 @@ private:
     const kinds::lock_kind* kind_ = &kinds::exclusive;
 };
 
-/// The policies that a client's locks were made with last: a hundred thousand locks mostly have one in common. A shared mutex
-/// makes one for readers and one for its writer.
+/// The policies that a client's locks were made with last: a hundred thousand locks mostly have a few in common.
 ///
 /// Thread-safe: any thread may make a lock.
 class latest_policies {
 public:
-    /// The latest, if it is the same.
+    /// One of them, if it is the same. Otherwise a new one in place of the oldest.
     std::shared_ptr<const lock_policy> share(const lock_policy& policy) {
         const std::lock_guard lock(mutex_);
-        auto& latest = policy.is_shared() ? of_readers_ : of_others_;
-        if (!latest || *latest != policy) {
-            latest = std::make_shared<const lock_policy>(policy);
+        for (const auto& one : latest_) {
+            if (one && *one == policy) {
+                return one;
+            }
         }
-        return latest;
+        oldest_ = (oldest_ + 1) % latest_.size();
+        return latest_[oldest_] = std::make_shared<const lock_policy>(policy);
     }
 
 private:
     std::mutex mutex_;
-    std::shared_ptr<const lock_policy> of_readers_;
-    std::shared_ptr<const lock_policy> of_others_;
+    std::array<std::shared_ptr<const lock_policy>, 4> latest_;
+    std::size_t oldest_ = 0;
 };
 
 /// What a lock object, its operations and its leases have in common: the client, and the lock's name
@@ -84,8 +85,11 @@ struct lock_spec {
     std::string key;  ///< prefix and resource, the name at the instances
     std::size_t key_hash = 0;
     std::size_t prefix_size = 0;
+    /// Of a lock with several names: the other ones. The client's queues know it by the first.
+    std::vector<std::string> more_names;
+    std::vector<std::string_view> more_keys;  ///< the same, as commands have them
 
-    [[nodiscard]] bool is_shared() const noexcept { return policy->is_shared(); }
+    [[nodiscard]] kinds::admission admission() const noexcept { return policy->admission(); }
     [[nodiscard]] std::string_view resource() const noexcept {
         return std::string_view(key).substr(prefix_size);
     }

@@ -3,6 +3,7 @@
 #ifndef COLOCK_RUNTIME_MEMBERS_HPP
 #define COLOCK_RUNTIME_MEMBERS_HPP
 
+#include "core/client_hold.hpp"
 #include "core/outcome.hpp"
 #include "core/queue_ticket.hpp"
 #include "core/round.hpp"
@@ -84,6 +85,11 @@ class client_lease : public in_client, public at_key {
 public:
     /// Of the lock that it is a lease of now: the readers' side, after a downgrade.
     [[nodiscard]] virtual const lock_spec& spec() const noexcept = 0;
+    /// For how long its client has the key by it.
+    [[nodiscard]] const core::client_hold& held() const noexcept { return hold_; }
+    void hold_since(core::time_point sent, core::time_point now) noexcept {
+        hold_ = core::client_hold(sent, now);
+    }
     /// Whether an operation with that lock may have a share in it.
     [[nodiscard]] virtual bool may_be_shared(const lock_spec& wanted,
                                              core::time_point now) const = 0;
@@ -104,6 +110,8 @@ public:
 
 protected:
     ~client_lease() = default;
+
+    core::client_hold hold_;
 };
 
 /// The client's ticket in the remote queue of a key.
@@ -115,7 +123,7 @@ public:
     [[nodiscard]] virtual bool is_first() const noexcept = 0;
     /// Whether another client was. Both are false before the first answer.
     [[nodiscard]] virtual bool has_others_before() const noexcept = 0;
-    /// An attempt was denied, with these votes. It may have written to the lock's key all the same: a writer's mark.
+    /// An attempt was denied, with these votes. It may have written to the lock's key all the same: an announcement.
     virtual void on_denied(const core::round& votes, bool may_have_written) = 0;
     /// An attempt was granted: the ticket stays until the release, but no longer than for a while.
     virtual void on_held() = 0;
@@ -144,6 +152,8 @@ struct members {
     /// Of the leases, those that hear, until their end, when an instance takes commands again, and are in no other list.
     list<client_lease> giving_back;
     list<remote_ticket> tickets;
+    /// By the other keys of their locks: those that are at the first.
+    std::unordered_multimap<std::string_view, waiter*> at_more_keys;
     /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.
     std::unordered_map<std::string_view, remote_ticket*> watched;
 };

@@ -8,7 +8,7 @@
 
 namespace colock::runtime {
 
-/// Something that a caller has started and waits for. The floor above derives from each kind and
+/// Something that a caller has started and waits for. The layer above derives from each kind and
 /// adds the caller's handler.
 ///
 /// It keeps itself alive from `start` until it has finished, so that few others need a share in it:

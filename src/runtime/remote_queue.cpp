@@ -22,7 +22,7 @@ core::queue_ticket_settings settings_for(const lock_policy& policy) {
     core::queue_ticket_settings settings;
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
-    settings.attempts_while_held = policy.kind().traits().clears_the_way || policy.is_shared();
+    settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();
     return settings;
 }
 
@@ -65,6 +65,9 @@ void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step s
     command.kind = &kind;
     command.step = step;
     command.key = key;
+    if (what == question::lock) {
+        command.more_keys = spec_->more_keys;
+    }
     command.ticket = number_;
     const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
     command.explains =

@@ -9,6 +9,7 @@
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
 #include "kinds/kind.hpp"
+#include "runtime/announcement.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/deliveries.hpp"
 #include "runtime/environment.hpp"
@@ -50,10 +51,12 @@ struct shared_parts {
 
     environment& world;
     const engine_settings settings;
-    const std::uint64_t client_number = world.random() % core::value_limit;  // see `kinds::command`
+    const std::uint64_t client_number =
+        world.random() % core::value_limit;  // see `core::command::ticket`
     statistics counts;
     turns turn{world};
     timers alarms{world};
+    withdrawals withdrawn{*this};  // lives longer than the instances, which owe it votes
     instance_group instances;
     outbox out{turn};
     send_gate gate{turn, alarms, counts};

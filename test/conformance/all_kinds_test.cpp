@@ -166,7 +166,7 @@ std::vector<step_of_kind> every_step() {
             result.emplace_back(step::confirm, *kind);
             result.push_back(counts_of(*kind));
         }
-        if (kind->traits().clears_the_way) {
+        if (kind->announces()) {
             result.emplace_back(step::withdraw, *kind);
         }
     }
@@ -191,7 +191,7 @@ BOOST_DATA_TEST_CASE(a_restore_recreates_a_missing_key, all_kinds) {
     for (const auto* kind :
          {&exclusive, &fenced, &writer, &fenced_writer, &shared, &fenced_shared}) {
         BOOST_TEST_CONTEXT(kind->traits().name) {
-            const bool is_shared = kind->traits().admission == admission::shared;
+            const bool is_shared = kind->traits().admission.shares_lease();
             const step_of_kind heals = step_of_kind(step::acquire, *kind).healing();
             const std::string token = is_shared ? ann_reads : "ann";
             BOOST_TEST(to_text(rig.ask(heals, "k", token, 1h)) == "granted");
@@ -290,7 +290,7 @@ BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
             for (int i = 0; i != 500 && goes_on; ++i) {
                 const step_of_kind& what = steps[random() % steps.size()];
                 const bool reads =
-                    what.kind->traits().admission == colock::kinds::admission::shared;
+                    what.kind->traits().admission.shares_lease();
                 const bool queues = what.kind == &colock::kinds::remote_queue;
                 const strings& tokens = reads ? readers : holders;
                 const auto& [key, fence] = keys[random() % keys.size()];

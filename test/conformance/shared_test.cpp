@@ -144,11 +144,11 @@ BOOST_DATA_TEST_CASE(a_waiting_writer_keeps_new_readers_out, all_kinds) {
         BOOST_TEST(ask(s, first, ann_reads) == "granted");
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
         BOOST_TEST(ask(s, looks, bob_reads) == "denied: another");
-        BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
-        BOOST_TEST(ask(s, joins_fenced, bob_reads) == "denied: awaited");
-        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: awaited");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: announced");
+        BOOST_TEST(ask(s, joins_fenced, bob_reads) == "denied: announced");
+        BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: announced");
         BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-        BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
+        BOOST_TEST(ask(s, joins, bob_reads) == "denied: announced");
         BOOST_TEST(ask(s, step::acquire, "ee") ==
                    "denied: another");  // for as long as the mark lives
         BOOST_TEST(life_of_key(s) <= colock::kinds::writer_mark_ttl);
@@ -207,7 +207,7 @@ BOOST_DATA_TEST_CASE(an_abandoned_writer_mark_expires, all_kinds) {
     subject s(sample);
     ask(s, looks, ann_reads);
     ask(s, claims, "da");
-    BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: announced");
     const auto begun = std::chrono::steady_clock::now();
     s.rig.run_until([&] { return ask(s, joins, bob_reads) == "granted"; });
     BOOST_TEST((std::chrono::steady_clock::now() - begun < 2 * colock::kinds::writer_mark_ttl));
@@ -222,7 +222,7 @@ BOOST_DATA_TEST_CASE(a_writer_removes_its_writer_mark, all_kinds) {
     BOOST_TEST(ask(s, looks, ann_reads) == "granted");
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
-    BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: announced");
     BOOST_TEST(ask(s, unmarks, "da") == "granted");
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, joins, bob_reads) == "granted");
@@ -246,8 +246,8 @@ BOOST_DATA_TEST_CASE(each_writer_has_its_own_writer_mark, all_kinds) {
     BOOST_TEST(ask(s, claims, "da") == "denied: another");
     BOOST_TEST(ask(s, claims, "ee") == "denied: another");
     BOOST_TEST(ask(s, unmarks, "da") == "granted");
-    BOOST_TEST(ask(s, joins, bob_reads) == "denied: awaited");
-    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: awaited");
+    BOOST_TEST(ask(s, joins, bob_reads) == "denied: announced");
+    BOOST_TEST(ask(s, of_reader(step::extend), ann_reads) == "granted: announced");
     BOOST_TEST(life_of_key(s) > 9min);
     BOOST_TEST(ask(s, unmarks, "da") == "denied: nobody");
     BOOST_TEST(ask(s, unmarks, "ee") == "granted");
@@ -276,7 +276,7 @@ BOOST_DATA_TEST_CASE(a_writer_that_does_not_wait_leaves_no_mark, all_kinds) {
 
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
         BOOST_TEST(ask(s, claims.without_waiting(), "ee") == "denied: another");
-        BOOST_TEST(ask(s, joins, reader_of("ff")) == "denied: awaited");  // "da" still waits
+        BOOST_TEST(ask(s, joins, reader_of("ff")) == "denied: announced");  // "da" still waits
         for (const std::string& reader : {ann_reads, bob_reads, cid_reads}) {
             BOOST_TEST(ask(s, of_reader(step::release), reader) == "granted");
         }
@@ -368,9 +368,9 @@ BOOST_DATA_TEST_CASE(a_restored_share_joins_readers_but_overtakes_no_writer, all
         BOOST_TEST(ask(s, heals, ann_reads, 1ms) == "granted");  // which shortens nothing
         BOOST_TEST(life_of_key(s) > 9min);
         BOOST_TEST(ask(s, claims, "da") == "denied: another");
-        BOOST_TEST(ask(s, heals, cid_reads) == "denied: awaited");
+        BOOST_TEST(ask(s, heals, cid_reads) == "denied: announced");
         BOOST_TEST(ask(s, of_reader(step::release), ann_reads) == "granted");
-        BOOST_TEST(ask(s, heals, ann_reads) == "denied: awaited");
+        BOOST_TEST(ask(s, heals, ann_reads) == "denied: announced");
         BOOST_TEST(ask(s, of_reader(step::release), bob_reads) == "granted");
         BOOST_TEST(ask(s, claims, "da") == "granted");
         BOOST_TEST(ask(s, step::release, "da") == "granted");

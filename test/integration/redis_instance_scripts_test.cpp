@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_vote_reports_the_type_of_a_foreign_key, *label("fault-34"
             for (const auto* kind :
                  {&kinds::exclusive, &kinds::writer, &kinds::fenced, &kinds::fenced_writer,
                   &kinds::shared, &kinds::fenced_shared}) {
-                const bool is_readers = kind->traits().admission == kinds::admission::shared;
+                const bool is_readers = kind->traits().admission.shares_lease();
                 const std::string token = is_readers ? reader : "ann";
                 check({step::extend, *kind}, token);
                 if (!kind->traits().released_natively) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_vote_reports_the_type_of_a_foreign_key, *label("fault-34"
                     check({step::acquire, *kind}, token);
                     check({step::confirm, *kind}, token);
                 }
-                if (kind->traits().clears_the_way) {
+                if (kind->announces()) {
                     const auto vote = check({step::remaining, *kind}, token);
                     BOOST_TEST((vote.remaining > 50s && vote.remaining <= 100s));
                 }

@@ -81,7 +81,7 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
 
 void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag) {
     const purpose p = tag.purpose();
-    if (p == purpose::release || p == purpose::remaining || p == purpose::withdraw) {
+    if (p == purpose::release || p == purpose::remaining) {
         return;
     }
     if (life.let_go || life.lost) {
@@ -111,9 +111,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                         const core::vote& v) {
     const bool granted = v.kind == core::vote_kind::granted;
     const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
-    const bool about_keys = tag.purpose() != purpose::raise &&
-                            tag.purpose() != purpose::next_value &&
-                            tag.purpose() != purpose::withdraw;
+    const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::next_value;
     life.outcome_unknown = life.outcome_unknown || (about_keys && unknown);
     life.denied =
         life.denied || (v.kind == core::vote_kind::denied &&
@@ -158,7 +156,6 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
         case purpose::remaining:
         case purpose::raise:
         case purpose::next_value:
-        case purpose::withdraw:
             break;
     }
 }

@@ -27,11 +27,12 @@ double some_rate(world& w) {
 
 std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
-                                            "heal",    "raise",  "count",   "unmark"};
+                                            "heal",    "raise",  "retake",  "next value"};
     if (r.life == nullptr) {
-        return r.command.step == core::step::join    ? "join the queue of " + r.key()
-               : r.command.step == core::step::leave ? "leave the queue of " + r.key()
-                                                     : "remaining of " + r.key();
+        return r.command.step == core::step::join       ? "join the queue of " + r.key()
+               : r.command.step == core::step::leave    ? "leave the queue of " + r.key()
+               : r.command.step == core::step::withdraw ? "withdraw from " + r.key()
+                                                        : "remaining of " + r.key();
     }
     const core::lease_tag tag = core::lease_tag::from(r.tag);
     const std::string name = names[static_cast<std::size_t>(tag.purpose())];
@@ -50,7 +51,7 @@ runtime::lease_result usable_on(const spec& readers, const token_life& life) {
     if (readers.key != life.key) {
         return lease_result::of_another_name;
     }
-    const bool of_a_writer = life.policy->kind().traits().clears_the_way;
+    const bool of_a_writer = life.policy->kind().traits().is_downgradable;
     return of_a_writer || life.is_shared() ? lease_result::done : lease_result::of_a_mutex;
 }
 
@@ -322,7 +323,7 @@ void client::start(const std::vector<std::string>& keys, true_time end) {
         const bool shares = same != users_.end() && &*same != &u && world_.random.chance(0.7);
         u.lock = shares ? same->lock
                         : some_spec(key);  // a lease is handed off to one that wants the same
-        if (shares && u.lock.policy.kind().traits().clears_the_way && world_.random.chance(0.5)) {
+        if (shares && u.lock.policy.kind().announces() && world_.random.chance(0.5)) {
             u.lock = readers_side_of(u.lock);
         }
         think(u, world_.random.up_to(30ms));
@@ -464,7 +465,7 @@ void client::hold(user& u, const holding& granted) {
         });
     }
     const kinds::kind_traits& kind = u.lock.policy.kind().traits();
-    const bool may_read = kind.clears_the_way || kind.admission == kinds::admission::shared;
+    const bool may_read = kind.is_downgradable || kind.admission.shares_lease();
     for (std::size_t i = random.below(may_read ? 4 : 2); i != 0; --i) {
         post(world_.now() + random.up_to(how_long), [this, &u, granted] { read_on(u, granted); });
     }
@@ -842,12 +843,13 @@ void client::expect_contention(const acquiring& o) {
 
 /// Whether this client has a lease, or a waiter that came earlier, which keeps this one from the lock.
 bool client::has_others_in_front(const acquiring& o) const {
-    const bool reads = o.spec().is_shared();
+    const bool reads = o.spec().admission().shares_lease();
     for (const auto& one : operations_) {
         if (one.get() == &o) {
             break;
         }
-        const bool is_in_the_way = !reads || !one->spec().is_shared() || one->was_denied();
+        const bool is_in_the_way =
+            !reads || !one->spec().admission().shares_lease() || one->was_denied();
         if (one->spec().key == o.spec().key && is_in_the_way) {
             return true;
         }
@@ -1018,7 +1020,7 @@ void client::expect_readers_begin() {
         const bool is_first = std::none_of(operations_.begin(), one, [&](const auto& earlier) {
             return earlier->running() && earlier->spec().key == wanted.key;
         });
-        const bool begins = is_first && wanted.is_shared() && is_read(wanted.key);
+        const bool begins = is_first && wanted.admission().shares_lease() && is_read(wanted.key);
         may_wait += (*one)->running() && !begins ? 1U : 0U;
     }
     if (engine_->parts().counts.queued > may_wait) {
@@ -1051,7 +1053,7 @@ void client::expect_attempts(acquiring& waiting) {
         waiting.first_since = now();
     }
     const token_life* const last = waiting.attempts.empty() ? nullptr : waiting.attempts.back();
-    const bool reads = waiting.spec().is_shared();
+    const bool reads = waiting.spec().admission().shares_lease();
     const runtime::lock_policy& policy = *waiting.spec().policy;
     const core::duration interval =
         reads ? longest_wait_of_readers + policy.retry.maximum : policy.attempt_interval;

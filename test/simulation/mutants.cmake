@@ -612,11 +612,11 @@ colock_mutant(
 colock_mutant(
     NAME former_holder_releases
     WHAT "a former holder can release a lease that it has handed off"
-    FILE src/runtime/lease_state.cpp
-    FIND [[    if (!shared_by_) {
-        return holder != this->holder();]]
-    WITH [[    if (!shared_by_) {
-        return holder != this->holder() && !@MUTANT@;]]
+    FILE src/runtime/holders.hpp
+    FIND [[        if (!several_) {
+            return holder != latest();]]
+    WITH [[        if (!several_) {
+            return holder != latest() && !@MUTANT@;]]
 )
 colock_mutant(
     NAME timer_not_moved_forward
@@ -708,37 +708,37 @@ colock_mutant(
     NAME mark_before_its_turn
     WHAT "a writer sets its writer mark before it joins the remote queue"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[machine_->attempts() == 1 && can_join_remote_queue();]]
-    WITH [[machine_->attempts() == 1 && can_join_remote_queue() && !@MUTANT@;]]
+    FIND [[machine_->attempts() == 1 && can_join_remote_queue(),]]
+    WITH [[machine_->attempts() == 1 && can_join_remote_queue() && !@MUTANT@,]]
 )
 colock_mutant(
     NAME mark_of_a_guess
     WHAT "a writer sets its writer mark although others are ahead in the remote queue"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[return queue_->remote()->is_first() ||]]
-    WITH [[return queue_->remote()->is_first() || @MUTANT@ ||]]
+    FIND [[.is_first = ticket != nullptr && ticket->is_first(),]]
+    WITH [[.is_first = ticket != nullptr && (ticket->is_first() || @MUTANT@),]]
 )
 colock_mutant(
     NAME first_writer_leaves_no_mark
     WHAT "a writer at the head of the remote queue attempts only after a notification"
     FILE src/runtime/remote_queue.cpp
-    FIND [[settings.attempts_while_held = policy.kind().traits().clears_the_way || policy.is_shared();]]
+    FIND [[settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();]]
     WITH [[settings.attempts_while_held =
-        (policy.kind().traits().clears_the_way && !@MUTANT@) || policy.is_shared();]]
+        (policy.kind().announces() && !@MUTANT@) || policy.admission().leaves_room();]]
 )
 colock_mutant(
     NAME mark_is_left
     WHAT "a cancelled writer does not remove its writer mark"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[if (parts_.turn.now() < marked_until_) {]]
-    WITH [[if (parts_.turn.now() < marked_until_ && !@MUTANT@) {]]
+    FIND [[spec_, lease_->without_key(),]]
+    WITH [[spec_, @MUTANT@ ? core::instance_set() : lease_->without_key(),]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder
     WHAT "a released writer does not remove its writer mark where a reader had kept it out"
     FILE src/runtime/lease_state.cpp
-    FIND [[if (now < marked_until_) {]]
-    WITH [[if (now < marked_until_ && !@MUTANT@) {]]
+    FIND [[spec_, machine_.without_key(), now);]]
+    WITH [[spec_, @MUTANT@ ? core::instance_set() : machine_.without_key(), now);]]
 )
 colock_mutant(
     NAME mark_from_before_a_jump
@@ -774,16 +774,16 @@ colock_mutant(
 colock_mutant(
     NAME released_with_the_first
     WHAT "a lease is released although other readers of the client hold it"
-    FILE src/runtime/lease_state.cpp
-    FIND [[return shared_by_->count() != 0 ||]]
-    WITH [[return (shared_by_->count() != 0 && !@MUTANT@) ||]]
+    FILE src/runtime/holders.hpp
+    FIND [[return several_->count() != 0 ||]]
+    WITH [[return (several_->count() != 0 && !@MUTANT@) ||]]
 )
 colock_mutant(
     NAME shared_for_ever
     WHAT "a lease is shared with new readers without a time limit"
     FILE src/runtime/local_queue.cpp
-    FIND [[!hold_.may_hand_off(0, wanted.policy->handoff, now)]]
-    WITH [[(!@MUTANT@ && !hold_.may_hand_off(0, wanted.policy->handoff, now))]]
+    FIND [[!latest_->held().may_hand_off(0, wanted.policy->handoff, now)]]
+    WITH [[(!@MUTANT@ && !latest_->held().may_hand_off(0, wanted.policy->handoff, now))]]
 )
 colock_mutant(
     NAME reader_overtakes
@@ -803,8 +803,8 @@ colock_mutant(
     NAME queued_reader_sleeps
     WHAT "a reader waits indefinitely for its turn in the remote queue"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[return clears_the_way() || spec_->is_shared();]]
-    WITH [[return clears_the_way() || (spec_->is_shared() && !@MUTANT@);]]
+    FIND [[return announces() || spec_->admission().leaves_room();]]
+    WITH [[return announces() || (spec_->admission().leaves_room() && !@MUTANT@);]]
 )
 colock_mutant(
     NAME parked_reader_sleeps
@@ -854,8 +854,10 @@ colock_mutant(
     NAME downgraded_is_exclusive
     WHAT "the readers of the client wait behind a downgraded lease"
     FILE src/runtime/local_queue.cpp
-    FIND [[    shared_ = true;]]
-    WITH [[    shared_ = !@MUTANT@;]]
+    FIND [[    held_as_ = lease.spec().admission();
+    lease.hold_since(now, now);]]
+    WITH [[    held_as_ = @MUTANT@ ? held_as_ : lease.spec().admission();
+    lease.hold_since(now, now);]]
 )
 colock_mutant(
     NAME left_without_a_word
@@ -892,8 +894,8 @@ colock_mutant(
     NAME second_downgrade_admits_again
     WHAT "a second downgrade restarts the time in which readers share the lease"
     FILE src/runtime/lease_state.cpp
-    FIND [[if (queue_ != nullptr && !queue_->is_shared()) {]]
-    WITH [[if (queue_ != nullptr && (!queue_->is_shared() || (@MUTANT@ && queue_->remote() == nullptr))) {]]
+    FIND [[if (queue_ != nullptr && !queue_->held_as().shares_lease()) {]]
+    WITH [[if (queue_ != nullptr && (!queue_->held_as().shares_lease() || (@MUTANT@ && queue_->remote() == nullptr))) {]]
 )
 colock_mutant(
     NAME shared_by_options_of_the_downgrade
@@ -913,8 +915,8 @@ colock_mutant(
     NAME writer_shares
     WHAT "a writer's lease is shared with another holder"
     FILE src/runtime/lease_operation.cpp
-    FIND [[} else if (!lease().spec().is_shared()) {]]
-    WITH [[} else if (!lease().spec().is_shared() && !@MUTANT@) {]]
+    FIND [[} else if (!lease().spec().admission().shares_lease()) {]]
+    WITH [[} else if (!lease().spec().admission().shares_lease() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME downgraded_says_writer
@@ -1022,13 +1024,13 @@ colock_mutant(
     NAME mark_keeps_one_out
     WHAT "a writer mark keeps only one reader out"
     FILE src/kinds/shared.cpp
-    FIND [[            return vote::denied(key_state::awaited);
+    FIND [[            return vote::denied(key_state::announced);
         }
         vote granted]]
     WITH [[            if (@MUTANT@) {
                 found->marks.clear();
             }
-            return vote::denied(key_state::awaited);
+            return vote::denied(key_state::announced);
         }
         vote granted]]
 )
@@ -1036,13 +1038,13 @@ colock_mutant(
     NAME mark_renewed_by_readers
     WHAT "a denied reader prolongs the writer mark"
     FILE src/kinds/shared.cpp
-    FIND [[            return vote::denied(key_state::awaited);
+    FIND [[            return vote::denied(key_state::announced);
         }
         vote granted]]
     WITH [[            if (@MUTANT@) {
                 found->leave_mark(found->marks.front().client, at.now, writer_mark_ttl);
             }
-            return vote::denied(key_state::awaited);
+            return vote::denied(key_state::announced);
         }
         vote granted]]
 )

@@ -32,8 +32,8 @@ std::string as_writers(const std::string& token) {
 }
 
 /// As a writer does that was denied before.
-bool clears_the_way(const kinds::command& c) {
-    return c.step == core::step::acquire && c.contended && c.kind->traits().clears_the_way;
+bool is_behind_announcement(const kinds::command& c) {
+    return c.step == core::step::acquire && c.contended && c.kind->announces();
 }
 
 double some_rate(world& w) {
@@ -115,9 +115,9 @@ core::vote server::execute(const kinds::command& command, const void* by) {
     }
     if (command.step == core::step::withdraw) {
         in.marks[key].erase(command.ticket);
-    } else if (clears_the_way(command) && before.empty()) {
+    } else if (is_behind_announcement(command) && before.empty()) {
         in.marks.erase(key);
-    } else if (clears_the_way(command) && is_reader(before.front().token)) {
+    } else if (is_behind_announcement(command) && is_reader(before.front().token)) {
         expect_mark(command, in.marks[key]);
     }
     if (answer.kind == core::vote_kind::granted) {
@@ -222,7 +222,7 @@ void server::expect_reason(const kinds::command& command, const std::vector<shar
         (command.contended || command.heals || command.kind->traits().value_per_holder);
     const bool is_held = std::ranges::any_of(
         before, [&](const auto& one) { return !joins_readers || !is_reader(one.token); });
-    if (!is_held && (!has_mark || clears_the_way(command))) {
+    if (!is_held && (!has_mark || is_behind_announcement(command))) {
         world_.violation("instance", name_ + " denied a key that it could have given");
     }
 }

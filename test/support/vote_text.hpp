@@ -9,17 +9,17 @@
 
 namespace colock::test {
 
-/// "granted", "granted: awaited", "denied: another", "denied: awaited", "denied: nobody", "denied: not ours", "failed: overloaded".
+/// "granted", "granted: announced", "denied: another", "denied: announced", "denied: nobody", "denied: not ours", "failed: overloaded".
 /// Without remaining time.
 inline std::string to_text(const core::vote& v) {
     switch (v.kind) {
         case core::vote_kind::granted:
-            return v.key == core::key_state::awaited ? "granted: awaited" : "granted";
+            return v.key == core::key_state::announced ? "granted: announced" : "granted";
         case core::vote_kind::denied:
-            return v.key == core::key_state::absent    ? "denied: nobody"
-                   : v.key == core::key_state::foreign ? "denied: another"
-                   : v.key == core::key_state::awaited ? "denied: awaited"
-                                                       : "denied: not ours";
+            return v.key == core::key_state::absent      ? "denied: nobody"
+                   : v.key == core::key_state::foreign   ? "denied: another"
+                   : v.key == core::key_state::announced ? "denied: announced"
+                                                         : "denied: not ours";
         case core::vote_kind::failed:
             break;
     }

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -42,6 +43,10 @@ public:
     /// lives as long as the program.
     lock_side(client& client, std::string_view resource, const lock_options& options,
               const kinds::lock_kind& kind);
+
+    /// Of a lock with several names, of which there is at least one. Waiters of this client queue up for the first one.
+    lock_side(client& client, std::span<const std::string_view> resources,
+              const lock_options& options, const kinds::lock_kind& kind);
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec_); }
     [[nodiscard]] executor_type body_executor() const;

@@ -36,6 +36,13 @@ void write(const kinds::command& command, const capabilities& server, script_for
     } else if (is_watched(command.step, server, form)) {
         to.write(resp::words<"CLIENT", "CACHING", "YES">);
     }
+    if (command.step == core::step::withdraw) {
+        command.kind->withdraw(command, to);
+        return;
+    }
+    if (kinds::is_behind_announcement(command, form)) {
+        command.kind->announce(command, form, to);
+    }
     command.kind->encode(command, server, form, to);
 }
 

@@ -55,12 +55,12 @@ constexpr bool is_watched(core::step step, const capabilities& server, script_fo
     return step == core::step::remaining && server.tells_changes && form != script_form::asking;
 }
 
-/// Whether another command is sent in front of this one, with a reply of its own: to watch the key, to clear the way, or
+/// Whether another command is sent in front of this one, with a reply of its own: to watch the key, to announce the sender, or
 /// ASKING, which serves for a single command and cannot be combined with the others.
 inline bool has_prelude(const kinds::command& command, const capabilities& server,
                         script_form form) noexcept {
     return form == script_form::asking || is_watched(command.step, server, form) ||
-           kinds::is_cleared_for(command, form);
+           kinds::is_behind_announcement(command, form);
 }
 
 /// Writes batches as RESP. The instances of a client share an encoder, and are mostly given the same

@@ -544,7 +544,7 @@ BOOST_AUTO_TEST_CASE(a_claiming_acquire_retries_immediately_if_it_may_wait) {
         BOOST_TEST_CONTEXT("deadline " << in_ms(r.deadline) << ", attempts " << r.attempts) {
             attempts_settings settings = five();
             settings.instances = 1;
-            settings.claims = true;
+            settings.announces = true;
             settings.deadline = r.deadline;
             settings.attempts = r.attempts;
             attempts machine(settings, acquire_seed);

@@ -75,7 +75,7 @@ private:
         s.deadline = random_.one_in(3) ? never : at(random_.up_to(300ms) - 50ms);
         s.unavailable_timeout = random_.one_in(3) ? 0ms : random_.up_to(200ms);
         s.tries_twice = random_.one_in(4);
-        s.claims = random_.one_in(4);
+        s.announces = random_.one_in(4);
         s.attempt_interval = random_.one_in(4) ? 1ms + random_.up_to(100ms) : 0ms;
         s.longest_reliance = random_.one_in(2) ? 1ms + random_.up_to(100ms) : 0ms;
         return s;
@@ -241,7 +241,7 @@ private:
         holds(!attempting(), "an attempt before the former was given back");
         holds(policy_.sent() == now_, "an attempt is not counted from when it is sent");
         const attempt told = policy_.current_attempt();
-        const bool second_half = (settings_.tries_twice || settings_.claims) && twice_ == 0 &&
+        const bool second_half = (settings_.tries_twice || settings_.announces) && twice_ == 0 &&
                                  attempt_ended_now_ && told.contended;
         holds(attempts_ == 0 || second_half || now_ < settings_.deadline,
               "attempts beyond its deadline");

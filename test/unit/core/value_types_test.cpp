@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_tag_can_be_recreated_from_its_value) {
     using purpose = lease_tag::purpose_type;
     for (const purpose what :
          {purpose::acquire, purpose::extend, purpose::release, purpose::remaining, purpose::heal,
-          purpose::raise, purpose::retake, purpose::next_value, purpose::withdraw}) {
+          purpose::raise, purpose::retake, purpose::next_value}) {
         for (const std::uint32_t round : {0U, 1U, lease_tag::round_numbers - 1}) {
             const lease_tag tag = lease_tag::from(lease_tag(what, round).value());
             BOOST_TEST((tag.purpose() == what));

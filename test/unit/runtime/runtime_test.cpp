@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(an_instance_reports_why_it_is_down_or_quarantined) {
     BOOST_TEST(text_of(vote::failed(failure::quarantined)) == "[a: quarantined, too young]");
     BOOST_TEST(text_of(vote::failed(failure::timeout)) == "[a: no answer in time]");
     BOOST_TEST(text_of(vote::denied(key_state::foreign)) == "[a: denied, held by another holder]");
-    BOOST_TEST(text_of(vote::denied(key_state::awaited)) == "[a: denied, a writer is waiting]");
+    BOOST_TEST(text_of(vote::denied(key_state::announced)) == "[a: denied, a writer is waiting]");
     BOOST_TEST(text_of(vote::denied(key_state::unknown)) ==
                "[a: denied, the key is missing or has another holder]");
     for (const state now : {state::connecting, state::probing, state::down}) {

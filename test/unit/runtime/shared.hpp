@@ -26,9 +26,6 @@ using acquire = std::shared_ptr<virtual_acquire>;
 inline runtime::lock_policy policy_of(const client& of, const kinds::lock_kind& kind) {
     runtime::lock_policy policy = of.usual_policy();
     policy.set_kind(kind);
-    if (kind.traits().clears_the_way) {
-        policy.attempt_interval = kinds::writer_mark_ttl / 2;
-    }
     return policy;
 }
 

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(decodes_replies_to_readers) {
     for (const auto* kind : {&kinds::shared, &kinds::fenced_shared}) {
         const step_of_kind acquire{step::acquire, *kind};
         BOOST_TEST(meaning(acquire, type::number, "-1") == "denied: another");
-        BOOST_TEST(meaning(acquire, type::number, "-2") == "denied: awaited");
+        BOOST_TEST(meaning(acquire, type::number, "-2") == "denied: announced");
         BOOST_TEST(meaning(acquire, type::number, "-3") == unexpected);
         BOOST_TEST(meaning(acquire, type::bulk_string, "-2") == unexpected);
     }

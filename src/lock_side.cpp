@@ -75,8 +75,7 @@ public:
 
 runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_kind& kind,
                                const runtime::shared_parts& client) {
-    runtime::lock_policy policy;
-    policy.set_kind(kind);
+    runtime::lock_policy policy(kind);
     policy.lease.instances = client.instances.size();
     policy.lease.ttl = options.ttl;
     policy.lease.renew_interval = options.renew_interval();

@@ -22,6 +22,9 @@ set(above_resp "(core|kinds|instance|runtime)")
 set(above_kinds "(instance|runtime)")
 set(above_instance "(runtime)")
 
+# What only src/kinds names: the lock kinds, and their scripts.
+set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue)([^a-z_]|$)")
+
 # In the runtime, what a file must not know, the first that matches its name: its parts do not know what works with them.
 set(runtime_parts
     "asio_host=/none/"
@@ -68,6 +71,12 @@ function(find_faults root)
                 file(STRINGS "${file}" names REGEX "^[^/]*(^|[^a-z_])${above_${layer}}(::| {)")
                 foreach(line IN LISTS names)
                     list(APPEND all "${name} must not name a layer above it: ${line}")
+                endforeach()
+            endif()
+            if(layer MATCHES "^(core|instance|runtime)$")
+                file(STRINGS "${file}" names REGEX "^[^/]*(${one_kind})|^#include \"kinds/(exclusive|shared|remote_queue|key_commands)[.]hpp\"")
+                foreach(line IN LISTS names)
+                    list(APPEND all "${name} must not name a lock kind: ${line}")
                 endforeach()
             endif()
             if(name MATCHES "^src/runtime/")
@@ -148,6 +157,10 @@ if(SELF_TEST_IN)
     expect_text(src/core/lease.hpp "namespace colock::core {" right)
     expect_text(src/kinds/kind.hpp "const runtime::engine& owner" wrong)
     expect_text(src/instance/batch.hpp "kinds::command command" right)
+    expect_text(src/runtime/lock_spec.hpp "const kinds::lock_kind* kind = &kinds::exclusive" wrong)
+    expect_text(src/runtime/lock_spec.hpp "/// As `kinds::exclusive`." right)
+    expect_text(src/instance/redis/node.cpp "kind.admission == kinds::shared)" wrong)
+    expect(src/instance/redis/encoder.cpp "\"kinds/key_commands.hpp\"" wrong)
     expect(src/instance/redis/connection.cpp "\"resp/reader.hpp\"" right)
     expect(src/instance/redis/connection.cpp "<boost/asio/buffer.hpp>" right)
     expect(src/instance/redis/connection.cpp "<boost/redis/connection.hpp>" wrong)

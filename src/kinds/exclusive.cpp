@@ -59,6 +59,11 @@ public:
                      number(static_cast<long long>(command.ticket)).text());
     }
 
+    [[nodiscard]] vote decode_native(const kinds::command& /*command*/,
+                                     const resp::value& reply) const override {
+        return decode_native_release(reply);
+    }
+
 protected:
     ~announcing_kind() = default;
 };
@@ -72,8 +77,10 @@ class exclusive_kind final : public announcing_kind {
 public:
     constexpr exclusive_kind(std::string_view name, bool is_writers)
         : announcing_kind({.name = name,
-                           .released_by_script = true,
+                           .releases = &releases_together,
                            .released_natively = true,
+                           .acquire_grants_by_ok = true,
+                           .holder_grants_by_one = true,
                            .announcement_ttl = announcement_ttl_of(is_writers),
                            .is_downgradable = is_writers}) {}
 
@@ -111,8 +118,9 @@ public:
         : announcing_kind({.name = name,
                            .agreement = core::agreement::largest,
                            .value_per_holder = true,
-                           .released_by_script = true,
+                           .releases = &releases_together,
                            .released_natively = true,
+                           .holder_grants_by_one = true,
                            .announcement_ttl = announcement_ttl_of(is_writers),
                            .is_downgradable = is_writers}) {}
 

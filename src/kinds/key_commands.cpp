@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <cstddef>
+#include <span>
 
 namespace colock::kinds {
 
@@ -25,8 +27,7 @@ namespace {
 
 void write_release(const kinds::command& command, const capabilities& server, script_form form,
                    resp::command_writer& to) {
-    if (form != script_form::shortest || !command.kind->traits().released_natively ||
-        server.native_delete == native_delete::none) {
+    if (!command.kind->is_native(command, server, form)) {
         write_script(scripts::release, form, to, {command.key}, command.token);
     } else if (server.native_delete == native_delete::delifeq) {
         to.write(words<"DELIFEQ">, command.key, command.token);
@@ -63,6 +64,56 @@ void erase_if_empty(const table::entry& left, const kinds::command& command, tab
 }
 
 }  // namespace
+
+void release_many::encode(std::span<const command* const> commands, script_form form,
+                          resp::command_writer& to) const {
+    constexpr std::size_t before_keys = 3;
+    to.begin(before_keys + 2 * commands.size());
+    if (is_in_full(form)) {
+        to.add(words<"EVAL">);
+        to.add(scripts::release_many.text);
+    } else {
+        to.add(words<"EVALSHA">);
+        to.add(scripts::release_many.digest);
+    }
+    to.add(number(static_cast<long long>(commands.size())).text());
+    for (const command* const one : commands) {
+        to.add(one->key);
+    }
+    for (const command* const one : commands) {
+        to.add(one->token);
+    }
+}
+
+vote release_many::decode(std::size_t index, std::size_t count, const resp::value& reply) const {
+    if (is_one(reply)) {
+        return vote::granted();
+    }
+    if (reply.type == resp::type::bulk_string && reply.text.size() == count) {
+        switch (reply.text[index]) {
+            case '1':
+                return vote::granted();
+            case '0':
+                return vote::denied(key_state::absent);
+            case '-':
+                return vote::denied(key_state::foreign);
+            case '!':
+                return denied_by_value({}, core::unknown_remaining);
+            default:
+                break;
+        }
+    }
+    return unexpected(reply);
+}
+
+vote decode_native_release(const resp::value& reply) {
+    if (is_one(reply)) {
+        return vote::granted();
+    }
+    return reply.type == resp::type::number && is(reply.text, "0")
+               ? vote::denied(key_state::unknown)
+               : unexpected(reply);
+}
 
 void write_set(const kinds::command& command, resp::command_writer& to) {
     to.write(words<"SET">, command.key, command.token, words<"NX", "PX">,

@@ -7,17 +7,20 @@
 #include "core/vote.hpp"
 #include "kinds/admission.hpp"
 #include "kinds/capabilities.hpp"
+#include "kinds/coalescing.hpp"
 #include "kinds/command.hpp"
 #include "resp/value.hpp"
 #include "resp/writer.hpp"
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace colock::kinds {
 
 struct instant;
+class queue_kind;
 class table;
 
 /// What a kind is, in short.
@@ -30,10 +33,14 @@ struct kind_traits {
     core::agreement agreement = core::agreement::none;
     /// Whether each holder has a value of its own, as a fence.
     bool value_per_holder = false;
-    /// It is released by nothing but release.lua. So many releases can be one call of a script.
-    bool released_by_script = false;
-    /// And where the key holds nothing but the token, so that the server's own command for that will do.
+    /// How adjacent releases are sent as one; null if each is sent by itself.
+    const coalescing* releases = nullptr;
+    /// The key holds nothing but the token. So the server's own command to delete it will do, if there is one.
     bool released_natively = false;
+    /// Replies that are grants with nothing else to tell: `+OK` to an acquire, and `:1` to an extend or a release. Nearly every
+    /// reply is one, so they are recognized without a call.
+    bool acquire_grants_by_ok = false;
+    bool holder_grants_by_one = false;
     /// An attempt that was denied may succeed at once, as the next has `command::contended`.
     bool tries_twice = false;
     /// How long a waiter's announcement lives; 0 for a kind without: see `lock_kind::announce`.
@@ -73,13 +80,39 @@ public:
     virtual void encode(const command& command, const capabilities& server, script_form form,
                         resp::command_writer& to) const = 0;
 
-    /// What a reply means that is no error. It has no other values inside it. For an acquire of a kind without values,
-    /// `+OK` is a grant; for an extend or a release, `:1` is: these two are not asked.
+    /// Whether a command goes to the server as one of the server's own. If the server refuses that, it is sent by a script.
+    [[nodiscard]] bool is_native(const command& command, const capabilities& server,
+                                 script_form form) const noexcept {
+        return command.step == core::step::release && form == script_form::shortest &&
+               server.native_delete != native_delete::none && traits_.released_natively;
+    }
+
+    /// With which adjacent commands it is sent as one; null if it is sent by itself.
+    [[nodiscard]] const coalescing* coalesces(const command& command, const capabilities& server,
+                                              script_form form) const noexcept {
+        const bool is_usual = form == script_form::shortest && !server.is_clustered &&
+                              !is_native(command, server, form);
+        return command.step == core::step::release &&
+                       (is_usual || form == script_form::many_in_full)
+                   ? traits_.releases
+                   : nullptr;
+    }
+
+    /// What a reply means that is no error, and no grant of those that the traits tell of. It has no other values inside it.
     [[nodiscard]] virtual core::vote decode(const command& command,
                                             const resp::value& reply) const = 0;
 
+    /// The same for a command that `is_native`.
+    [[nodiscard]] virtual core::vote decode_native(const command& command,
+                                                   const resp::value& reply) const {
+        return decode(command, reply);
+    }
+
     /// Carries a command out in memory.
     virtual core::vote execute(const command& command, table& keys, const instant& at) const = 0;
+
+    /// The kind that keeps the remote queue of its keys.
+    [[nodiscard]] virtual const queue_kind& queue() const noexcept;
 
     /// Whether a command works on keys of our own beside the lock's key.
     [[nodiscard]] virtual bool has_auxiliary_key(const command& /*command*/) const { return false; }
@@ -95,6 +128,19 @@ protected:
 
 private:
     kind_traits traits_;
+};
+
+/// A kind that keeps the remote queue of a key, with the steps join and leave. `remaining` of a ticket is asked by its name.
+class queue_kind : public lock_kind {
+public:
+    using lock_kind::lock_kind;
+
+    /// The name of a ticket in the queue of that key, under which servers tell of its changes.
+    [[nodiscard]] virtual std::string ticket_name(std::string_view key,
+                                                  std::uint64_t number) const = 0;
+
+protected:
+    ~queue_kind() = default;
 };
 
 /// Whether a command comes behind an announcement: see `lock_kind`. (ASKING serves for a single command, so there is none

@@ -3,6 +3,7 @@
 #include "kinds/remote_queue.hpp"
 
 #include "kinds/auxiliary_key.hpp"
+#include "kinds/key_commands.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -26,12 +27,21 @@ vote foreign(const std::string& key) {
         std::make_shared<const std::string>("QUEUE the key " + key + " was not written by colock"));
 }
 
-class remote_queue_kind final : public lock_kind {
+class remote_queue_kind final : public queue_kind {
 public:
-    constexpr remote_queue_kind() : lock_kind({.name = "remote queue"}) {}
+    constexpr remote_queue_kind() : queue_kind({.name = "remote queue"}) {}
+
+    [[nodiscard]] std::string ticket_name(std::string_view key,
+                                          std::uint64_t number) const override {
+        return ticket_key(key, number);
+    }
 
     void encode(const kinds::command& command, const capabilities& /*server*/, script_form form,
                 resp::command_writer& to) const override {
+        if (command.step == step::remaining) {
+            to.write(resp::words<"PTTL">, command.key);
+            return;
+        }
         const std::string queue = queue_key(command.key);
         const std::string ticket = ticket_key(command.key, command.ticket);
         const number own(static_cast<long long>(command.ticket));
@@ -44,18 +54,28 @@ public:
         }
     }
 
-    [[nodiscard]] vote decode(const kinds::command& /*command*/,
+    [[nodiscard]] vote decode(const kinds::command& command,
                               const resp::value& reply) const override {
+        if (command.step == step::remaining) {
+            return decode_remaining(reply);
+        }
         const auto ticket = number_in(reply);
         return ticket ? vote::granted(*ticket) : unexpected(reply);
     }
 
     vote execute(const kinds::command& command, table& keys, const instant& at) const override {
-        return command.step == step::join ? join(command, keys, at) : leave(command, keys, at);
+        switch (command.step) {
+            case step::join:
+                return join(command, keys, at);
+            case step::leave:
+                return leave(command, keys, at);
+            default:
+                return execute_for_holder(command, keys, at);
+        }
     }
 
-    [[nodiscard]] bool has_auxiliary_key(const kinds::command& /*command*/) const override {
-        return true;
+    [[nodiscard]] bool has_auxiliary_key(const kinds::command& command) const override {
+        return command.step != step::remaining;
     }
 
 private:
@@ -107,6 +127,10 @@ constexpr remote_queue_kind the_remote_queue;
 
 }  // namespace
 
-constinit const lock_kind& remote_queue = the_remote_queue;
+constinit const queue_kind& remote_queue = the_remote_queue;
+
+const queue_kind& lock_kind::queue() const noexcept {
+    return the_remote_queue;
+}
 
 }  // namespace colock::kinds

@@ -9,7 +9,7 @@ namespace colock::kinds {
 
 /// The remote queue of a key, with the steps join and leave: a list of the tickets of the clients that wait, and each
 /// ticket a key that lives as long as its client waits, and lives. See `core::queue_ticket`.
-extern const lock_kind& remote_queue;
+extern const queue_kind& remote_queue;
 
 }  // namespace colock::kinds
 

@@ -30,7 +30,9 @@ public:
                      .token_prefix = reader_prefix,
                      .agreement = fenced ? core::agreement::largest : core::agreement::none,
                      .value_per_holder = fenced,
-                     .released_by_script = true,
+                     .releases = &releases_together,
+                     .acquire_grants_by_ok = !fenced,
+                     .holder_grants_by_one = true,
                      .tries_twice = !fenced}) {}
 
     void encode(const kinds::command& command, const capabilities& server, script_form form,

@@ -7,7 +7,6 @@
 #include "core/client_hold.hpp"
 #include "core/lease.hpp"
 #include "core/time.hpp"
-#include "kinds/exclusive.hpp"
 #include "kinds/kind.hpp"
 
 #include <boost/container_hash/hash.hpp>
@@ -31,6 +30,8 @@ struct shared_parts;
 
 /// What the options of a lock come to. Locks with the same have one in common, mostly.
 struct lock_policy {
+    explicit lock_policy(const kinds::lock_kind& kind) noexcept { set_kind(kind); }
+
     core::lease_settings lease;
     core::backoff retry;
     std::size_t attempts = 0;
@@ -51,7 +52,7 @@ struct lock_policy {
     friend bool operator==(const lock_policy& a, const lock_policy& b) = default;
 
 private:
-    const kinds::lock_kind* kind_ = &kinds::exclusive;
+    const kinds::lock_kind* kind_;
 };
 
 /// The policies that a client's locks were made with last: a hundred thousand locks mostly have a few in common.

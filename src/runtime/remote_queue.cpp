@@ -2,9 +2,7 @@
 
 #include "runtime/remote_queue.hpp"
 
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/exclusive.hpp"
-#include "kinds/remote_queue.hpp"
+#include "kinds/kind.hpp"
 #include "runtime/local_queue.hpp"
 #include "runtime/shared_parts.hpp"
 
@@ -56,22 +54,23 @@ remote_queue::~remote_queue() {
     parts_.alarms.stop_waiting(*this);
 }
 
-void remote_queue::ask(question what, const kinds::lock_kind& kind, core::step step,
-                       std::string_view key, core::time_point now) {
+void remote_queue::ask(question what, core::step step, std::string_view key, core::time_point now) {
+    const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
+    const lock_spec& wanted = waiting != nullptr ? *waiting->wanted() : *spec_;
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
     kinds::command& command = parts_.out.submit(*this, static_cast<instance::command_tag>(what),
                                                 core::instance_set::only(keeper_), deadline);
-    command.kind = &kind;
     command.step = step;
     command.key = key;
-    if (what == question::lock) {
-        command.more_keys = spec_->more_keys;
-    }
     command.ticket = number_;
-    const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
-    command.explains =
-        what == question::lock && waiting != nullptr && waiting->met_key_without_ttl();
+    if (what == question::lock) {
+        command.kind = &wanted.policy->kind();
+        command.more_keys = spec_->more_keys;
+        command.explains = waiting != nullptr && waiting->met_key_without_ttl();
+    } else {
+        command.kind = &spec_->policy->kind().queue();
+    }
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.ttl());
     ++pending_votes_;
     last_turn_ = parts_.out.turn_number();
@@ -89,22 +88,20 @@ void remote_queue::resume(const event& e, core::time_point now) {
 /// The advice comes last: the operation that hears of it may leave.
 void remote_queue::carry_out(const core::queue_ticket::step& step, core::time_point now) {
     if (step.join) {
-        ask(question::join, kinds::remote_queue, core::step::join, spec_->key, now);
+        ask(question::join, core::step::join, spec_->key, now);
     }
-    waiter* const waiting = queue_->attempting();
     if (step.ask_lock) {
-        const kinds::lock_kind& wanted =
-            waiting != nullptr ? waiting->wanted()->policy->kind() : kinds::exclusive;
-        ask(question::lock, wanted, core::step::remaining, spec_->key, now);
+        ask(question::lock, core::step::remaining, spec_->key, now);
     }
     if (step.ask_before) {
         watch_before();
-        ask(question::before, kinds::exclusive, core::step::remaining, ticket_, now);
+        ask(question::before, core::step::remaining, ticket_, now);
     }
     parts_.alarms.wait(*this, step.until);
     if (step.advice == core::queue_ticket::advice::none) {
         return;
     }
+    waiter* const waiting = queue_->attempting();
     advice_ = step.advice;
     if (advice_ == core::queue_ticket::advice::wait) {
         parts_.contention.note(spec_->key_hash, true, now);
@@ -211,7 +208,7 @@ void remote_queue::leave() {
 }
 
 void remote_queue::ask_to_leave(core::time_point now) {
-    ask(question::leave, kinds::remote_queue, core::step::leave, spec_->key, now);
+    ask(question::leave, core::step::leave, spec_->key, now);
     // The next client in the queue hears of it and asks all instances, which are to know of the release by then.
     parts_.out.send_last(keeper_);
 }
@@ -229,7 +226,7 @@ void remote_queue::on_left(const core::vote& vote, core::time_point now) {
 /// Not called before an answer to the last time, so that nobody refers to the old name.
 void remote_queue::watch_before() {
     stop_watching();
-    ticket_ = kinds::ticket_key(spec_->key, machine_.before());
+    ticket_ = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());
     watching_ = true;
     parts_.members.watched[ticket_] = this;
 }

@@ -64,8 +64,7 @@ private:
     void resume(const core::queue_ticket::event& e);
     void resume(const core::queue_ticket::event& e, core::time_point now);
     void carry_out(const core::queue_ticket::step& step, core::time_point now);
-    void ask(question what, const kinds::lock_kind& kind, core::step step, std::string_view key,
-             core::time_point now);
+    void ask(question what, core::step step, std::string_view key, core::time_point now);
     void watch_before();
     void stop_watching() noexcept;
     void ask_to_leave(core::time_point now);

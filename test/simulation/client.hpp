@@ -12,6 +12,7 @@
 
 #include "instance/batch.hpp"
 #include "instance/send_window.hpp"
+#include "kinds/exclusive.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
@@ -36,7 +37,7 @@ class client;
 /// A lock: its name and its options.
 struct spec {
     std::string key;
-    runtime::lock_policy policy;
+    runtime::lock_policy policy{kinds::exclusive};
 };
 
 /// The readers' side of a lock, if that is a writer's side.

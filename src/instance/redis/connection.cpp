@@ -437,11 +437,11 @@ void connection::on_reply_to_command(sent_batch& sent, const value& root) {
         return;
     }
     sent.advance();
-    if (is_native(command, facts_.capabilities, sent.form)) {
+    if (command.kind->is_native(command, facts_.capabilities, sent.form)) {
         if (is_error(root)) {
             owner_->on_refused(*answered, is_refused_for_good(root));
         } else {
-            vote_on(*answered, decode_native_delete(root));
+            vote_on(*answered, command.kind->decode_native(command, root));
         }
     } else if (!is_in_full(sent.form) && is_unknown_script(root)) {
         owner_->on_unknown_script(*answered, false);
@@ -471,6 +471,9 @@ bool connection::on_misplaced(sent_batch& sent, const value& root) {
 }
 
 void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const value& root) {
+    const kinds::command& first = sent.next()->command;
+    const kinds::coalescing* const together =
+        first.kind->coalesces(first, facts_.capabilities, sent.form);
     for (std::size_t i = 0; i != count; ++i) {
         const submission& answered = *sent.next();
         sent.advance();
@@ -479,7 +482,7 @@ void connection::on_reply_to_many(sent_batch& sent, std::size_t count, const val
         } else if (is_error(root)) {
             owner_->on_refused(answered, is_refused_for_good(root));
         } else {
-            vote_on(answered, decode_release_of(i, count, root));
+            vote_on(answered, together->decode(i, count, root));
         }
     }
 }

@@ -16,10 +16,7 @@
 namespace colock::instance::redis {
 namespace {
 
-using core::key_state;
 using core::vote;
-using kinds::unexpected;
-using resp::type;
 using resp::value;
 
 }  // namespace
@@ -31,35 +28,6 @@ core::vote decode(const kinds::command& command, const value& root) {
                             std::make_shared<const std::string>(root.text));
     }
     return command.kind->decode(command, root);
-}
-
-core::vote decode_release_of(std::size_t index, std::size_t count, const value& root) {
-    if (kinds::is_one(root)) {
-        return vote::granted();
-    }
-    if (root.type == type::bulk_string && root.text.size() == count) {
-        switch (root.text[index]) {
-            case '1':
-                return vote::granted();
-            case '0':
-                return vote::denied(key_state::absent);
-            case '-':
-                return vote::denied(key_state::foreign);
-            case '!':
-                return kinds::denied_by_value({}, core::unknown_remaining);
-            default:
-                break;
-        }
-    }
-    return unexpected(root);
-}
-
-core::vote decode_native_delete(const value& root) {
-    if (kinds::is_one(root)) {
-        return vote::granted();
-    }
-    return root.type == type::number && kinds::is(root.text, "0") ? vote::denied(key_state::unknown)
-                                                                  : unexpected(root);
 }
 
 bool is_refused_for_good(const value& root) noexcept {

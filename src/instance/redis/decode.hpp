@@ -18,26 +18,18 @@ namespace colock::instance::redis {
 /// `is_refused_before_execution`.
 core::vote decode(const kinds::command& command, const resp::value& root);
 
-/// Whether a reply is "done", with nothing else to tell, which `decode` and `decode_native_delete` would
-/// make a plain grant. In place: there are ten replies in the life of a lock on five servers.
+/// Whether a reply is a grant with nothing else to tell. In place: there are ten replies in the life of a lock on five servers.
 inline bool is_plain_grant(const kinds::command& command, const resp::value& root) noexcept {
     switch (command.step) {
         case core::step::acquire:
-            return kinds::is_ok(root) && command.kind->traits().agreement == core::agreement::none;
+            return kinds::is_ok(root) && command.kind->traits().acquire_grants_by_ok;
         case core::step::extend:
         case core::step::release:
-            return kinds::is_one(root);
+            return kinds::is_one(root) && command.kind->traits().holder_grants_by_one;
         default:
             return false;
     }
 }
-
-/// As `decode`, for a reply to releases that were sent as one, which is no error: the vote on the `index`-th
-/// of `count`.
-core::vote decode_release_of(std::size_t index, std::size_t count, const resp::value& root);
-
-/// As `decode`, for a release by a command of the server's own.
-core::vote decode_native_delete(const resp::value& root);
 
 /// Whether the error reply says that this connection may not, or cannot, use a command at all; or keys of a
 /// cluster together that are in different slots.

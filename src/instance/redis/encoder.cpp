@@ -2,31 +2,24 @@
 
 #include "instance/redis/encoder.hpp"
 
-#include "kinds/scripts.hpp"
 #include "resp/writer.hpp"
+
+#include <algorithm>
+#include <array>
 
 namespace colock::instance::redis {
 
 namespace {
 
-/// Many releases as one call of a script.
-void write_releases(std::span<const submission> them, script_form form, resp::command_writer& to) {
-    constexpr std::size_t before_keys = 3;
-    to.begin(before_keys + 2 * them.size());
-    if (is_in_full(form)) {
-        to.add(resp::words<"EVAL">);
-        to.add(kinds::scripts::release_many.text);
-    } else {
-        to.add(resp::words<"EVALSHA">);
-        to.add(kinds::scripts::release_many.digest);
-    }
-    to.add(resp::number(static_cast<long long>(them.size())).text());
-    for (const submission& one : them) {
-        to.add(one.command.key);
-    }
-    for (const submission& one : them) {
-        to.add(one.command.token);
-    }
+/// Several commands as one.
+void write_together(std::span<const submission> them, const capabilities& server, script_form form,
+                    resp::command_writer& to) {
+    std::array<const kinds::command*, kinds::coalescing::most> commands;
+    std::ranges::transform(them, commands.begin(),
+                           [](const submission& one) { return &one.command; });
+    const kinds::command& first = them.front().command;
+    first.kind->coalesces(first, server, form)
+        ->encode(std::span(commands).first(them.size()), form, to);
 }
 
 void write(const kinds::command& command, const capabilities& server, script_form form,
@@ -56,7 +49,7 @@ std::string_view write_all(const batch& commands, const capabilities& server, sc
         if (count == 1) {
             write(rest.front().command, server, form, writer);
         } else {
-            write_releases(rest.first(count), form, writer);
+            write_together(rest.first(count), server, form, writer);
         }
         rest = rest.subspan(count);
     }

@@ -8,7 +8,6 @@
 #include "kinds/capabilities.hpp"
 #include "kinds/kind.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,32 +20,19 @@ namespace colock::instance::redis {
 using kinds::capabilities;
 using kinds::script_form;
 
-/// Whether a command goes to the server as one of its own.
-inline bool is_native(const kinds::command& command, const capabilities& server,
-                      script_form form) noexcept {
-    return command.step == core::step::release && form == script_form::shortest &&
-           server.native_delete != kinds::native_delete::none &&
-           command.kind->traits().released_natively;
-}
-
-/// How many of these commands, from the first on, go to the server as one, to which it gives one reply: adjacent
-/// releases, in one call of a script. (It costs a server three fifths of what they cost one by one, and the client a
-/// reply to read for each.) Not too many, since the server does nothing else meanwhile.
+/// How many of these commands, from the first on, go to the server as one, to which it gives one reply.
 inline std::size_t sent_as_one(std::span<const submission> commands, const capabilities& server,
                                script_form form) noexcept {
-    constexpr std::size_t most = 64;
-    const bool usual = form == script_form::shortest && !server.is_clustered &&
-                       server.native_delete == kinds::native_delete::none;
-    if (!usual && form != script_form::many_in_full) {
-        return 1;
-    }
-    std::size_t count = 0;
-    while (count != most && count != commands.size() &&
-           commands[count].command.step == core::step::release &&
-           commands[count].command.kind->traits().released_by_script) {
+    const auto with = [&](const submission& one) {
+        return one.command.kind->coalesces(one.command, server, form);
+    };
+    const kinds::coalescing* const together = with(commands.front());
+    std::size_t count = 1;
+    while (together != nullptr && count != kinds::coalescing::most && count != commands.size() &&
+           with(commands[count]) == together) {
         ++count;
     }
-    return std::max<std::size_t>(count, 1);
+    return count;
 }
 
 /// Whether the server is to tell what happens to the key from then on, by a command in front of this one.

@@ -7,6 +7,7 @@
 #include "core/time.hpp"
 #include "instance/instance.hpp"
 #include "instance/send_window.hpp"
+#include "kinds/exclusive.hpp"
 #include "kinds/table.hpp"
 #include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
@@ -493,7 +494,7 @@ public:
 
         /// That of a mutex with default options, and renewals that come exactly when they are due.
         [[nodiscard]] runtime::lock_policy usual_policy() const {
-            runtime::lock_policy policy;
+            runtime::lock_policy policy(kinds::exclusive);
             policy.lease.instances = in_.servers_.size();
             policy.lease.ttl = std::chrono::seconds(10);
             policy.lease.renew_interval = policy.lease.ttl / 3;

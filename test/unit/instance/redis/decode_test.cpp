@@ -3,6 +3,7 @@
 // What replies mean, those too that no server of ours would give.
 
 #include "instance/redis/decode.hpp"
+#include "kinds/key_commands.hpp"
 #include "kinds/shared.hpp"
 #include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
@@ -44,7 +45,7 @@ std::string meaning(const step_of_kind& v, type kind, std::string_view text) {
 void check_many(type kind, std::string_view text, const std::vector<std::string>& answers) {
     BOOST_TEST_CONTEXT("reply " << text) {
         for (std::size_t i = 0; i != answers.size(); ++i) {
-            BOOST_TEST(to_text(decode_release_of(i, answers.size(), reply(kind, text))) ==
+            BOOST_TEST(to_text(kinds::releases_together.decode(i, answers.size(), reply(kind, text))) ==
                        answers[i]);
         }
     }
@@ -84,9 +85,9 @@ BOOST_AUTO_TEST_CASE(decodes_compare_and_extend_and_delete_replies) {
         BOOST_TEST(meaning(v, type::null, "") == unexpected);
         BOOST_TEST(meaning(v, type::bulk_error, "BUSY") == "failed: server error");
     }
-    BOOST_TEST(to_text(decode_native_delete(reply(type::number, "1"))) == "granted");
-    BOOST_TEST(to_text(decode_native_delete(reply(type::number, "0"))) == "denied: not ours");
-    BOOST_TEST(to_text(decode_native_delete(reply(type::number, "-1"))) == unexpected);
+    BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "1"))) == "granted");
+    BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "0"))) == "denied: not ours");
+    BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "-1"))) == unexpected);
 }
 
 namespace {
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(decodes_replies_about_values_that_are_not_locks,
         BOOST_TEST(meaning(step::remaining, type::simple_string, text) == unexpected);
     }
     check_many(type::bulk_string, "1!", {"granted", "denied: another"});
-    BOOST_TEST(detail_of(decode_release_of(1, 2, reply(type::bulk_string, "1!"))) == "a value");
+    BOOST_TEST(detail_of(kinds::releases_together.decode(1, 2, reply(type::bulk_string, "1!"))) == "a value");
 }
 
 BOOST_AUTO_TEST_CASE(decodes_replies_to_many_releases) {

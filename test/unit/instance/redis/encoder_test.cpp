@@ -158,6 +158,23 @@ BOOST_AUTO_TEST_CASE(releases_use_the_native_delete_command) {
     BOOST_TEST(checked_payload(shared.encode_shared(turn, facts), 3) == by_script);
 }
 
+BOOST_AUTO_TEST_CASE(releases_without_a_native_command_are_sent_as_one_on_every_server) {
+    const step_of_kind read{step::release, kinds::shared};
+    const commands readers{make(read, "a", "1"), make(read, "b", "2"), make(read, "c", "3")};
+    const commands mixed{make(step::release, "a", "1"), make(read, "b", "2"), make(read, "c", "3"),
+                         make(step::release, "d", "4")};
+    for (const native_delete can : {native_delete::delifeq, native_delete::delex}) {
+        server_facts server = facts;
+        server.capabilities.native_delete = can;
+        BOOST_TEST(fresh_payload_of(readers, script_form::shortest, server) ==
+                   fresh_payload_of(readers, script_form::shortest));
+        const std::string two = fresh_payload_of({mixed[1], mixed[2]}, script_form::shortest);
+        BOOST_TEST(fresh_payload_of(mixed, script_form::shortest, server) ==
+                   fresh_payload_of({mixed[0]}, script_form::shortest, server) + two +
+                       fresh_payload_of({mixed[3]}, script_form::shortest, server));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(queries_enable_client_tracking_if_supported) {
     server_facts telling = facts;
     telling.capabilities.tells_changes = true;

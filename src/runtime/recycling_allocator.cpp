@@ -11,9 +11,9 @@ namespace colock::runtime {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)  // which is to see every block come and go
-constexpr std::size_t most_blocks = 0;
+constexpr bool keeps_blocks = false;
 #else
-constexpr std::size_t most_blocks = 2048;
+constexpr bool keeps_blocks = true;
 #endif
 
 /// The sizes are rounded up to a multiple of this.
@@ -31,7 +31,10 @@ struct free_list {
 };
 
 /// What a thread keeps.
-using cache = std::array<free_list, largest / step>;
+struct cache {
+    std::array<free_list, largest / step> lists;  // by size
+    std::size_t bytes = 0;
+};
 
 /// Null until a thread has freed something, and again when it has ended. It has no destructor: a `thread_local` with one
 /// is gone before the destructors of static objects run, and those may still use locks.
@@ -39,15 +42,15 @@ constinit thread_local cache* kept = nullptr;
 
 void empty(void* ended_thread) noexcept {
     kept = nullptr;
-    auto* const lists = static_cast<cache*>(ended_thread);
-    for (free_list& list : *lists) {
+    auto* const blocks = static_cast<cache*>(ended_thread);
+    for (free_list& list : blocks->lists) {
         while (list.first != nullptr) {
             block* const next = list.first->next;
             ::operator delete(list.first);
             list.first = next;
         }
     }
-    delete lists;  // NOLINT(*-owning-memory)
+    delete blocks;  // NOLINT(*-owning-memory)
 }
 
 constinit instance::thread_end thread_ends;
@@ -55,16 +58,20 @@ const instance::thread_end::registration registered(thread_ends, &empty);
 
 /// Null if nothing would free it.
 cache* new_cache() noexcept {
-    auto* const lists = new (std::nothrow) cache;  // NOLINT(*-owning-memory)
-    if (lists != nullptr && !thread_ends.expect(lists)) {
-        delete lists;  // NOLINT(*-owning-memory)
+    auto* const blocks = new (std::nothrow) cache;  // NOLINT(*-owning-memory)
+    if (blocks != nullptr && !thread_ends.expect(blocks)) {
+        delete blocks;  // NOLINT(*-owning-memory)
         return nullptr;
     }
-    return lists;
+    return blocks;
 }
 
 constexpr std::size_t index_of(std::size_t size) noexcept {
     return size == 0 ? 0 : (size - 1) / step;
+}
+
+constexpr std::size_t bytes_of(std::size_t index) noexcept {
+    return (index + 1) * step;
 }
 
 }  // namespace
@@ -73,30 +80,33 @@ void* allocate_block(std::size_t size) {
     if (size > largest) {
         return ::operator new(size);
     }
+    const std::size_t index = index_of(size);
     if (kept != nullptr) {
-        free_list& list = (*kept)[index_of(size)];
+        free_list& list = kept->lists[index];
         if (block* const first = list.first; first != nullptr) {
             list.first = first->next;
             --list.count;
+            kept->bytes -= bytes_of(index);
             return first;
         }
     }
-    return ::operator new((index_of(size) + 1) * step);
+    return ::operator new(bytes_of(index));
 }
 
 void deallocate_block(void* memory, std::size_t size) noexcept {
-    if (size > largest || most_blocks == 0 ||
-        (kept == nullptr && (kept = new_cache()) == nullptr)) {
+    if (size > largest || !keeps_blocks || (kept == nullptr && (kept = new_cache()) == nullptr)) {
         ::operator delete(memory);
         return;
     }
-    free_list& list = (*kept)[index_of(size)];
-    if (list.count == most_blocks) {
+    const std::size_t index = index_of(size);
+    free_list& list = kept->lists[index];
+    if (list.count == most_kept_blocks || kept->bytes + bytes_of(index) > most_kept_bytes) {
         ::operator delete(memory);
         return;
     }
     list.first = ::new (memory) block{list.first};
     ++list.count;
+    kept->bytes += bytes_of(index);
 }
 
 }  // namespace colock::runtime

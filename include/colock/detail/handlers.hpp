@@ -10,6 +10,7 @@
 #include <colock/detail/tokens.hpp>
 #include <colock/error.hpp>
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/append.hpp>
 #include <boost/asio/associated_allocator.hpp>
@@ -23,10 +24,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/require.hpp>
 
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -87,6 +86,9 @@ struct delivery {
     bool inside;                                   ///< running on it, so that a handler may run now
 };
 
+/// Ends a handler without a call.
+struct dropped {};
+
 /// A handler on the caller's side: keeps its executor at work, and runs on it. As for Asio's own
 /// operations, one whose executor is the operation's own costs neither a guard nor a dispatch.
 template <typename Handler>
@@ -131,6 +133,7 @@ public:
             boost::asio::post(where.executor, std::move(call));  // and runs on its own from there
         }
     }
+    void operator()(dropped /*instead*/) noexcept {}
 
 private:
     using executor_type = boost::asio::associated_executor_t<Handler, boost::asio::any_io_executor>;
@@ -153,134 +156,34 @@ private:
     std::unique_ptr<work_guard> foreign_;
 };
 
-/// A handler that cannot be kept in place, in memory of its own allocator.
-template <typename Handler>
-class boxed_handler {
-public:
-    explicit boxed_handler(Handler&& target) : target_(make(std::move(target))) {}
-
-    [[nodiscard]] auto get_cancellation_slot() const noexcept {
-        return target_->get_cancellation_slot();
-    }
-
-    template <typename... Arguments>
-    void operator()(Arguments&&... arguments) {
-        Handler target = unbox(target_.release());  // so that what it starts may use the memory
-        target(std::forward<Arguments>(arguments)...);
-    }
-
-private:
-    using allocator = typename std::allocator_traits<
-        typename Handler::allocator_type>::template rebind_alloc<Handler>;
-    using traits = std::allocator_traits<allocator>;
-
-    struct deleter {
-        void operator()(Handler* target) const noexcept { unbox(target); }
-    };
-
-    /// Frees the memory. Its allocator may be part of the handler (as that of an `any_completion_handler` is), so
-    /// it is asked of a handler that lives, and has not been moved from.
-    static Handler unbox(Handler* target) {
-        Handler result = std::move(*target);
-        allocator memory(result.get_allocator());
-        traits::destroy(memory, target);
-        traits::deallocate(memory, target, 1);
-        return result;
-    }
-
-    static Handler* make(Handler&& target) {
-        allocator memory(target.get_allocator());
-        Handler* const place = traits::allocate(memory, 1);
-        try {
-            traits::construct(memory, place, std::move(target));
-        } catch (...) {
-            traits::deallocate(memory, place, 1);
-            throw;
-        }
-        return place;
-    }
-
-    std::unique_ptr<Handler, deleter> target_;
-};
-
-/// A handler of any type, on the library's side of the border; to be called once, or dropped. It is kept in
-/// place if it is small and moves without throwing, as that of a coroutine does: a few pointers.
+/// A handler of any type, inside the library. It is called once, or dropped.
 template <typename... Results>
 class handler {
 public:
     template <typename Handler>
-    handler(delivering_handler<Handler>&& target) {  // NOLINT(*-explicit-*)
-        using in_place = delivering_handler<Handler>;
-        constexpr bool is_small = sizeof(in_place) <= room;
-        constexpr bool is_aligned = alignof(in_place) <= alignment;
-        if constexpr (is_small && is_aligned && std::is_nothrow_move_constructible_v<in_place>) {
-            hold(std::move(target));
-        } else {
-            hold(boxed_handler<in_place>(std::move(target)));
-        }
-    }
-    handler(handler&& other) noexcept : actions_(std::exchange(other.actions_, nullptr)) {
-        if (actions_ != nullptr) {
-            actions_->move(other.memory_.data(), memory_.data());
-        }
-    }
+    handler(delivering_handler<Handler>&& target)  // NOLINT(*-explicit-*)
+        : target_(std::move(target)) {}
+    handler(handler&&) noexcept = default;
     handler& operator=(handler&&) = delete;
+    /// The handler may own the resource of its allocator, as a coroutine may that waits for it. So it leaves its memory
+    /// before it is destroyed, as in a call. The destructor of `any_completion_handler` has the other order.
     ~handler() {
-        if (actions_ != nullptr) {
-            actions_->destroy(memory_.data());
+        if (target_) {
+            target_(dropped());
         }
     }
 
     void operator()(delivery where, error e, Results... results) {
-        std::exchange(actions_, nullptr)
-            ->call(memory_.data(), where, std::move(e), std::move(results)...);
+        target_(where, std::move(e), std::move(results)...);
     }
 
+    /// Is connected to the caller's slot, if there is one.
     [[nodiscard]] boost::asio::cancellation_slot get_cancellation_slot() const noexcept {
-        return actions_->cancellation_slot(memory_.data());
+        return target_.get_cancellation_slot();
     }
 
 private:
-    static constexpr std::size_t room = 6 * sizeof(void*);
-    static constexpr std::size_t alignment = alignof(void*);
-
-    struct actions {
-        void (*call)(std::byte*, delivery, error&&, Results&&...);
-        void (*move)(std::byte* from, std::byte* to) noexcept;
-        void (*destroy)(std::byte*) noexcept;
-        boost::asio::cancellation_slot (*cancellation_slot)(const std::byte*) noexcept;
-    };
-
-    template <typename Target>
-    static Target& target_in(std::byte* memory) noexcept {
-        return *std::launder(reinterpret_cast<Target*>(memory));
-    }
-
-    template <typename Target>
-    static constexpr actions actions_of{
-        [](std::byte* memory, delivery where, error&& e, Results&&... results) {
-            Target target = std::move(target_in<Target>(memory));
-            std::destroy_at(&target_in<Target>(memory));
-            target(where, std::move(e), std::move(results)...);
-        },
-        [](std::byte* from, std::byte* to) noexcept {
-            ::new (to) Target(std::move(target_in<Target>(from)));
-            std::destroy_at(&target_in<Target>(from));
-        },
-        [](std::byte* memory) noexcept { std::destroy_at(&target_in<Target>(memory)); },
-        [](const std::byte* memory) noexcept -> boost::asio::cancellation_slot {
-            return std::launder(reinterpret_cast<const Target*>(memory))->get_cancellation_slot();
-        },
-    };
-
-    template <typename Target>
-    void hold(Target target) {
-        ::new (memory_.data()) Target(std::move(target));
-        actions_ = &actions_of<Target>;
-    }
-
-    alignas(alignment) std::array<std::byte, room> memory_{};
-    const actions* actions_ = nullptr;
+    boost::asio::any_completion_handler<void(delivery, error, Results...), void(dropped)> target_;
 };
 
 /// Readies a handler for the border; `own` is the client's executor.

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-// A handler on its way into the library: kept in place or in memory of its own, called at most once.
+// A handler on its way into the library: in memory of its own allocator, called at most once.
 
 #include <colock/detail/handlers.hpp>
 #include <colock/error.hpp>
@@ -10,12 +10,13 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <array>
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace colock::detail::test {
@@ -70,8 +71,40 @@ struct allocating {
 template <typename Function>
 allocating(account&, Function) -> allocating<Function>;
 
-/// More than there is room for in place.
-using ballast = std::array<std::byte, 256>;
+/// Owns what its allocator uses, as a coroutine does that waits for the call.
+struct owning {
+    using allocator_type = counting_allocator<int>;
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return allocator_type(*memory); }
+    void operator()(const error& /*e*/, int n) { *got = n; }
+
+    std::unique_ptr<account> memory;
+    int* got;
+};
+
+/// Throws when it is moved for the last time that is allowed.
+class fragile {
+public:
+    using allocator_type = counting_allocator<int>;
+
+    fragile(account& memory, int& moves, std::shared_ptr<int> owned)
+        : memory_(&memory), moves_(&moves), owned_(std::move(owned)) {}
+    fragile(fragile&& other)  // NOLINT(*-noexcept-move*)
+        : memory_(other.memory_), moves_(other.moves_), owned_(other.owned_) {
+        if (--*moves_ == 0) {
+            throw std::runtime_error("moved too often");
+        }
+    }
+    fragile& operator=(fragile&&) = delete;
+    ~fragile() = default;
+
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return allocator_type(*memory_); }
+    void operator()(const error& /*e*/, int n) { *owned_ = n; }
+
+private:
+    account* memory_;
+    int* moves_;
+    std::shared_ptr<int> owned_;
+};
 
 template <typename Function>
 handler<int> make(context& at, Function&& function) {
@@ -80,53 +113,71 @@ handler<int> make(context& at, Function&& function) {
 
 BOOST_AUTO_TEST_SUITE(handler_test)
 
-BOOST_AUTO_TEST_CASE(a_small_handler_allocates_no_memory) {
-    context at;
-    account memory;
-    int got = 0;
-    handler<int> small =
-        make(at, allocating{memory, [&got](const error& /*e*/, int n) { got = n; }});
-    handler<int> moved = std::move(small);
-    moved(at.inside, {}, 7);
-    BOOST_TEST(got == 7);
-    BOOST_TEST(memory.allocated == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(a_large_handler_frees_its_memory_before_the_call) {
+BOOST_AUTO_TEST_CASE(a_handler_is_kept_in_memory_of_its_allocator_which_is_freed_before_the_call) {
     context at;
     account memory;
     int got = 0;
     std::size_t freed_before = 0;
-    handler<int> large =
-        make(at, allocating{memory, [&, weight = ballast{}](const error& /*e*/, int n) {
-                                got = n + static_cast<int>(weight[0]);
-                                freed_before = memory.freed;
-                            }});
+    handler<int> waiting = make(at, allocating{memory, [&](const error& /*e*/, int n) {
+                                                   got = n;
+                                                   freed_before = memory.freed;
+                                               }});
     BOOST_TEST(memory.allocated == 1U);
-    handler<int> moved = std::move(large);
+    handler<int> moved = std::move(waiting);
     moved(at.inside, {}, 7);
     BOOST_TEST(got == 7);
     BOOST_TEST(memory.allocated == 1U);
     BOOST_TEST(freed_before == 1U);
 }
 
-/// Its allocator is what it holds itself, and nothing is left of that in one that was moved from or destroyed.
-BOOST_AUTO_TEST_CASE(a_large_type_erased_handler_can_be_called_or_dropped) {
+BOOST_AUTO_TEST_CASE(a_handler_that_owns_the_resource_of_its_allocator_can_be_called_or_dropped) {
     context at;
-    const auto erased = [&](auto function) {
-        asio::any_completion_handler<void(error, int)> inner(
-            [function](const error& /*e*/, int n) { function(n); });
-        // In a box, since a binder's move might throw.
-        return make(at, asio::bind_executor(at.executor, std::move(inner)));
-    };
     int got = 0;
-    erased([&](int n) { got = n; })(at.inside, {}, 7);
+    handler<int> called = make(at, owning{std::make_unique<account>(), &got});
+    called(at.inside, {}, 7);
     BOOST_TEST(got == 7);
-    {
-        const auto dropped = erased([&](int n) { got = n; });
+    { const handler<int> dropped = make(at, owning{std::make_unique<account>(), &got}); }
+    BOOST_TEST(got == 7);
+}
+
+/// The allocator of an `any_completion_handler` refers to the handler in it.
+BOOST_AUTO_TEST_CASE(a_type_erased_handler_can_be_called_or_dropped) {
+    context at;
+    account memory;
+    int got = 0;
+    const auto erased = [&] {
+        return asio::any_completion_handler<void(error, int)>(
+            allocating{memory, [&](const error& /*e*/, int n) { got = n; }});
+    };
+    handler<int> called = make(at, asio::bind_executor(at.executor, erased()));
+    called(at.inside, {}, 7);
+    BOOST_TEST(got == 7);
+    { const handler<int> dropped = make(at, erased()); }
+    BOOST_TEST(got == 7);
+    BOOST_TEST(memory.allocated == 4U);
+    BOOST_TEST(memory.freed == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_whose_move_throws_is_destroyed_and_its_memory_freed) {
+    context at;
+    account memory;
+    const auto owned = std::make_shared<int>();
+    int failures = 0;
+    for (bool called = false; !called;) {
+        int moves = failures + 1;
+        try {
+            handler<int> waiting = make(at, fragile(memory, moves, owned));
+            waiting(at.inside, {}, 7);
+            called = true;
+        } catch (const std::runtime_error&) {
+            ++failures;
+        }
+        BOOST_TEST(memory.allocated == memory.freed);
+        BOOST_TEST(owned.use_count() == 1);
     }
-    at.loop.run();
-    BOOST_TEST(got == 7);
+    BOOST_TEST(failures > 2);  // on the way in, into the memory, and out of it
+    BOOST_TEST(memory.allocated > 1U);
+    BOOST_TEST(*owned == 7);
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_receives_the_error_and_a_move_only_value) {
@@ -144,27 +195,28 @@ BOOST_AUTO_TEST_CASE(a_handler_that_is_never_called_is_destroyed_once) {
     const auto owned = std::make_shared<int>();
     {
         context at;
-        handler<int> small = make(at, [owned](const error& /*e*/, int /*n*/) {});
-        handler<int> large =
-            make(at, [owned, weight = ballast{}](const error& /*e*/, int /*n*/) { (void)weight; });
-        BOOST_TEST(owned.use_count() == 3);
-        handler<int> moved_small = std::move(small);
-        handler<int> moved_large = std::move(large);
-        BOOST_TEST(owned.use_count() == 3);
+        handler<int> waiting = make(at, [owned](const error& /*e*/, int /*n*/) {});
+        BOOST_TEST(owned.use_count() == 2);
+        const handler<int> moved = std::move(waiting);
+        BOOST_TEST(owned.use_count() == 2);
     }
     BOOST_TEST(owned.use_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_exposes_its_cancellation_slot) {
+BOOST_AUTO_TEST_CASE(a_handler_is_cancelled_through_its_callers_slot) {
     context at;
     asio::cancellation_signal signal;
     const auto ignore = [](const error& /*e*/, int /*n*/) {};
-    const auto ignore_much = [weight = ballast{}](const error& /*e*/, int /*n*/) { (void)weight; };
-    BOOST_TEST(
-        (make(at, asio::bind_cancellation_slot(signal.slot(), ignore)).get_cancellation_slot() ==
-         signal.slot()));
-    BOOST_TEST((make(at, asio::bind_cancellation_slot(signal.slot(), ignore_much))
-                    .get_cancellation_slot() == signal.slot()));
+    const handler<int> waiting = make(at, asio::bind_cancellation_slot(signal.slot(), ignore));
+    asio::cancellation_slot slot = waiting.get_cancellation_slot();
+    BOOST_TEST_REQUIRE(slot.is_connected());
+    for (const auto type : {asio::cancellation_type::total, asio::cancellation_type::partial,
+                            asio::cancellation_type::terminal}) {
+        auto got = asio::cancellation_type::none;
+        slot.assign([&got](asio::cancellation_type emitted) { got = emitted; });
+        signal.emit(type);
+        BOOST_TEST((got == type));
+    }
     BOOST_TEST(!make(at, ignore).get_cancellation_slot().is_connected());
 }
 

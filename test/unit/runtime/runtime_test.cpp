@@ -24,6 +24,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 using namespace colock::runtime;
@@ -345,6 +346,42 @@ BOOST_AUTO_TEST_CASE(blocks_cached_by_a_thread_are_freed_when_it_ends) {
         }).join();
     }
     BOOST_TEST(::mallinfo2().uordblks < before + 2000 * size);
+}
+
+/// What a thread keeps after it has freed so many blocks of each of these sizes.
+std::size_t kept_bytes(const std::vector<std::size_t>& sizes, std::size_t blocks_of_each) {
+    std::vector<std::pair<void*, std::size_t>> blocks;
+    blocks.reserve(sizes.size() * blocks_of_each);
+    const std::size_t before = ::mallinfo2().uordblks;
+    for (const std::size_t size : sizes) {
+        for (std::size_t i = 0; i != blocks_of_each; ++i) {
+            blocks.emplace_back(::operator new(size), size);  // of the main thread's arena
+        }
+    }
+    std::size_t result = 0;
+    std::jthread([&] {
+        for (const auto& [block, size] : blocks) {
+            deallocate_block(block, size);
+        }
+        result = ::mallinfo2().uordblks - before;
+    }).join();
+    return result;
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_caches_a_bounded_number_of_bytes) {
+    // The heap's overhead for each block, and what its own cache keeps.
+    constexpr std::size_t overhead = std::size_t{512} * 1024;
+    std::vector<std::size_t> sizes;
+    for (std::size_t size = 16; size <= 1024; size += 16) {
+        sizes.push_back(size);
+    }
+    const std::size_t of_all_sizes = kept_bytes(sizes, 300);  // 10 MB
+    BOOST_TEST(of_all_sizes > most_kept_bytes - 1024);
+    BOOST_TEST(of_all_sizes < most_kept_bytes + overhead);
+
+    const std::size_t of_one_size = kept_bytes({1024}, 2 * most_kept_blocks);
+    BOOST_TEST(of_one_size >= most_kept_blocks * 1024);
+    BOOST_TEST(of_one_size < most_kept_blocks * 1024 + overhead);
 }
 #endif
 

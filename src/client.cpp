@@ -9,6 +9,7 @@
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "instance_uri.hpp"
+#include "label.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/engine.hpp"
 
@@ -101,6 +102,7 @@ std::shared_ptr<asio_host> make_host(client::executor_type executor, const confi
     settings.instance_timeout = c.instance_timeout;
     settings.close_timeout = c.close_timeout;
     settings.quarantines = quarantines_of(c);
+    settings.label = expand_label("label", c.label);
     return asio_host::make(
         std::move(executor), c.thread_safe, settings,
         [&c](const auto& on, auto& observer) { return make_instances(c, on, observer); });

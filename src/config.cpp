@@ -6,6 +6,7 @@
 
 #include "core/instance_set.hpp"
 #include "instance_uri.hpp"
+#include "label.hpp"
 #include "options_check.hpp"
 
 #include <nlohmann/json.hpp>
@@ -99,6 +100,7 @@ void check(const config& c, const field_namer& name,
     constexpr std::size_t most_reply_size = std::size_t{1} << 30U;
 
     check_instances(c.instances, name, item_name);
+    check_label(name("label"), c.label);
     for (const duration_field& field : duration_fields()) {
         const auto set = std::visit(
             [&c](auto member) { return std::optional<milliseconds>(c.*member); }, field.member);
@@ -281,11 +283,11 @@ private:
     bool read_plain(const std::string& key, const std::string& pointer, const json& value) {
         if (key == "instances") {
             read_instances(pointer, value);
-        } else if (key == "key_prefix") {
+        } else if (key == "key_prefix" || key == "label") {
             if (!value.is_string()) {
                 fail(pointer, value, "a string");
             }
-            target_.key_prefix = value.get<std::string>();
+            (key == "label" ? target_.label : target_.key_prefix) = value.get<std::string>();
         } else if (key == "drift_factor") {
             if (!value.is_number()) {
                 fail(pointer, value, "a number");
@@ -371,8 +373,8 @@ private:
     }
 
     static std::string known_members() {
-        std::string result =
-            "instances, key_prefix, drift_factor, max_in_flight, max_reply_size, thread_safe";
+        std::string result = "instances, key_prefix, label, drift_factor, max_in_flight, "
+                             "max_reply_size, thread_safe";
         for (const duration_field& field : duration_fields()) {
             result += ", " + std::string(field.name) + "_ms";
         }

@@ -73,6 +73,22 @@ struct config {
     /// other Redlock implementations. All programs that exclude each other need the same prefix.
     std::string key_prefix{};
 
+    /// Says who holds a lock. It is a part of each token, behind a `@`, so `GET key` in redis-cli shows it. The
+    /// error of a waiter shows it if the server reports the holder: see docs/errors.md. It has no effect on the
+    /// locks, and programs that exclude each other may have different labels, or none. Empty by default. Every
+    /// user of the servers can read it, so keep secrets out of it.
+    ///
+    /// - `%h` stands for the host name, up to its first dot.
+    /// - `%p` stands for the process id.
+    /// - `%%` stands for a percent sign.
+    ///
+    /// They are replaced once, when the client is created. A good choice is `%h:%p`.
+    ///
+    /// Allowed: up to 64 characters from `!` to `~` in ASCII, so no spaces. The limit applies again after the
+    /// replacement, where `%p` counts as 7 characters or more. If the host name is too long, the constructor of
+    /// `client` throws `config_error`.
+    std::string label{};
+
     /// The limit for one vote. A vote that takes longer counts as failed. This also limits how long a
     /// silent instance delays an attempt that needs its vote. Allowed: 1 ms to 1 min.
     std::chrono::milliseconds instance_timeout{250};

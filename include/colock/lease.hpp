@@ -90,8 +90,9 @@ public:
     /// Returns the name that was locked, without the key prefix. Empty for an empty lease.
     [[nodiscard]] std::string_view resource() const noexcept;
 
-    /// Returns the random token that the servers store. Holders in the same client that receive the lease by
-    /// hand-off share it. The token of a lease that was acquired as a reader begins with `reader:`. After
+    /// Returns the random token that the servers store: 40 hexadecimal digits. If the client has a
+    /// `config::label`, `@` and the label follow. Holders in the same client that receive the lease by
+    /// hand-off share the token. The token of a lease that was acquired as a reader begins with `reader:`. After
     /// `shared_mutex::downgrade`, the servers store `reader:` before the token, but this function returns
     /// it unchanged. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;

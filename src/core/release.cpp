@@ -77,6 +77,7 @@ release::progress release::denied_by(core::key_state whose) noexcept {
         case key_state::absent:
             return progress::nobody;
         case key_state::foreign:
+        case key_state::labelled:
             return progress::another;
         case key_state::unknown:
         case key_state::announced:

@@ -25,6 +25,7 @@ enum class key_state : std::uint8_t {
     unknown,  ///< one of these: the instance tells only that the key was not as wanted
     /// Its holders leave no room, since a waiter has announced itself. A grant means that our token is one of the holders.
     announced,
+    labelled,  ///< as `foreign`, and the detail of the vote is the label of the holder
 };
 
 /// Why a vote failed.
@@ -74,8 +75,8 @@ struct vote {
         /// For `quarantined`: its end, since the epoch of the clock. See `quarantined_until`.
         duration quarantine_end;
     };
-    /// What the server said, or why the instance is down. Of one that denied, what the key holds if no lock wrote it. Null if there
-    /// is nothing to say.
+    /// What the server said, or why the instance is down. Of one that denied, the label of the holder if the key is `labelled`, else
+    /// what the key holds if no lock wrote it. Null if there is nothing to say.
     std::shared_ptr<const std::string> detail;
 
     static vote granted(std::uint64_t value = 0) noexcept {

@@ -149,7 +149,7 @@ public:
         switch (command.step) {
             case step::acquire: {
                 if (found != nullptr) {
-                    return vote::denied(key_state::foreign);
+                    return found->denial();
                 }
                 // The counter first: a token that has the key was counted.
                 vote counted = keys.move_fence(command.key, command.value, fence_use::count, at);
@@ -160,7 +160,7 @@ public:
             }
             case step::confirm:
                 if (found == nullptr || !found->is_held_by(command.token)) {
-                    return vote::denied(found == nullptr ? key_state::absent : key_state::foreign);
+                    return found == nullptr ? vote::denied(key_state::absent) : found->denial();
                 }
                 return keys.move_fence(command.key, command.value, fence_use::count, at);
             default:

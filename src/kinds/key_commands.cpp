@@ -36,6 +36,11 @@ void write_release(const kinds::command& command, const capabilities& server, sc
     }
 }
 
+/// Whether `remaining` is obstacle.lua, which tells more than PTTL.
+bool asks_by_script(const kinds::command& command) noexcept {
+    return command.kind->announces() || command.explains;
+}
+
 /// As extend.lua, and release.lua, for a token that holds the key.
 vote extend(table::entry& held, const kinds::command& command, table& keys, const instant& at) {
     const core::time_point until = std::max(held.expires, at.now + command.ttl);
@@ -140,7 +145,7 @@ void write_for_holder(const kinds::command& command, const capabilities& server,
             break;
         default:
             assert(command.step == step::remaining);
-            if (command.kind->announces() || command.explains) {
+            if (asks_by_script(command)) {
                 write_script(scripts::obstacle, form, to, {command.key});
             } else {
                 to.write(words<"PTTL">, command.key);
@@ -182,15 +187,17 @@ vote execute_for_holder(const kinds::command& command, table& keys, const instan
         default: {
             assert(command.step == step::remaining);
             const core::time_point end = exists ? free_at(*found, *command.kind) : at.now;
-            return end > at.now
-                       ? vote::denied(key_state::foreign,
-                                      std::chrono::duration_cast<core::milliseconds>(end - at.now))
-                       : vote::denied(key_state::absent, core::milliseconds(0));
+            if (end <= at.now) {
+                return vote::denied(key_state::absent, core::milliseconds(0));
+            }
+            const auto left = std::chrono::duration_cast<core::milliseconds>(end - at.now);
+            return asks_by_script(command) ? found->denial(left)
+                                           : vote::denied(key_state::foreign, left);
         }
     }
     // To a reader that has lost its share, other readers are nobody.
     const bool is_foreign = exists && (found->is_exclusive() || !is_reader(command.token));
-    return vote::denied(is_foreign ? key_state::foreign : key_state::absent);
+    return is_foreign ? found->denial() : vote::denied(key_state::absent);
 }
 
 }  // namespace colock::kinds

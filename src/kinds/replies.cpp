@@ -3,6 +3,7 @@
 #include "kinds/replies.hpp"
 
 #include "kinds/command.hpp"
+#include "kinds/label.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -57,12 +58,19 @@ vote denied_by_value(std::string_view type, core::milliseconds remaining) {
     return result;
 }
 
-vote decode_other_value(const value& reply) {
-    constexpr std::string_view beginning = "holds ";
-    if (reply.type != type::simple_string || !reply.text.starts_with(beginning)) {
+vote denied_by_label(std::string_view label, core::milliseconds remaining) {
+    vote result = vote::denied(key_state::labelled, remaining);
+    result.detail = std::make_shared<const std::string>(label);
+    return result;
+}
+
+vote decode_obstacle(const value& reply) {
+    constexpr std::string_view before_type = "holds ";
+    const bool is_label = reply.text.starts_with(label_mark);
+    if (reply.type != type::simple_string || (!is_label && !reply.text.starts_with(before_type))) {
         return unexpected(reply);
     }
-    const std::string_view rest = reply.text.substr(beginning.size());
+    const std::string_view rest = reply.text.substr(is_label ? 1 : before_type.size());
     const std::size_t end = std::min(rest.find(' '), rest.size());
     core::milliseconds remaining = core::unknown_remaining;
     if (end != rest.size()) {
@@ -72,14 +80,18 @@ vote decode_other_value(const value& reply) {
         }
         remaining = *left < 0 ? core::milliseconds::max() : core::milliseconds(*left);
     }
-    return denied_by_value(rest.substr(0, end), remaining);
+    const std::string_view word = rest.substr(0, end);
+    if (is_label && word.empty()) {
+        return unexpected(reply);
+    }
+    return is_label ? denied_by_label(word, remaining) : denied_by_value(word, remaining);
 }
 
 vote decode_taken(const value& reply) {
     if (is_ok(reply)) {
         return vote::granted();
     }
-    return reply.type == type::null ? vote::denied(key_state::foreign) : decode_other_value(reply);
+    return reply.type == type::null ? vote::denied(key_state::foreign) : decode_obstacle(reply);
 }
 
 vote decode_compare(const value& reply) {
@@ -87,7 +99,7 @@ vote decode_compare(const value& reply) {
         return vote::granted();
     }
     if (reply.type != type::number) {
-        return decode_other_value(reply);
+        return decode_obstacle(reply);
     }
     if (is(reply.text, "0")) {
         return vote::denied(key_state::absent);
@@ -106,7 +118,7 @@ vote decode_fence(const value& reply) {
 
 vote decode_remaining(const value& reply) {
     if (reply.type != type::number) {
-        return decode_other_value(reply);
+        return decode_obstacle(reply);
     }
     const auto number = parse<std::int64_t>(reply);
     if (!number || *number < -2) {

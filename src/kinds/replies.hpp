@@ -42,21 +42,24 @@ core::vote unexpected(const resp::value& reply);
 /// The vote for a key that no lock wrote: it is another's, and the detail says what it holds, such as "a list".
 core::vote denied_by_value(std::string_view type, core::milliseconds remaining);
 
-/// Of a script whose token does not hold the key: `holds`, the type of a value that no lock wrote, and perhaps its PTTL. Any other
-/// reply is unexpected.
-core::vote decode_other_value(const resp::value& reply);
+/// The vote for a key whose holder has that label.
+core::vote denied_by_label(std::string_view label, core::milliseconds remaining);
+
+/// Of a script whose token does not hold the key: `@` and the label of the holder; or `holds` and the type of a value that no lock
+/// wrote. Behind that there may be the key's PTTL. Any other reply is unexpected.
+core::vote decode_obstacle(const resp::value& reply);
 
 /// Of SET with NX: OK, or null for a key that exists.
 core::vote decode_taken(const resp::value& reply);
 
 /// Of the scripts that work on what the token holds: 1 done, 0 the token holds nothing there, -1 another one
-/// does, or as `decode_other_value`.
+/// does, or as `decode_obstacle`.
 core::vote decode_compare(const resp::value& reply);
 
 /// Of the scripts that count fences: the counter, which is positive; else as `decode_compare`.
 core::vote decode_fence(const resp::value& reply);
 
-/// Of PTTL, and obstacle.lua: milliseconds, -1 for a key without ttl, -2 for no key, or as `decode_other_value`.
+/// Of PTTL, and obstacle.lua: milliseconds, -1 for a key without ttl, -2 for no key, or as `decode_obstacle`.
 core::vote decode_remaining(const resp::value& reply);
 
 }  // namespace colock::kinds

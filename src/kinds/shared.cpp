@@ -78,8 +78,11 @@ public:
             return execute_for_holder(command, keys, at);
         }
         table::entry* found = keys.find(command.key, at.now);
-        if (found != nullptr && (!joins(command) || found->is_exclusive())) {
+        if (found != nullptr && !joins(command)) {
             return vote::denied(key_state::foreign);
+        }
+        if (found != nullptr && found->is_exclusive()) {
+            return found->denial();
         }
         if (found != nullptr && found->marked_until() > at.now) {
             return vote::denied(key_state::announced);

@@ -4,10 +4,14 @@
 
 #include "kinds/fence.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/label.hpp"
+#include "kinds/replies.hpp"
 #include "kinds/shared.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace colock::kinds {
@@ -43,6 +47,14 @@ core::time_point table::entry::last_reader_until() const noexcept {
         last = std::max(last, one.expires);
     }
     return last;
+}
+
+vote table::entry::denial(core::milliseconds remaining) const {
+    const auto last = std::ranges::max_element(
+        readers, {}, [](const reader& one) { return std::tie(one.expires, one.token); });
+    const std::string_view label = label_in(last != readers.end() ? last->token : token);
+    return label.empty() ? vote::denied(core::key_state::foreign, remaining)
+                         : denied_by_label(label, remaining);
 }
 
 void table::entry::share(std::string_view holder, core::time_point until) {

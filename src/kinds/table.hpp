@@ -58,6 +58,9 @@ public:
         [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept;
         /// When the last of its readers expires; `time_point::min()` if there is none.
         [[nodiscard]] core::time_point last_reader_until() const noexcept;
+        /// The vote on a command of another token, as held_by_another in parts/readers.lua. Of several readers, the last one counts.
+        [[nodiscard]] core::vote denial(
+            core::milliseconds remaining = core::unknown_remaining) const;
         /// That reader holds it for so long at least.
         void share(std::string_view holder, core::time_point until);
         void unshare(std::string_view holder);

@@ -338,10 +338,10 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
     const bool has_no_ttl =
         vote.kind == core::vote_kind::denied && vote.remaining == core::milliseconds::max();
     if (vote.kind == core::vote_kind::denied && vote.detail) {
-        held_.resize(parts_.instances.size());
-        held_[index] = vote.detail;
-    } else if (!has_no_ttl && !held_.empty()) {
-        held_[index].reset();
+        denials_.resize(parts_.instances.size());
+        denials_[index] = vote;
+    } else if (!has_no_ttl && !denials_.empty()) {
+        denials_[index].detail.reset();
     }
     if (!has_no_ttl) {
         without_ttl_.remove(index);
@@ -612,7 +612,7 @@ std::string acquire_operation::story() const {
     const bool is_unanswered = votes.silent() == votes.instances();
     std::string text =
         describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
-                         parts_.instances.states(), {without_ttl_, held_});
+                         parts_.instances.states(), {without_ttl_, denials_});
     return client_holds_it() ? text + ", this client holds it already" : text;
 }
 

@@ -127,9 +127,8 @@ private:
     bool closing_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
-    core::instance_set without_ttl_;  // which have told so of the key
-    /// What it holds that no lock wrote, as each instance has told; empty if none has.
-    std::vector<std::shared_ptr<const std::string>> held_;
+    core::instance_set without_ttl_;                 // which have told so of the key
+    std::vector<core::vote> denials_;                // see `key_findings`
     std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed
 };
 

@@ -65,6 +65,7 @@ std::string words_for(core::key_state whose) {
         case core::key_state::absent:
             return "denied, no such key";
         case core::key_state::foreign:
+        case core::key_state::labelled:
             return "denied, held by another holder";
         case core::key_state::announced:
             return "denied, a writer is waiting";
@@ -72,6 +73,16 @@ std::string words_for(core::key_state whose) {
             break;
     }
     return "denied, the key is missing or has another holder";
+}
+
+std::string words_for_denial(const core::vote& vote) {
+    if (!vote.detail) {
+        return words_for(vote.key);
+    }
+    const std::string detail = printable(*vote.detail);
+    return vote.key == core::key_state::labelled
+               ? "denied, held by " + detail
+               : "denied, the key holds " + detail + ", which is not a lock";
 }
 
 /// What there is to say about a failed vote. (What is so for many of them, the instance knows.)
@@ -96,9 +107,7 @@ std::string words_for(const core::vote& vote, const instance::status& voter, std
         case core::vote_kind::granted:
             return std::string(yes);
         case core::vote_kind::denied:
-            return vote.detail ? "denied, the key holds " + printable(*vote.detail) +
-                                     ", which is not a lock"
-                               : words_for(vote.key);
+            return words_for_denial(vote);
         case core::vote_kind::failed:
             break;
     }
@@ -140,8 +149,10 @@ std::string describe_round(std::string_view resource, const core::round& votes,
     const bool is_decided = votes.won() || votes.impossible();
     const auto words_of = [&](std::size_t i) {
         auto vote = votes.vote_of(i);
-        if (vote && vote->kind == core::vote_kind::denied && !vote->detail && !key.held.empty()) {
-            vote->detail = key.held[i];
+        const bool is_vague = vote && vote->kind == core::vote_kind::denied &&
+                              vote->key == core::key_state::foreign && !vote->detail;
+        if (is_vague && !key.denials.empty() && key.denials[i].detail) {
+            vote = key.denials[i];
         }
         std::string words = vote         ? words_for(*vote, instances[i], yes)
                             : is_decided ? words_for(instances[i], "vote not needed")

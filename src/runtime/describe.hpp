@@ -6,9 +6,9 @@
 #include "core/instance_set.hpp"
 #include "core/round.hpp"
 #include "core/time.hpp"
+#include "core/vote.hpp"
 #include "instance/instance.hpp"
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +18,8 @@ namespace colock::runtime {
 /// What instances have told of the key beside their votes.
 struct key_findings {
     core::instance_set without_ttl{};  ///< there it has none
-    /// What it holds that no lock wrote, as each instance has told; empty if none has. Votes may tell it too.
-    std::vector<std::shared_ptr<const std::string>> held{};
+    /// The last denial of each instance that tells who holds it, or what it holds that no lock wrote. Empty if none has.
+    std::vector<core::vote> denials{};
 };
 
 /// A round as one line for an error's text: the resource, the count, and what each instance voted.

@@ -39,7 +39,7 @@ lease_state::lease_state(std::shared_ptr<const lock_spec> spec, attempt_owner& o
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       parts_(*spec_->owner),
-      token_(parts_.next_token(spec_->policy->kind())) {
+      token_(parts_.world, spec_->policy->kind().traits().token_prefix, parts_.settings.label) {
     parts_.members.leases.push_back(*this);
 }
 

@@ -248,7 +248,7 @@ private:
     shared_parts& parts_;
     std::shared_ptr<lease_state> self_;  // until all is over
 
-    runtime::token token_;
+    [[no_unique_address]] runtime::token token_;  // the next two fill the gap at its end
     std::atomic<core::loss> loss_{core::loss::none};
     holders holders_;
     std::atomic<core::duration::rep> valid_until_{

@@ -8,7 +8,6 @@
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
-#include "kinds/kind.hpp"
 #include "runtime/announcement.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/deliveries.hpp"
@@ -21,7 +20,6 @@
 #include "runtime/send_gate.hpp"
 #include "runtime/statistics.hpp"
 #include "runtime/timers.hpp"
-#include "runtime/token.hpp"
 #include "runtime/turns.hpp"
 
 #include <cstdint>
@@ -41,6 +39,7 @@ struct engine_settings {
     core::duration instance_timeout{};
     core::duration close_timeout{};
     quarantine_lengths quarantines;
+    std::string label;  ///< of all tokens; empty for none
 };
 
 /// What the operations, leases and queues of a client work with. They know these parts, and not the engine, which has
@@ -66,10 +65,6 @@ struct shared_parts {
     latest_policies policies;
     runtime::members members;
     bool closing = false;
-
-    [[nodiscard]] token next_token(const kinds::lock_kind& kind) {
-        return token::draw(world, kind.traits().token_prefix);
-    }
 
     /// A random number, enough for jitter.
     [[nodiscard]] std::uint64_t next_seed() noexcept {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
 namespace colock::runtime {
 namespace {
@@ -23,23 +24,35 @@ std::uint64_t digits_of(std::uint32_t bytes) noexcept {
 
 }  // namespace
 
-token token::draw(environment& world, std::string_view prefix) noexcept {
-    token result;
-    result.prefix_size_ = static_cast<std::uint8_t>(result.with_prefix(prefix).size() - digits);
+token::token(environment& world, std::string_view prefix, std::string_view label)
+    : here_(),
+      prefix_size_(static_cast<std::uint8_t>(prefix.size())),
+      label_size_(static_cast<std::uint8_t>(label.empty() ? 0 : 1 + label.size())) {
+    assert(label.size() <= kinds::longest_label);
+    if (label_size_ != 0) {
+        std::construct_at(&elsewhere_, std::make_unique<char[]>(size_without_label + label_size_));
+        text()[size_without_label] = kinds::label_mark;
+        std::ranges::copy(label, text() + size_without_label + 1);
+    }
+    static_cast<void>(with_prefix(prefix));
     std::uint64_t bits = 0;
-    for (std::size_t at = longest_prefix; at != result.text_.size(); at += sizeof(std::uint64_t)) {
+    for (std::size_t at = longest_prefix; at != size_without_label; at += sizeof(std::uint64_t)) {
         bits = bits >> 32U != 0 ? bits >> 32U : world.random();
         const std::uint64_t some = digits_of(static_cast<std::uint32_t>(bits));
-        std::memcpy(&result.text_[at], &some, sizeof(some));
+        std::memcpy(text() + at, &some, sizeof(some));
     }
-    return result;
+}
+
+token::~token() {
+    if (label_size_ != 0) {
+        std::destroy_at(&elsewhere_);
+    }
 }
 
 std::string_view token::with_prefix(std::string_view prefix) noexcept {
     assert(prefix.size() <= longest_prefix);
-    char* const begin = &text_[longest_prefix - prefix.size()];
-    std::ranges::copy(prefix, begin);
-    return {begin, prefix.size() + digits};
+    std::ranges::copy(prefix, text() + longest_prefix - prefix.size());
+    return behind(prefix.size());
 }
 
 }  // namespace colock::runtime

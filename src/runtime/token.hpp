@@ -3,38 +3,59 @@
 #ifndef COLOCK_RUNTIME_TOKEN_HPP
 #define COLOCK_RUNTIME_TOKEN_HPP
 
+#include "kinds/label.hpp"
 #include "runtime/environment.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace colock::runtime {
 
 /// The random value by which instances know the holder of a key: 20 random bytes as 40 hexadecimal
 /// digits, so that it can be read in redis-cli. It needs to be unique, not secret: a client that can read it from the
-/// server can delete the key as well.
+/// server can delete the key as well. A label may follow: see `kinds::label_in`.
+///
+/// Without a label, it allocates nothing.
 class token {
 public:
     static constexpr std::size_t longest_prefix = 8;
 
-    [[nodiscard]] static token draw(environment& world, std::string_view prefix) noexcept;
+    /// `prefix` comes before the digits. The label comes behind them, unless it is empty. It has `kinds::longest_label` characters at
+    /// most.
+    token(environment& world, std::string_view prefix, std::string_view label);
+    token(const token&) = delete;
+    token& operator=(const token&) = delete;
+    ~token();
 
-    [[nodiscard]] std::string_view view() const noexcept {
-        return {&text_[longest_prefix - prefix_size_], prefix_size_ + digits};
-    }
+    [[nodiscard]] std::string_view view() const noexcept { return behind(prefix_size_); }
 
-    /// The same digits with another prefix in front of them. `view` stays as it is.
+    /// The same digits and label with another prefix in front of them. `view` stays as it is.
     [[nodiscard]] std::string_view with_prefix(std::string_view prefix) noexcept;
 
 private:
-    static constexpr std::size_t digits = 40;
+    static constexpr std::size_t size_without_label = longest_prefix + kinds::token_digits;
 
-    token() = default;
+    /// What begins so many characters before the digits.
+    [[nodiscard]] std::string_view behind(std::size_t prefix_size) const noexcept {
+        return {text() + longest_prefix - prefix_size,
+                prefix_size + kinds::token_digits + label_size_};
+    }
+    [[nodiscard]] const char* text() const noexcept {
+        return label_size_ == 0 ? here_.data() : elsewhere_.get();
+    }
+    [[nodiscard]] char* text() noexcept {
+        return label_size_ == 0 ? here_.data() : elsewhere_.get();
+    }
 
-    std::array<char, longest_prefix + digits> text_{};
-    std::uint8_t prefix_size_ = 0;
+    union {
+        std::array<char, size_without_label> here_;
+        std::unique_ptr<char[]> elsewhere_;  // if there is a label
+    };
+    std::uint8_t prefix_size_;
+    std::uint8_t label_size_;  // with the mark before it
 };
 
 }  // namespace colock::runtime

@@ -113,7 +113,7 @@ void token(benchmark::State& state) {
     dice world;
     for (auto _ : state) {
         for (auto i = state.range(0); i != 0; --i) {
-            benchmark::DoNotOptimize(runtime::token::draw(world, {}));
+            benchmark::DoNotOptimize(runtime::token(world, {}, {}));
         }
         world.numbers.refresh();
     }

@@ -45,6 +45,11 @@ std::string reader(const std::string& digits) {
     return "reader:" + token(digits);
 }
 
+/// A token, with the label of its holder.
+std::string labelled(const std::string& token) {
+    return token + "@web-1:4711";
+}
+
 /// A day, in milliseconds: no test takes that long.
 const std::string day = "86400000";
 
@@ -169,6 +174,15 @@ const std::vector<state>& all_states() {
          "",
          {{long_left, reader("a")}, {-1000, reader("b")}}},
         {"a queue", {}, "", {}, false, true},
+        {"a writer with a label", {labelled(token("a"))}, labelled(token("a")), {}, true},
+        {"one reader with a label", {labelled(reader("a"))}, labelled(reader("a"))},
+        {"readers with and without a label, and a mark",
+         {labelled(reader("a")), reader("b")},
+         "",
+         {{long_left, labelled(reader("a"))},
+          {long_left / 2, reader("b")},
+          {mark_left, "writer:1"}},
+         true},
     };
     return result;
 }
@@ -212,6 +226,18 @@ const std::vector<call>& all_calls() {
         {"another reader's release", &scripts::release, {key}, {reader("b")}, true, reader("b")},
         {"a release of many", &scripts::release_many, {key}, {reader("a")}, true, reader("a")},
         {"a look of a writer", &scripts::obstacle, {key}, {}, true},
+        {"a new reader with a label", &scripts::share, {key}, {labelled(reader("c")), day, beside}},
+        {"the renewal of a reader with a label",
+         &scripts::extend,
+         {key},
+         {labelled(reader("a")), day},
+         true},
+        {"the release of a reader with a label",
+         &scripts::release,
+         {key},
+         {labelled(reader("a"))},
+         true,
+         labelled(reader("a"))},
         {"a fenced acquire", &scripts::fence, {key, counter}, {token("c"), day, "0", day}},
         {"a writer's fence", &scripts::fence, {key, counter}, {token("a"), "0", "0", day}},
         {"a reader's fence", &scripts::fence, {key, counter}, {reader("a"), "0", "0", day}},

@@ -397,10 +397,8 @@ colock_mutant(
     NAME raise_without_token_check
     WHAT "an instance acknowledges a fence although another holder has its key"
     FILE src/kinds/exclusive.cpp
-    FIND [[if (found == nullptr || !found->is_held_by(command.token)) {
-                    return vote::denied]]
-    WITH [[if ((found == nullptr || !found->is_held_by(command.token)) && !@MUTANT@) {
-                    return vote::denied]]
+    FIND [[if (found == nullptr || !found->is_held_by(command.token)) {]]
+    WITH [[if ((found == nullptr || !found->is_held_by(command.token)) && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME counter_after_the_key
@@ -751,8 +749,8 @@ colock_mutant(
     NAME reader_joins_a_writer
     WHAT "a reader enters while a writer holds the lock"
     FILE src/kinds/shared.cpp
-    FIND [[(!joins(command) || found->is_exclusive())]]
-    WITH [[(!joins(command) || (found->is_exclusive() && !@MUTANT@))]]
+    FIND [[if (found != nullptr && found->is_exclusive()) {]]
+    WITH [[if (found != nullptr && found->is_exclusive() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME claim_removes_readers

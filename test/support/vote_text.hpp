@@ -10,13 +10,14 @@
 namespace colock::test {
 
 /// "granted", "granted: announced", "denied: another", "denied: announced", "denied: nobody", "denied: not ours", "failed: overloaded".
-/// Without remaining time.
+/// For an instance that reports the label of the holder, "denied: @" and that label. Without remaining time.
 inline std::string to_text(const core::vote& v) {
     switch (v.kind) {
         case core::vote_kind::granted:
             return v.key == core::key_state::announced ? "granted: announced" : "granted";
         case core::vote_kind::denied:
-            return v.key == core::key_state::absent      ? "denied: nobody"
+            return v.key == core::key_state::labelled    ? "denied: @" + *v.detail
+                   : v.key == core::key_state::absent    ? "denied: nobody"
                    : v.key == core::key_state::foreign   ? "denied: another"
                    : v.key == core::key_state::announced ? "denied: announced"
                                                          : "denied: not ours";

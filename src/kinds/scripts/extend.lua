@@ -6,8 +6,8 @@
 -- KEYS[1]  the key: a string, the token that holds it; or a sorted set of readers' tokens
 -- ARGV[1]  the token
 -- ARGV[2]  the ttl in milliseconds
--- Returns  1 extended; 2 extended, and a writer waits; 0 the token holds nothing there; -1 another token does; 'holds <type>' no lock
---          wrote the key
+-- Returns  1 extended; 2 extended, and a writer waits; 0 the token holds nothing there; -1 another token does; '@<label>' likewise,
+--          if that token has a label; 'holds <type>' no lock wrote the key
 
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 

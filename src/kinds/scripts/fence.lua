@@ -7,7 +7,8 @@
 --          or 0: leave the key alone, and the counter too unless the token holds the key, if only as a reader
 -- ARGV[3]  what the counter must be at least; 0: more than it was
 -- ARGV[4]  how long to keep the counter, in milliseconds
--- Returns  the counter; 0 there is no such key; -1 another token holds it; 'holds <type>' no lock wrote it
+-- Returns  the counter; 0 there is no such key; -1 another token holds it; '@<label>' likewise, if that token has a label;
+--          'holds <type>' no lock wrote it
 
 --@include parts/readers.lua
 

@@ -2,7 +2,8 @@
 -- not in the way: the next attempt of a writer drops it.
 --
 -- KEYS[1]  the key
--- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing. 'holds <type> <PTTL>' no lock wrote the key
+-- Returns  as PTTL: milliseconds; -1 a key without ttl; -2 nothing. '@<label> <PTTL>' likewise, if the holder's token has a label.
+--          'holds <type> <PTTL>' no lock wrote the key
 
 --@include parts/readers.lua
 
@@ -12,10 +13,9 @@ if value == false then
     return -2
 end
 local set = type(value) ~= 'string' and read_set(key)
-if set then
-    local left = set.readers - set.now
-    return left > 0 and left or -2
+local left = set and set.readers - set.now or redis.call('pttl', key)
+if set and left <= 0 then
+    return -2
 end
-local left = redis.call('pttl', key)
-local holder = held_by_another(key, value)
-return holder == -1 and left or redis.status_reply(holder.ok .. ' ' .. left)
+local holder = set and held_by(set.last) or held_by_another(key, value)
+return holder == -1 and left or redis.status_reply(holder.ok .. ' ' .. math.floor(left))

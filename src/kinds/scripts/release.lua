@@ -2,7 +2,8 @@
 --
 -- KEYS[1]  the key: a string, the token that holds it; or a sorted set of readers' tokens
 -- ARGV[1]  the token
--- Returns  1 released; 0 the token holds nothing there; -1 another token does; 'holds <type>' no lock wrote the key
+-- Returns  1 released; 0 the token holds nothing there; -1 another token does; '@<label>' likewise, if that token has a label;
+--          'holds <type>' no lock wrote the key
 
 -- As it nearly always is: the token alone holds it.
 local value = redis.pcall('get', KEYS[1])

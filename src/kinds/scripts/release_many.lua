@@ -28,7 +28,8 @@ for i, key in ipairs(KEYS) do
         deleted[key] = true
         answers[i] = '1'
     else
-        answers[i] = letters[release_key(key, ARGV[i], redis.pcall('get', key))] or '!'
+        local answer = release_key(key, ARGV[i], redis.pcall('get', key))
+        answers[i] = letters[answer] or string.sub(answer.ok, 1, 1) == '@' and '-' or '!'
     end
 end
 return table.concat(answers)

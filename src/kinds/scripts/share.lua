@@ -3,12 +3,13 @@
 --
 -- KEYS[1]  the key
 -- KEYS[2]  if it is fenced: the counter
--- ARGV[1]  the token: 'reader:' and 40 hexadecimal digits
+-- ARGV[1]  the token: 'reader:', 40 hexadecimal digits, and perhaps '@' and a label
 -- ARGV[2]  the ttl in milliseconds
 -- ARGV[3]  a name in the key's slot, where a set is made before it takes the place of the key
 -- ARGV[4]  if it is fenced: what the counter must be at least
 -- ARGV[5]  if it is fenced: how long to keep the counter, in milliseconds
--- Returns  OK, or if it is fenced the counter; -1 another token holds it; -2 a writer waits; 'holds <type>' no lock wrote it
+-- Returns  OK, or if it is fenced the counter; -1 another token holds it; '@<label>' likewise, if that token has a label;
+--          -2 a writer waits; 'holds <type>' no lock wrote it
 
 --@include parts/readers.lua
 --@include parts/fence_counter.lua
@@ -28,7 +29,7 @@ if type(value) == 'table' then  -- an error: a key of another type
         return -2
     end
 elseif value and value ~= token and (not is_reader(value) or left < 0) then
-    return -1
+    return held_by(value)
 end
 local is_first = value == false or set and set.readers <= set.now
 

@@ -3,6 +3,7 @@
 // Configurations: what is accepted, and what is said about the others.
 
 #include "instance_uri.hpp"
+#include "label.hpp"
 #include "support/deadline.hpp"
 #include "support/run.hpp"
 
@@ -639,6 +640,65 @@ BOOST_AUTO_TEST_CASE(max_reply_size_is_bounded) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_label_is_one_word_of_at_most_64_characters) {
+    config c = with_memory();
+    for (const std::string& allowed : {""s, "a"s, "!"s, "~"s, "a@b"s, "%h:%p"s, "100%%"s, "%%h"s,
+                                       "%h%h%p%p"s, std::string(64, 'x')}) {
+        c.label = allowed;
+        BOOST_CHECK_NO_THROW(c.validate());
+    }
+    const std::string bytes = " is out of range (0x21 to 0x7e). Use printable ASCII characters "
+                              "without spaces";
+    const std::string placeholders =
+        " is unknown. Use %h for the host name, %p for the process id, "
+        "or %% for a percent sign";
+    const std::vector<std::pair<std::string, std::string>> refused{
+        {std::string(65, 'x'), "65 characters are too many (at most 64). Shorten it"},
+        {" ", "the byte 0x20 at position 1" + bytes},
+        {"web 1", "the byte 0x20 at position 4" + bytes},
+        {"web-1\n", "the byte 0x0a at position 6" + bytes},
+        {"\0"s, "the byte 0x00 at position 1" + bytes},
+        {"\x7f", "the byte 0x7f at position 1" + bytes},
+        {"\xc3\xa9", "the byte 0xc3 at position 1" + bytes},
+        {"a%", "'%' at position 2" + placeholders},
+        {"%%%", "'%' at position 3" + placeholders},
+        {"a%H", "'%H' at position 2" + placeholders},
+        {"%h%x%p", "'%x' at position 3" + placeholders},
+    };
+    for (const auto& [text, reason] : refused) {
+        c.label = text;
+        const config_error e = error_of([&] { c.validate(); });
+        BOOST_TEST(e.field() == "label");
+        BOOST_TEST(std::string(e.what()) == "label: " + reason);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_label_is_expanded_with_host_and_process) {
+    using colock::expand_label;
+    BOOST_TEST(expand_label("label", "", "web-1", 7).empty());
+    BOOST_TEST(expand_label("label", "a%%h%%%p", "web-1", 7) == "a%h%7");
+    BOOST_TEST(expand_label("label", "%h:%p", "web-1", 4194304) == "web-1:4194304");
+    BOOST_TEST(expand_label("label", "%h:%p", "web-1.eu.example.com", 4711) == "web-1:4711");
+    BOOST_TEST(expand_label("label", "%h%h", "", 7).empty());
+    // Whatever the process id is.
+    BOOST_TEST(expand_label("label", "%h:%p", std::string(56, 'h'), 1) ==
+               std::string(56, 'h') + ":1");
+    for (const long process : {1L, 4194304L}) {
+        const std::string host(57, 'h');
+        const config_error e =
+            error_of([&] { expand_label("label", "%h:%p", host + ".example.com", process); });
+        BOOST_TEST(e.field() == "label");
+        BOOST_TEST(std::string(e.what()) ==
+                   "label: '%h:%p' stands for '" + host + ":" + std::to_string(process) +
+                       "' here, which has up to 65 characters (at most 64). Shorten it, or write a "
+                       "name in place of %h");
+    }
+    const config_error e = error_of([&] { expand_label("label", "%h", "web 1", 1); });
+    BOOST_TEST(std::string(e.what()) ==
+               "label: the host name has a character other than printable ASCII. Write a name in "
+               "place of %h");
+}
+
 BOOST_AUTO_TEST_CASE(a_client_rejects_an_invalid_configuration, *label("fault-35")) {
     boost::asio::io_context context;
     const auto field_of = [&](const config& c) {
@@ -654,6 +714,15 @@ BOOST_AUTO_TEST_CASE(a_client_rejects_an_invalid_configuration, *label("fault-35
     c.max_in_flight = 0;
     BOOST_TEST(field_of(c) == "max_in_flight");
     c = with_memory();
+    c.label = "two words";
+    BOOST_TEST(field_of(c) == "label");
+    c.label.clear();
+    for (int i = 0; i != 32; ++i) {
+        c.label += "%p";
+    }
+    BOOST_CHECK_NO_THROW(c.validate());
+    BOOST_TEST(field_of(c) == "label");  // with numbers in it, it is too long
+    c = with_memory();
     c.instances = {"memory://a", "memory://b"};  // an even number is allowed
     BOOST_CHECK_NO_THROW(colock::client(context, c));
 }
@@ -666,6 +735,7 @@ BOOST_AUTO_TEST_CASE(all_members_are_read) {
     const config c = config::from_json(R"({
         "instances": ["memory://a", "redis://h:1"],
         "key_prefix": "locks:\u0000é",
+        "label": "web:%p",
         "instance_timeout_ms": 1, "connect_timeout_ms": 2, "silence_timeout_ms": 30,
         "reconnect_initial_ms": 4, "reconnect_maximum_ms": 5,
         "drift_factor": 0.25, "drift_minimum_ms": 6,
@@ -674,6 +744,7 @@ BOOST_AUTO_TEST_CASE(all_members_are_read) {
     const std::vector<std::string> expected{"memory://a", "redis://h:1"};
     BOOST_TEST(c.instances == expected, boost::test_tools::per_element());
     BOOST_TEST(c.key_prefix == "locks:\0é"s);
+    BOOST_TEST(c.label == "web:%p");
     BOOST_TEST(c.instance_timeout.count() == 1);
     BOOST_TEST(c.connect_timeout.count() == 2);
     BOOST_TEST(c.silence_timeout.count() == 30);
@@ -692,6 +763,7 @@ BOOST_AUTO_TEST_CASE(missing_members_have_their_defaults) {
     const config c = config::from_json(R"({"instances": ["memory://a"]})");
     const config d;
     BOOST_TEST(c.key_prefix.empty());
+    BOOST_TEST(c.label.empty());
     BOOST_TEST((c.instance_timeout == d.instance_timeout));
     BOOST_TEST((c.connect_timeout == d.connect_timeout));
     BOOST_TEST((c.silence_timeout == d.silence_timeout));
@@ -760,6 +832,10 @@ const std::vector<bad_json> bad_texts{
      "memory://a duplicates /instances/0"},
     {with(R"("key_prefix": 1)"), "/key_prefix", "1 is not a string"},
     {with(R"("key_prefix": null)"), "/key_prefix", "null is not a string"},
+    {with(R"("label": 1)"), "/label", "1 is not a string"},
+    {with(R"("label": "two words")"), "/label", "the byte 0x20 at position 4 is out of range"},
+    {with(R"("label": "é")"), "/label", "the byte 0xc3 at position 1 is out of range"},
+    {with(R"("label": "%x")"), "/label", "'%x' at position 1 is unknown"},
     {with(R"("drift_factor": "0.1")"), "/drift_factor", "\"0.1\" is not a number"},
     {with(R"("drift_factor": 0.51)"), "/drift_factor", "0.510000 is out of range (0 to 0.5)"},
     {with(R"("drift_factor": -1)"), "/drift_factor", "-1.000000 is out of range (0 to 0.5)"},

@@ -326,6 +326,13 @@ BOOST_AUTO_TEST_CASE(reports_the_answer_of_each_instance) {
     BOOST_TEST((machine.votes().vote_of(3)->kind == vote_kind::granted));
 }
 
+BOOST_AUTO_TEST_CASE(a_holder_with_a_label_is_another_holder) {
+    sized_release machine = giving_back(4);
+    say(machine, start(), 0ms);
+    say(machine, release::event::voted(0, kept(vote::denied(key_state::labelled))), 1ms);
+    BOOST_TEST((machine.votes().vote_of(0)->key == key_state::foreign));
+}
+
 // Trying again.
 
 BOOST_AUTO_TEST_CASE(retries_only_the_failed_instances) {

@@ -2,8 +2,8 @@
 
 // What must differ between a process and its clones, such as virtual machines that were started from one snapshot.
 
-#include "kinds/exclusive.hpp"
 #include "runtime/asio_host.hpp"
+#include "runtime/token.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
@@ -77,7 +77,7 @@ public:
     std::string draw(std::size_t count) {
         std::string result;
         for (std::size_t i = 0; i != count; ++i) {
-            result += parts_->next_token(kinds::exclusive).view();
+            result += runtime::token(parts_->world, {}, {}).view();
             result += ' ';
             if (i % 10 == 9) {
                 end_turn();

@@ -3,8 +3,10 @@
 #include "kinds/table.hpp"
 #include "kinds/exclusive.hpp"
 #include "kinds/fence.hpp"
+#include "kinds/label.hpp"
 #include "kinds/shared.hpp"
 #include "support/step_of_kind.hpp"
+#include "support/vote_text.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -252,6 +254,25 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_ends_when_the_clock_is_set_back, *label("faul
     s.now -= 1min;
     BOOST_TEST((s.run(step::acquire, "cid").kind == vote_kind::granted));
     BOOST_TEST((s.run(step::extend, "cid").kind == vote_kind::granted));
+}
+
+BOOST_AUTO_TEST_CASE(only_a_token_has_a_label) {
+    const std::string digits(40, 'a');
+    const std::string longest(64, '~');
+    for (const std::string& prefix : {std::string(), std::string("reader:")}) {
+        BOOST_TEST(label_in(prefix + digits + "@web-1:4711") == "web-1:4711");
+        BOOST_TEST(label_in(prefix + digits + "@@") == "@");
+        BOOST_TEST(label_in(prefix + digits + "@" + longest) == longest);
+        for (const std::string& other :
+             {digits, digits + "@", digits + "@a b", digits + "@" + longest + "x",
+              digits + "@\xc3\xa9", digits.substr(1) + "@a", digits + "a@a",
+              std::string(40, 'A') + "@a", std::string(40, 'g') + "@a", std::string("@a"),
+              std::string("somebody@else"), std::string()}) {
+            BOOST_TEST(label_in(prefix + other).empty(), other);
+        }
+    }
+    BOOST_TEST(label_in("reader:reader:" + digits + "@a").empty());
+    BOOST_TEST(label_in("writer:" + digits + "@a").empty());
 }
 
 /// Clients that have asked for the key are told of each change.

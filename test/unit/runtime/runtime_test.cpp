@@ -5,6 +5,7 @@
 #include "core/backoff.hpp"
 #include "core/round.hpp"
 #include "core/time.hpp"
+#include "kinds/label.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/environment.hpp"
@@ -55,7 +56,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_unique_and_have_forty_hexadecimal_digits) {
     std::map<char, std::size_t> digits;
     dice sources[2] = {dice(1), dice(2)};  // of two clients
     for (std::size_t i = 0; i != count; ++i) {
-        const token drawn = token::draw(sources[i % 2], {});
+        const token drawn(sources[i % 2], {}, {});
         const std::string_view text = drawn.view();
         BOOST_REQUIRE(text.size() == 40U);
         BOOST_REQUIRE(text.find_first_not_of("0123456789abcdef") == std::string_view::npos);
@@ -77,13 +78,41 @@ BOOST_AUTO_TEST_CASE(every_digit_of_a_token_varies) {
     dice source(1);
     std::vector<std::unordered_set<char>> values(40);
     for (int i = 0; i != 2000; ++i) {
-        const token drawn = token::draw(source, {});
+        const token drawn(source, {}, {});
         for (std::size_t place = 0; place != values.size(); ++place) {
             values[place].insert(drawn.view()[place]);
         }
     }
     for (const auto& v : values) {
         BOOST_TEST(v.size() == 16U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_label_follows_the_digits) {
+    for (const std::string& label : {"a"s, "web-1:4711"s, "a@b"s, std::string(64, '~')}) {
+        for (const std::string& prefix : {""s, "reader:"s}) {
+            dice source(1);
+            dice same(1);
+            const token plain(same, prefix, {});
+            const token drawn(source, prefix, label);
+            BOOST_TEST(drawn.view() == std::string(plain.view()) + "@" + label);
+            BOOST_TEST(colock::kinds::label_in(drawn.view()) == label);
+        }
+    }
+}
+
+/// A downgrade writes the prefix in front of the digits, while other threads may read the token.
+BOOST_AUTO_TEST_CASE(another_prefix_leaves_digits_and_label_in_place) {
+    for (const std::string& label : {""s, "web-1:4711"s}) {
+        dice source(1);
+        token drawn(source, {}, label);
+        const std::string_view writers = drawn.view();
+        const std::string before(writers);
+        const std::string_view readers = drawn.with_prefix("reader:");
+        BOOST_TEST(readers == "reader:" + before);
+        BOOST_TEST(drawn.view() == before);
+        BOOST_TEST(drawn.view().data() == writers.data());
+        BOOST_TEST(readers.data() + 7 == writers.data());
     }
 }
 
@@ -227,10 +256,15 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_not_a_lock_is_reported_with_its_type,
     votes.record(2, vote::denied(key_state::foreign));
     votes.record(3, vote::granted());
     const auto instances = instances_named({"a", "b", "c", "d"});
+    const auto holding = [](const char* what) {
+        vote result = vote::denied(key_state::foreign);
+        result.detail = said(what);
+        return result;
+    };
     BOOST_TEST(
-        describe_attempt("x", votes, instances,
-                         {colock::core::instance_set::only(0),
-                          {nullptr, said("a hash"), nullptr, said("a set")}}) ==
+        describe_attempt(
+            "x", votes, instances,
+            {colock::core::instance_set::only(0), {{}, holding("a hash"), {}, holding("a set")}}) ==
         "'x': 1 of 4 instances granted the lock, 3 required [a: denied, the key holds a list, "
         "which is not a lock, the key has no ttl] [b: denied, the key holds a hash, which "
         "is not a lock] [c: denied, held by another holder] [d: granted]");
@@ -239,6 +273,30 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_not_a_lock_is_reported_with_its_type,
         "'x': 1 of 4 instances confirmed, 3 required [a: denied, the key holds a list, which "
         "is not a lock] [b: denied, held by another holder] [c: denied, held by another "
         "holder] [d: confirmed]");
+}
+
+BOOST_AUTO_TEST_CASE(the_label_of_the_holder_is_reported) {
+    const auto by = [](const std::string& label) {
+        vote result = vote::denied(key_state::labelled);
+        result.detail = std::make_shared<const std::string>(label);
+        return result;
+    };
+    colock::core::round votes(5);
+    votes.record(0, by("web-1:4711"));
+    votes.record(1, vote::denied(key_state::foreign));
+    votes.record(2, vote::denied(key_state::announced));
+    votes.record(3, by("a\x1b[31m" + std::string(300, 'b')));
+    const auto instances = instances_named({"a", "b", "c", "d", "e"});
+    BOOST_TEST(describe_attempt("x", votes, instances,
+                                {colock::core::instance_set::only(1),
+                                 {by("no"), by("web-2:1"), by("no"), by("no"), by("no")}}) ==
+               "'x': 0 of 5 instances granted the lock, 3 required [a: denied, held by "
+               "web-1:4711] [b: denied, held by web-2:1, the key has no ttl] [c: denied, a writer "
+               "is waiting] [d: denied, held by a\\x1b[31m" +
+                   std::string(194, 'b') + "...] [e: vote not needed]");
+    BOOST_TEST(describe_lease_round("x", votes, instances)
+                   .starts_with("'x': 0 of 5 instances confirmed, 3 required [a: denied, held by "
+                                "web-1:4711] [b: denied, held by another holder]"));
 }
 
 BOOST_AUTO_TEST_CASE(instance_states_are_described_before_any_round) {

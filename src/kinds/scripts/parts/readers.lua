@@ -5,9 +5,20 @@
 -- so marks come first and readers last. The key expires when its longest member ends, so the clock shows that end less the
 -- key's PTTL. A ttl moves with its key. The clock therefore goes on when the key moves to a server whose time is another.
 
--- A token of 40 hexadecimal digits, as `runtime::token` draws it, behind the prefix of readers.
+-- A token, as `runtime::token` draws it, has 40 hexadecimal digits. Behind them there may be '@' and a label, which is a word of up to
+-- 64 printable characters. Returns that, or '' if there is no label; nil if such digits do not begin at `first`.
+local function label_at(token, first)
+    local _, last = string.find(token, '^[0-9a-f]+', first)
+    if last ~= first + 39 then
+        return nil
+    end
+    local label = string.sub(token, last + 1)
+    return (label == '' or #label <= 65 and string.find(label, '^@[!-~]+$')) and label or nil
+end
+
+-- A token behind the prefix of readers.
 local function is_reader(token)
-    return #token == 47 and string.find(token, '^reader:[0-9a-f]+$')
+    return string.sub(token, 1, 7) == 'reader:' and label_at(token, 8)
 end
 
 -- A client's number is below 2^53.
@@ -19,8 +30,8 @@ end
 -- server's clock was set back. It does not count. Its writer sets it again if it still waits.
 local longest_mark = 1000
 
--- Reads a set: its clock `now`, when its last reader and its longest mark end (0: there is none), and when it ends itself. Returns
--- nil if the key is no set that colock wrote.
+-- Reads a set: its clock `now`, when its last reader and its longest mark end (0: there is none), its last member, and when it
+-- ends itself. Returns nil if the key is no set that colock wrote.
 local function read_set(key)
     local first = redis.pcall('zrange', key, 0, 0, 'withscores')
     local last = redis.pcall('zrange', key, -1, -1, 'withscores')
@@ -37,6 +48,7 @@ local function read_set(key)
         return nil  -- somebody removed its ttl
     end
     local set = {marks = is_mark(first[1]) and -first[2] or 0, readers = is_reader(last[1]) and tonumber(last[2]) or 0}
+    set.last = last[1]
     set.ends = math.max(set.marks, set.readers)
     set.now = set.ends - left
     return set
@@ -51,12 +63,22 @@ local function is_marked(set)
     return counts(set.marks, set)
 end
 
+-- The answer about a key that another token holds: '@' and the label of that token. Returns -1 if it has none.
+local function held_by(token)
+    local label = label_at(token, string.sub(token, 1, 7) == 'reader:' and 8 or 1)
+    return label and label ~= '' and redis.status_reply(label) or -1
+end
+
 -- The answer for a token that does not hold the key. `value` is what GET has answered: a string, or an error for a key of another
--- type. Returns -1 if another token holds it. If no lock wrote the key: 'holds', and the type that TYPE reports. No lock depends on
--- this, so a server that refuses TYPE gives -1 too.
+-- type. If another token holds it, that of held_by. Of several readers, the last one counts. If no lock wrote the key: 'holds', and
+-- the type that TYPE reports. No lock depends on this, so a server that refuses TYPE gives -1 too.
 local function held_by_another(key, value)
-    if type(value) == 'string' or read_set(key) then
-        return -1
+    if type(value) == 'string' then
+        return held_by(value)
+    end
+    local set = read_set(key)
+    if set then
+        return set.readers > set.now and held_by(set.last) or -1
     end
     local kind = redis.pcall('type', key)
     return kind.ok and redis.status_reply('holds ' .. kind.ok) or -1
@@ -72,7 +94,7 @@ local function find_set(key, token, value)
         return nil, held_by_another(key, value)
     end
     if type(value) == 'string' then
-        return nil, is_reader(value) and 0 or -1  -- another reader is not in a reader's place
+        return nil, is_reader(value) and 0 or held_by(value)  -- another reader is not in a reader's place
     end
     local set = read_set(key)
     return set, not set and held_by_another(key, value) or nil

@@ -135,6 +135,40 @@ BOOST_AUTO_TEST_CASE(decodes_replies_about_values_that_are_not_locks,
     BOOST_TEST(detail_of(kinds::releases_together.decode(1, 2, reply(type::bulk_string, "1!"))) == "a value");
 }
 
+BOOST_AUTO_TEST_CASE(decodes_the_label_of_the_holder) {
+    const std::vector<step_of_kind> all{{step::acquire, kinds::shared},
+                                        {step::acquire, kinds::fenced_shared},
+                                        fenced_acquire,
+                                        step::confirm,
+                                        step::extend,
+                                        {step::extend, kinds::shared},
+                                        step::release,
+                                        step::remaining,
+                                        {step::remaining, kinds::writer}};
+    for (const step_of_kind& one : all) {
+        for (const std::string label : {"a", "web-1:4711", "1", "@", "OK"}) {
+            const auto vote = decoded(one, reply(type::simple_string, "@" + label));
+            BOOST_TEST((vote.kind == core::vote_kind::denied));
+            BOOST_TEST((vote.key == core::key_state::labelled));
+            BOOST_TEST(detail_of(vote) == label);
+            BOOST_TEST((vote.remaining == core::unknown_remaining));
+            BOOST_TEST(meaning(one, type::bulk_string, "@" + label) == unexpected);
+        }
+        for (const std::string_view text : {"@", "@ 1", "web-1"}) {
+            BOOST_TEST(meaning(one, type::simple_string, text) == unexpected);
+        }
+    }
+    const auto with_ttl = decoded(step::remaining, reply(type::simple_string, "@1 1500"));
+    BOOST_TEST(detail_of(with_ttl) == "1");
+    BOOST_TEST((with_ttl.remaining == core::milliseconds(1500)));
+    const auto without = decoded(step::remaining, reply(type::simple_string, "@web-1 -1"));
+    BOOST_TEST(detail_of(without) == "web-1");
+    BOOST_TEST((without.remaining == core::milliseconds::max()));
+    for (const std::string_view text : {"@a ", "@a b", "@a -2", "@a 1 2"}) {
+        BOOST_TEST(meaning(step::remaining, type::simple_string, text) == unexpected);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(decodes_replies_to_many_releases) {
     check_many(type::number, "1", {"granted", "granted", "granted"});
     check_many(type::bulk_string, "10-1",

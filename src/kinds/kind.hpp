@@ -108,6 +108,9 @@ public:
         return decode(command, reply);
     }
 
+    /// Returns the words of a denial, for an error's text: "denied, ...". `detail` is the printable form of the vote's.
+    [[nodiscard]] virtual std::string why(const core::vote& denial, std::string_view detail) const;
+
     /// Carries a command out in memory.
     virtual core::vote execute(const command& command, table& keys, const instant& at) const = 0;
 

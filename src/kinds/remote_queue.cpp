@@ -129,8 +129,4 @@ constexpr remote_queue_kind the_remote_queue;
 
 constinit const queue_kind& remote_queue = the_remote_queue;
 
-const queue_kind& lock_kind::queue() const noexcept {
-    return the_remote_queue;
-}
-
 }  // namespace colock::kinds

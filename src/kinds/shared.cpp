@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::kinds {
@@ -100,6 +102,11 @@ public:
         found->share(command.token, at.now + command.ttl);
         keys.changed(command.key);
         return granted;
+    }
+
+    [[nodiscard]] std::string why(const vote& denial, std::string_view detail) const override {
+        return denial.key == key_state::announced ? "denied, a writer is waiting"
+                                                  : lock_kind::why(denial, detail);
     }
 
     /// The counter. Also the place where a set of readers is made, for a reader that joins another.

@@ -610,9 +610,9 @@ std::string acquire_operation::story() const {
     }
     const core::round& votes = lease_->votes();
     const bool is_unanswered = votes.silent() == votes.instances();
-    std::string text =
-        describe_attempt(spec_->resource(), is_unanswered && last_votes_ ? *last_votes_ : votes,
-                         parts_.instances.states(), {without_ttl_, denials_});
+    std::string text = describe_attempt(spec_->resource(), spec_->policy->kind(),
+                                        is_unanswered && last_votes_ ? *last_votes_ : votes,
+                                        parts_.instances.states(), {without_ttl_, denials_});
     return client_holds_it() ? text + ", this client holds it already" : text;
 }
 

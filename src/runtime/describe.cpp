@@ -60,31 +60,6 @@ std::string_view words_for(core::failure reason) noexcept {
     return "failed";
 }
 
-std::string words_for(core::key_state whose) {
-    switch (whose) {
-        case core::key_state::absent:
-            return "denied, no such key";
-        case core::key_state::foreign:
-        case core::key_state::labelled:
-            return "denied, held by another holder";
-        case core::key_state::announced:
-            return "denied, a writer is waiting";
-        case core::key_state::unknown:
-            break;
-    }
-    return "denied, the key is missing or has another holder";
-}
-
-std::string words_for_denial(const core::vote& vote) {
-    if (!vote.detail) {
-        return words_for(vote.key);
-    }
-    const std::string detail = printable(*vote.detail);
-    return vote.key == core::key_state::labelled
-               ? "denied, held by " + detail
-               : "denied, the key holds " + detail + ", which is not a lock";
-}
-
 /// What there is to say about a failed vote. (What is so for many of them, the instance knows.)
 std::string_view detail_of(const core::vote& vote, const instance::status& voter) noexcept {
     if (vote.detail) {
@@ -101,16 +76,7 @@ std::string_view detail_of(const core::vote& vote, const instance::status& voter
     return first ? std::string_view("not connected yet") : std::string_view(voter.reason);
 }
 
-/// `yes` is what an instance has done that votes for it.
-std::string words_for(const core::vote& vote, const instance::status& voter, std::string_view yes) {
-    switch (vote.kind) {
-        case core::vote_kind::granted:
-            return std::string(yes);
-        case core::vote_kind::denied:
-            return words_for_denial(vote);
-        case core::vote_kind::failed:
-            break;
-    }
+std::string words_for_failure(const core::vote& vote, const instance::status& voter) {
     std::string text(words_for(vote.reason));
     if (const std::string_view detail = detail_of(vote, voter); !detail.empty()) {
         const bool is_absent =
@@ -121,15 +87,29 @@ std::string words_for(const core::vote& vote, const instance::status& voter, std
     return text;
 }
 
+/// `yes` is what an instance has done that votes for it.
+std::string words_for(const core::vote& vote, const kinds::lock_kind& kind,
+                      const instance::status& voter, std::string_view yes) {
+    switch (vote.kind) {
+        case core::vote_kind::granted:
+            return std::string(yes);
+        case core::vote_kind::denied:
+            return kind.why(vote, vote.detail ? printable(*vote.detail) : std::string());
+        case core::vote_kind::failed:
+            break;
+    }
+    return words_for_failure(vote, voter);
+}
+
 /// As an instance is that has no vote.
 std::string words_for(const instance::status& voter, std::string_view if_ready) {
     switch (voter.state) {
         case instance::state::ready:
             return std::string(if_ready);
         case instance::state::quarantined:
-            return words_for(core::vote::failed(core::failure::quarantined), voter, {});
+            return words_for_failure(core::vote::failed(core::failure::quarantined), voter);
         default:
-            return words_for(core::vote::failed(core::failure::down), voter, {});
+            return words_for_failure(core::vote::failed(core::failure::down), voter);
     }
 }
 
@@ -143,9 +123,9 @@ std::string list(const std::vector<instance::status>& instances, const Words& wo
     return text;
 }
 
-std::string describe_round(std::string_view resource, const core::round& votes,
-                           const std::vector<instance::status>& instances, std::string_view yes,
-                           std::string_view what, const key_findings& key) {
+std::string describe_round(std::string_view resource, const kinds::lock_kind& kind,
+                           const core::round& votes, const std::vector<instance::status>& instances,
+                           std::string_view yes, std::string_view what, const key_findings& key) {
     const bool is_decided = votes.won() || votes.impossible();
     const auto words_of = [&](std::size_t i) {
         auto vote = votes.vote_of(i);
@@ -154,7 +134,7 @@ std::string describe_round(std::string_view resource, const core::round& votes,
         if (is_vague && !key.denials.empty() && key.denials[i].detail) {
             vote = key.denials[i];
         }
-        std::string words = vote         ? words_for(*vote, instances[i], yes)
+        std::string words = vote         ? words_for(*vote, kind, instances[i], yes)
                             : is_decided ? words_for(instances[i], "vote not needed")
                                          : "no answer yet";
         return key.without_ttl.contains(i) ? words + ", the key has no ttl" : words;
@@ -167,15 +147,17 @@ std::string describe_round(std::string_view resource, const core::round& votes,
 
 }  // namespace
 
-std::string describe_attempt(std::string_view resource, const core::round& votes,
+std::string describe_attempt(std::string_view resource, const kinds::lock_kind& kind,
+                             const core::round& votes,
                              const std::vector<instance::status>& instances,
                              const key_findings& key) {
-    return describe_round(resource, votes, instances, "granted", " the lock", key);
+    return describe_round(resource, kind, votes, instances, "granted", " the lock", key);
 }
 
-std::string describe_lease_round(std::string_view resource, const core::round& votes,
+std::string describe_lease_round(std::string_view resource, const kinds::lock_kind& kind,
+                                 const core::round& votes,
                                  const std::vector<instance::status>& instances) {
-    return describe_round(resource, votes, instances, "confirmed", "", {});
+    return describe_round(resource, kind, votes, instances, "confirmed", "", {});
 }
 
 std::string describe(std::string_view resource, std::string_view why,

@@ -8,6 +8,7 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/instance.hpp"
+#include "kinds/kind.hpp"
 
 #include <string>
 #include <string_view>
@@ -22,15 +23,16 @@ struct key_findings {
     std::vector<core::vote> denials{};
 };
 
-/// A round as one line for an error's text: the resource, the count, and what each instance voted.
-/// Bytes of the resource, and of what a server said, that are not printable ASCII are escaped; long
-/// ones are cut.
-std::string describe_attempt(std::string_view resource, const core::round& votes,
+/// A round as one line for an error's text: the resource, the count, and what each instance voted. A denial has the words of the
+/// lock kind. Bytes of the resource and of what a server said are escaped unless they are printable ASCII. Long texts are cut.
+std::string describe_attempt(std::string_view resource, const kinds::lock_kind& kind,
+                             const core::round& votes,
                              const std::vector<instance::status>& instances,
                              const key_findings& key);
 
 /// The same, of a round for a lease: a renewal, a release, or a downgrade.
-std::string describe_lease_round(std::string_view resource, const core::round& votes,
+std::string describe_lease_round(std::string_view resource, const kinds::lock_kind& kind,
+                                 const core::round& votes,
                                  const std::vector<instance::status>& instances);
 
 /// Before any round: the resource, why there was none, and where each instance stands.

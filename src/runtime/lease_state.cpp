@@ -466,10 +466,10 @@ void lease_state::hand_off_to_next(core::time_point now) {
 void lease_state::on_lost(core::loss why, core::duration late) {
     const core::round* votes = machine_.watchdog().votes();
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
-    rare().loss_details =
-        by_votes && votes != nullptr
-            ? describe_lease_round(spec_->resource(), *votes, parts_.instances.states())
-            : describe(spec_->resource());
+    rare().loss_details = by_votes && votes != nullptr
+                              ? describe_lease_round(spec_->resource(), spec().policy->kind(),
+                                                     *votes, parts_.instances.states())
+                              : describe(spec_->resource());
     if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
         rare().loss_details += describe_standstill(late);
     }
@@ -538,8 +538,8 @@ void lease_state::resolve(core::release_outcome outcome) {
 }
 
 void lease_state::explain_no_quorum(const core::round& votes) {
-    rare().no_quorum_details =
-        describe_lease_round(spec_->resource(), votes, parts_.instances.states());
+    rare().no_quorum_details = describe_lease_round(spec_->resource(), spec().policy->kind(), votes,
+                                                    parts_.instances.states());
 }
 
 /// There is nothing left to do. Votes may still come.

@@ -29,8 +29,8 @@ inline constexpr std::size_t most_kept_bytes = std::size_t{4} * 1024 * 1024;
 /// | 5 | 1,000 | 1.17 |
 /// | 1 | 100,000 | 0.89 |
 ///
-/// Measured in five rounds that alternated between two builds, each made as `test/benchmark/run.sh` makes it:
-/// `colock_benchmark run --workload uncontended --instances 1,5 --concurrency 64,1000,100000`.
+/// Measured in five rounds that alternated between the two, with the program that `test/benchmark/run.sh` builds:
+/// `colock_benchmark run --workload uncontended --instances 5 --concurrency 1000`, and so on for each row.
 void* allocate_block(std::size_t size);
 void deallocate_block(void* memory, std::size_t size) noexcept;
 

@@ -289,8 +289,7 @@ BOOST_DATA_TEST_CASE(memory_instances_and_servers_give_the_same_votes,
             bool goes_on = both.compare(note);
             for (int i = 0; i != 500 && goes_on; ++i) {
                 const step_of_kind& what = steps[random() % steps.size()];
-                const bool reads =
-                    what.kind->traits().admission.shares_lease();
+                const bool reads = what.kind->traits().admission.shares_lease();
                 const bool queues = what.kind == &colock::kinds::remote_queue;
                 const strings& tokens = reads ? readers : holders;
                 const auto& [key, fence] = keys[random() % keys.size()];

@@ -34,13 +34,12 @@ BOOST_AUTO_TEST_CASE(two_clients_exclude_each_other) {
         client a(executor, instances.config());
         client b(executor, instances.config());
         lease held = co_await mutex(a, "x").acquire();
-        auto refused = co_await mutex(b, "x").try_acquire();
+        const auto refused = co_await mutex(b, "x").try_acquire();
         BOOST_TEST(!refused.has_value());
-        const auto other = co_await mutex(b, "y").try_acquire();
-        BOOST_TEST(other.has_value());
+        const lease other = co_await mutex(b, "y").acquire();
         co_await held.release();
-        refused = co_await mutex(b, "x").try_acquire();
-        BOOST_TEST(refused.has_value());
+        // A quorum has released it. The others may deny until they have, and one that stands still does not answer in time.
+        const lease theirs = co_await mutex(b, "x").acquire();
         const auto mine_again = co_await mutex(a, "x").try_acquire();
         BOOST_TEST(!mine_again.has_value());
     }());

@@ -165,8 +165,8 @@ public:
         : target_(std::move(target)) {}
     handler(handler&&) noexcept = default;
     handler& operator=(handler&&) = delete;
-    /// The handler may own the resource of its allocator, as a coroutine may that waits for it. So it leaves its memory
-    /// before it is destroyed, as in a call. The destructor of `any_completion_handler` has the other order.
+    /// A handler may own the resource of its allocator, as that of a suspended coroutine may. So it is moved out of its
+    /// memory before it is destroyed. The destructor of `any_completion_handler` destroys it first.
     ~handler() {
         if (target_) {
             target_(dropped());

@@ -448,10 +448,9 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
     if (!core::takes_key(one.command)) {
         return nullptr;
     }
-    return kind.admission.shares_lease() && facts_.refused_to_readers
-               ? facts_.refused_to_readers
-           : kind.value_per_holder ? facts_.refused_to_fenced
-                                   : nullptr;
+    return kind.admission.shares_lease() && facts_.refused_to_readers ? facts_.refused_to_readers
+           : kind.value_per_holder                                    ? facts_.refused_to_fenced
+                                                                      : nullptr;
 }
 
 /// Whether there is a lock that the server must not grant.

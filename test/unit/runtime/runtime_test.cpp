@@ -5,7 +5,9 @@
 #include "core/backoff.hpp"
 #include "core/round.hpp"
 #include "core/time.hpp"
+#include "kinds/exclusive.hpp"
 #include "kinds/label.hpp"
+#include "kinds/shared.hpp"
 #include "runtime/contention_history.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/environment.hpp"
@@ -29,6 +31,7 @@
 #include <vector>
 
 using namespace colock::runtime;
+namespace kinds = colock::kinds;
 using namespace std::string_literals;
 
 namespace {
@@ -191,7 +194,7 @@ std::vector<colock::instance::status> instances_named(const std::vector<std::str
 std::string describe_one(std::string_view resource, const vote& v) {
     colock::core::round votes(1);
     votes.record(0, v);
-    return describe_attempt(resource, votes, instances_named({"a"}), {});
+    return describe_attempt(resource, kinds::shared, votes, instances_named({"a"}), {});
 }
 
 std::shared_ptr<const std::string> said(const char* text) {
@@ -207,7 +210,8 @@ BOOST_AUTO_TEST_CASE(a_description_names_the_resource_the_count_and_each_vote) {
     votes.record(2, vote::denied(key_state::absent));
     votes.record(3, vote::failed(failure::server_error, said("READONLY no")));
     BOOST_TEST(
-        describe_attempt("x", votes, instances_named({"a", "b", "c", "d", "e"}), {}) ==
+        describe_attempt("x", kinds::shared, votes, instances_named({"a", "b", "c", "d", "e"}),
+                         {}) ==
         "'x': 1 of 5 instances granted the lock, 3 required [a: granted] [b: denied, held by "
         "another holder] [c: denied, no such key] [d: error: READONLY no] [e: vote not "
         "needed]");
@@ -219,7 +223,7 @@ BOOST_AUTO_TEST_CASE(votes_on_a_lease_are_described_as_confirmed) {
     votes.record(1, vote::denied(key_state::absent));
     votes.record(2, vote::failed(failure::timeout));
     BOOST_TEST(
-        describe_lease_round("x", votes, instances_named({"a", "b", "c"})) ==
+        describe_lease_round("x", kinds::exclusive, votes, instances_named({"a", "b", "c"})) ==
         "'x': 1 of 3 instances confirmed, 2 required [a: confirmed] [b: denied, no such key] "
         "[c: no answer in time]");
 }
@@ -229,7 +233,7 @@ BOOST_AUTO_TEST_CASE(unanswered_instances_are_listed) {
     votes.record(0, vote::granted());
     votes.record(1, vote::denied(key_state::foreign));
     BOOST_TEST(
-        describe_attempt("x", votes, instances_named({"a", "b", "c"}), {}) ==
+        describe_attempt("x", kinds::shared, votes, instances_named({"a", "b", "c"}), {}) ==
         "'x': 1 of 3 instances granted the lock, 2 required [a: granted] [b: denied, held by "
         "another holder] [c: no answer yet]");
 }
@@ -240,7 +244,8 @@ BOOST_AUTO_TEST_CASE(a_key_without_ttl_is_reported) {
     votes.record(1, vote::denied(key_state::foreign));
     colock::core::instance_set without_ttl = colock::core::instance_set::only(0);
     without_ttl.add(2);
-    BOOST_TEST(describe_attempt("x", votes, instances_named({"a", "b", "c"}), {without_ttl, {}}) ==
+    BOOST_TEST(describe_attempt("x", kinds::shared, votes, instances_named({"a", "b", "c"}),
+                                {without_ttl, {}}) ==
                "'x': 0 of 3 instances granted the lock, 2 required [a: denied, held by another "
                "holder, the key has no ttl] [b: denied, held by another holder] [c: vote not "
                "needed, the key has no ttl]");
@@ -263,13 +268,13 @@ BOOST_AUTO_TEST_CASE(a_key_that_is_not_a_lock_is_reported_with_its_type,
     };
     BOOST_TEST(
         describe_attempt(
-            "x", votes, instances,
+            "x", kinds::shared, votes, instances,
             {colock::core::instance_set::only(0), {{}, holding("a hash"), {}, holding("a set")}}) ==
         "'x': 1 of 4 instances granted the lock, 3 required [a: denied, the key holds a list, "
         "which is not a lock, the key has no ttl] [b: denied, the key holds a hash, which "
         "is not a lock] [c: denied, held by another holder] [d: granted]");
     BOOST_TEST(
-        describe_lease_round("x", votes, instances) ==
+        describe_lease_round("x", kinds::exclusive, votes, instances) ==
         "'x': 1 of 4 instances confirmed, 3 required [a: denied, the key holds a list, which "
         "is not a lock] [b: denied, held by another holder] [c: denied, held by another "
         "holder] [d: confirmed]");
@@ -287,14 +292,14 @@ BOOST_AUTO_TEST_CASE(the_label_of_the_holder_is_reported) {
     votes.record(2, vote::denied(key_state::announced));
     votes.record(3, by("a\x1b[31m" + std::string(300, 'b')));
     const auto instances = instances_named({"a", "b", "c", "d", "e"});
-    BOOST_TEST(describe_attempt("x", votes, instances,
+    BOOST_TEST(describe_attempt("x", kinds::shared, votes, instances,
                                 {colock::core::instance_set::only(1),
                                  {by("no"), by("web-2:1"), by("no"), by("no"), by("no")}}) ==
                "'x': 0 of 5 instances granted the lock, 3 required [a: denied, held by "
                "web-1:4711] [b: denied, held by web-2:1, the key has no ttl] [c: denied, a writer "
                "is waiting] [d: denied, held by a\\x1b[31m" +
                    std::string(194, 'b') + "...] [e: vote not needed]");
-    BOOST_TEST(describe_lease_round("x", votes, instances)
+    BOOST_TEST(describe_lease_round("x", kinds::exclusive, votes, instances)
                    .starts_with("'x': 0 of 5 instances confirmed, 3 required [a: denied, held by "
                                 "web-1:4711] [b: denied, held by another holder]"));
 }
@@ -340,7 +345,7 @@ BOOST_AUTO_TEST_CASE(an_instance_reports_why_it_is_down_or_quarantined) {
     const auto text_of = [&](const vote& v) {
         colock::core::round votes(1);
         votes.record(0, v);
-        const std::string text = describe_attempt("x", votes, voters, {});
+        const std::string text = describe_attempt("x", kinds::shared, votes, voters, {});
         return text.substr(text.find('['));
     };
     BOOST_TEST(text_of(vote::failed(failure::down)) == "[a: down, gone]");

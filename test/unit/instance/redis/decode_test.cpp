@@ -45,8 +45,8 @@ std::string meaning(const step_of_kind& v, type kind, std::string_view text) {
 void check_many(type kind, std::string_view text, const std::vector<std::string>& answers) {
     BOOST_TEST_CONTEXT("reply " << text) {
         for (std::size_t i = 0; i != answers.size(); ++i) {
-            BOOST_TEST(to_text(kinds::releases_together.decode(i, answers.size(), reply(kind, text))) ==
-                       answers[i]);
+            BOOST_TEST(to_text(kinds::releases_together.decode(i, answers.size(),
+                                                               reply(kind, text))) == answers[i]);
         }
     }
 }
@@ -86,7 +86,8 @@ BOOST_AUTO_TEST_CASE(decodes_compare_and_extend_and_delete_replies) {
         BOOST_TEST(meaning(v, type::bulk_error, "BUSY") == "failed: server error");
     }
     BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "1"))) == "granted");
-    BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "0"))) == "denied: not ours");
+    BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "0"))) ==
+               "denied: not ours");
     BOOST_TEST(to_text(kinds::decode_native_release(reply(type::number, "-1"))) == unexpected);
 }
 
@@ -132,7 +133,8 @@ BOOST_AUTO_TEST_CASE(decodes_replies_about_values_that_are_not_locks,
         BOOST_TEST(meaning(step::remaining, type::simple_string, text) == unexpected);
     }
     check_many(type::bulk_string, "1!", {"granted", "denied: another"});
-    BOOST_TEST(detail_of(kinds::releases_together.decode(1, 2, reply(type::bulk_string, "1!"))) == "a value");
+    BOOST_TEST(detail_of(kinds::releases_together.decode(1, 2, reply(type::bulk_string, "1!"))) ==
+               "a value");
 }
 
 BOOST_AUTO_TEST_CASE(decodes_the_label_of_the_holder) {

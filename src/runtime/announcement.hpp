@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 namespace colock::runtime {
 
@@ -59,6 +60,9 @@ public:
     /// Takes back what was announced for that lock at those instances, if it still stands.
     void withdraw(announcement& what, const std::shared_ptr<const lock_spec>& of,
                   core::instance_set where, core::time_point now);
+
+    /// There is no world any more: no vote will come.
+    void abandon() noexcept { const auto dying = std::exchange(pending_, {}); }
 
 private:
     struct pending {

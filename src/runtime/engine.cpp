@@ -226,6 +226,7 @@ void engine::abandon() noexcept {
     parts_.turn.stop();
     parts_.alarms.stop();
     parts_.instances.clear();
+    parts_.withdrawn.abandon();
     parts_.members.at_more_keys.clear();
     abandon_all(parts_.members.waiters);
     abandon_all(parts_.members.leases);

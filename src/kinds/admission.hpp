@@ -26,13 +26,17 @@ public:
     /// while the key is held.
     [[nodiscard]] constexpr bool leaves_room() const noexcept { return type_ != type::exclusive; }
 
+    /// Whether there is always room for another one of this kind. So its waiters may pass others that wait.
+    [[nodiscard]] constexpr bool is_unlimited() const noexcept { return type_ == type::shared; }
+
     /// Whether the holders in one client share a lease.
     [[nodiscard]] constexpr bool shares_lease() const noexcept { return type_ == type::shared; }
 
     /// Whether a waiter of the same client may be handed the lease that another lets go of. A shared lease is shared instead.
     [[nodiscard]] constexpr bool hands_off() const noexcept { return type_ != type::shared; }
 
-    /// Whether each holder that leaves makes room for one waiter.
+    /// Whether each holder that leaves makes room for one waiter. What happens to the key is then mostly a renewal of one of the
+    /// others, so a waiter looks for room before it attempts.
     [[nodiscard]] constexpr bool counts_holders() const noexcept { return type_ == type::counted; }
 
     friend constexpr bool operator==(admission a, admission b) noexcept = default;

@@ -30,7 +30,7 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
     settings.tries_twice = policy.kind().traits().tries_twice;
     settings.attempt_interval = policy.attempt_interval;
     settings.longest_parking =
-        policy.admission().leaves_room() ? longest_wait_for_turn : core::duration::zero();
+        policy.admission().is_unlimited() ? longest_wait_for_turn : core::duration::zero();
     settings.longest_reliance = policy.attempts == 0
                                     ? core::queue_ticket_settings().longest_reliance()
                                     : core::duration::zero();
@@ -120,6 +120,9 @@ void acquire_operation::begin() {
         return;  // it was cancelled meanwhile
     }
     parts_.alarms.stop_waiting(*this);  // in the local queue
+    for (const std::string_view key : spec_->more_keys) {
+        parts_.members.at_more_keys.emplace(key, this);
+    }
     if (parts_.instances.starting()) {
         wait_for_start();
     } else if ((queue_->remote() != nullptr ||
@@ -172,7 +175,7 @@ bool acquire_operation::join_remote_queue() {
 /// ever. So the writers behind it announce themselves after a while, and the readers join those that read. Where a writer has
 /// announced itself, the instances let no reader in.
 bool acquire_operation::may_pass() const noexcept {
-    return announces() || spec_->admission().leaves_room();
+    return announces() || spec_->admission().is_unlimited();
 }
 
 bool acquire_operation::has_queued_for_long(core::time_point now) const noexcept {
@@ -183,9 +186,9 @@ core::time_point acquire_operation::end_of_turn_wait() const noexcept {
     return may_pass() ? std::min(deadline_, queued_since_ + longest_wait_for_turn) : deadline_;
 }
 
-/// Other clients that wait are no reason to say that the lock is held, if this one may enter beside its holders.
+/// Other clients that wait are no reason to say that the lock is held, if there is always room for this one.
 bool acquire_operation::others_hold_it_up() const {
-    return !spec_->admission().leaves_room() && queue_->remote()->has_others_before();
+    return !spec_->admission().is_unlimited() && queue_->remote()->has_others_before();
 }
 
 void acquire_operation::wait_for_turn() {
@@ -231,9 +234,6 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
 void acquire_operation::start_attempts() {
     const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
-    for (const std::string_view key : spec_->more_keys) {
-        parts_.members.at_more_keys.emplace(key, this);
-    }
     machine_ =
         make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), parts_.next_seed());
     if (has_waited_for_start) {
@@ -317,11 +317,22 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
 }
 
 void acquire_operation::on_key_changed(std::size_t index) {
-    if (stage_ == stage::attempting) {
-        resume(event::changed(index));
-    } else if (stage_ == stage::stepping_aside) {  // since others have held it
+    if (stage_ == stage::stepping_aside) {  // since others have held it
         start_attempts();
+    } else if (stage_ == stage::attempting && !spec_->admission().counts_holders()) {
+        resume(event::changed(index));
+    } else if (stage_ == stage::attempting && is_in_turn() && machine_->asks_remaining(index)) {
+        looking_.add(index);
+        ask_remaining(index);
     }
+}
+
+bool acquire_operation::is_in_turn() const noexcept {
+    return queue_->remote() == nullptr || queue_->remote()->is_first();
+}
+
+void acquire_operation::on_more_key_changed(std::size_t index) {
+    queue_->on_key_changed(index);
 }
 
 void acquire_operation::on_close() {
@@ -331,7 +342,13 @@ void acquire_operation::on_close() {
 
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
     note_remaining(index, vote);
-    resume(event::remaining(index, vote, parts_.instances.tells_changes(index)));
+    const bool is_free =
+        vote.kind == core::vote_kind::denied && vote.key == core::key_state::absent;
+    const bool has_changed = looking_.contains(index);
+    looking_.remove(index);
+    resume(has_changed && is_free
+               ? event::changed(index)
+               : event::remaining(index, vote, parts_.instances.tells_changes(index)));
 }
 
 void acquire_operation::note_remaining(std::size_t index, const core::vote& vote) {
@@ -431,6 +448,7 @@ void acquire_operation::begin_attempt(core::time_point now) {
     }
     lease_ = std::allocate_shared<lease_state>(recycling_allocator<lease_state>(), spec_,
                                                static_cast<attempt_owner&>(*this));
+    looking_ = {};
     ++parts_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
     attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
@@ -486,14 +504,18 @@ void acquire_operation::wait_for_others() {
     }
 }
 
-/// Asks the instances that denied the last attempt, or may deny it yet. Every lock has a ttl. So where the key had none, it is worth
-/// a slower answer to learn what it holds.
+/// Asks the instances that denied the last attempt, or may deny it yet.
 void acquire_operation::ask_remaining() {
     for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
         if (machine_->asks_remaining(i)) {
-            lease_->ask_remaining(lease_, i, without_ttl_.contains(i));
+            ask_remaining(i);
         }
     }
+}
+
+/// Every lock has a ttl. So where the key had none, it is worth a slower answer to learn what it holds.
+void acquire_operation::ask_remaining(std::size_t index) {
+    lease_->ask_remaining(lease_, index, without_ttl_.contains(index));
 }
 
 void acquire_operation::wait(core::time_point until) {

@@ -50,6 +50,7 @@ public:
     /// Starts, if the instances are what it was waiting for; tries again, if they are back.
     void on_instances_changed(bool quorum_is_back) final;
     void on_key_changed(std::size_t index) final;
+    void on_more_key_changed(std::size_t index) final;
     void on_close() final;
     void on_abandon() noexcept final;
 
@@ -93,6 +94,7 @@ private:
     [[nodiscard]] bool has_queued_for_long(core::time_point now) const noexcept;
     [[nodiscard]] core::time_point end_of_turn_wait() const noexcept;
     [[nodiscard]] bool others_hold_it_up() const;
+    [[nodiscard]] bool is_in_turn() const noexcept;
     [[nodiscard]] bool is_announcement_due() const;
     [[nodiscard]] bool join_remote_queue();
     void wait_for_start();
@@ -105,6 +107,7 @@ private:
     void give_up_sending(core::time_point now);
     void wait_for_others();
     void ask_remaining();
+    void ask_remaining(std::size_t index);
     void wait(core::time_point until);
     void explain(core::acquire_outcome outcome);
     [[nodiscard]] bool client_holds_it() const noexcept;
@@ -127,7 +130,9 @@ private:
     bool closing_ = false;
     core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
     std::string details_;
-    core::instance_set without_ttl_;                 // which have told so of the key
+    core::instance_set without_ttl_;  // which have told so of the key
+    /// Asked whether there is room, since the key has changed there.
+    core::instance_set looking_;
     std::vector<core::vote> denials_;                // see `key_findings`
     std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed
 };

@@ -66,6 +66,7 @@ void engine::turn() {
         parts_.turn.schedule();
         throw;
     }
+    tell_own_writes();
     parts_.queues.begin_next();
     if (!parts_.finished.empty()) {  // what the handlers have finished in their turn
         parts_.turn.schedule();
@@ -135,7 +136,19 @@ void engine::tell_those_with_more_keys(std::size_t index, std::string_view key) 
     }
     for (waiter* const one : concerned) {
         if (one->running()) {
-            one->on_key_changed(index);
+            one->on_more_key_changed(index);
+        }
+    }
+}
+
+/// No instance notifies a client of its own writes, or of what comes after them.
+void engine::tell_own_writes() {
+    for (const auto& lock : std::exchange(parts_.own_writes, {})) {
+        for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
+            on_key_changed(i, lock->key);
+            for (const std::string_view key : lock->more_keys) {
+                on_key_changed(i, key);
+            }
         }
     }
 }
@@ -228,6 +241,7 @@ void engine::abandon() noexcept {
     parts_.instances.clear();
     parts_.withdrawn.abandon();
     parts_.members.at_more_keys.clear();
+    parts_.own_writes.clear();
     abandon_all(parts_.members.waiters);
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);

@@ -42,8 +42,9 @@ private:
 };
 
 /// What a client does: owns the instances, tells its operations, leases and queues of the world, and works in *turns*. In
-/// a turn, first the handlers of finished operations run, then the next waiters begin, then everything that was submitted
-/// goes out, as one batch to all instances. It sees the world through its `environment` only.
+/// a turn, first the handlers of finished operations run, then waiters are told of the client's own writes, then the next
+/// waiters begin, then everything that was submitted goes out, as one batch to all instances. It sees the world through its
+/// `environment` only.
 ///
 /// Its maker keeps it alive as long as anything refers to it (see `asio_host`).
 ///
@@ -98,6 +99,7 @@ private:
     void for_each_lease(const Function& tell);
     template <typename Predicate>
     [[nodiscard]] bool any_lease(const Predicate& is_so) const;
+    void tell_own_writes();
     void tell_those_with_more_keys(std::size_t index, std::string_view key);
     void look_after_leases(core::time_point now);
     void admit();

@@ -79,6 +79,9 @@ void lease_state::carry_out(const core::lease_step& step, core::time_point now) 
     if (step.send) {
         submit(*step.send, step.targets, now);
     }
+    if (queue_ != nullptr && (step.send || !step.heals.empty())) {
+        note_write(false);
+    }
     if (step.handed_off) {
         hand_off_to_next(now);
     }
@@ -515,9 +518,23 @@ void lease_state::on_releasing(core::time_point now) {
         // Where the key is the token's, nothing is announced.
         parts_.withdrawn.withdraw(queue_->announced(), spec_, machine_.without_key(), now);
         queue_->end_hold(*this, now);
+        note_write(true);
         parts_.queues.advance(*std::exchange(queue_, nullptr));
     }
     parts_.out.reconsider(last_turn_);
+}
+
+/// The lease is about to write its keys. Those of this client that wait for one of them hear of it in the turn: one that waits
+/// beside it for room, and those in the queues of other names.
+void lease_state::note_write(bool is_release) {
+    const bool waits_beside =
+        queue_->attempting() != nullptr && spec_->admission().counts_holders();
+    const bool may_wait_elsewhere =
+        is_release && (!spec_->more_keys.empty() || !parts_.members.at_more_keys.empty());
+    if (waits_beside || may_wait_elsewhere) {
+        parts_.own_writes.push_back(spec_);
+        parts_.turn.schedule();
+    }
 }
 
 void lease_state::on_resolved() {

@@ -92,7 +92,9 @@ public:
     // From the acquire operation, on the engine's executor:
 
     /// That of the latest holder; 0 without fencing.
-    [[nodiscard]] std::uint64_t fence() const noexcept { return machine_.value(); }
+    [[nodiscard]] std::uint64_t fence() const noexcept {
+        return policy().lease.agreement == core::agreement::largest ? machine_.value() : 0;
+    }
 
     /// Sends the attempt to all instances.
     void begin(std::shared_ptr<lease_state> self, const core::attempt& attempt,
@@ -220,6 +222,7 @@ private:
     void hand_off_to_next(core::time_point now);
     void end_operations();
     void on_releasing(core::time_point now);
+    void note_write(bool is_release);
     void on_resolved();
     void resolve(core::release_outcome outcome);
     void end();

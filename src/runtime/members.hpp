@@ -74,6 +74,8 @@ public:
     virtual void on_instances_changed(bool quorum_is_back) = 0;
     /// Something has happened to its key at instance number `index`.
     virtual void on_key_changed(std::size_t index) = 0;
+    /// Something has happened to another key of its lock, while it is at the first one.
+    virtual void on_more_key_changed(std::size_t index) = 0;
     /// The client is being closed.
     virtual void on_close() = 0;
     /// There is no world any more.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace colock::runtime {
@@ -21,6 +22,9 @@ core::queue_ticket_settings settings_for(const lock_policy& policy) {
     settings.refresh = std::clamp<core::duration>(
         policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
     settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();
+    if (policy.admission().counts_holders()) {  // most changes are renewals
+        settings.changes_in_vain = std::numeric_limits<unsigned>::max();
+    }
     return settings;
 }
 

@@ -23,7 +23,9 @@
 #include "runtime/turns.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace colock::runtime {
 
@@ -64,6 +66,8 @@ struct shared_parts {
     contention_history contention;
     latest_policies policies;
     runtime::members members;
+    /// The locks whose keys this client's leases have written in this turn, if others of this client may wait for them.
+    std::vector<std::shared_ptr<const lock_spec>> own_writes;
     bool closing = false;
 
     /// A random number, enough for jitter.

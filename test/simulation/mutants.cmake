@@ -801,8 +801,8 @@ colock_mutant(
     NAME queued_reader_sleeps
     WHAT "a reader waits indefinitely for its turn in the remote queue"
     FILE src/runtime/acquire_operation.cpp
-    FIND [[return announces() || spec_->admission().leaves_room();]]
-    WITH [[return announces() || (spec_->admission().leaves_room() && !@MUTANT@);]]
+    FIND [[return announces() || spec_->admission().is_unlimited();]]
+    WITH [[return announces() || (spec_->admission().is_unlimited() && !@MUTANT@);]]
 )
 colock_mutant(
     NAME parked_reader_sleeps

@@ -27,6 +27,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -269,6 +270,9 @@ private:
             if (server_.tells_changes && one.command.step == core::step::remaining &&
                 votes.back().key == core::key_state::foreign) {
                 watch(std::string(one.command.key), votes.back().remaining);
+                for (const std::string_view key : one.command.more_keys) {
+                    watch(std::string(key), votes.back().remaining);
+                }
             }
         }
         world_.at(arrival_after(to_client_), [=, this, alive = std::weak_ptr(alive_)] {
@@ -505,12 +509,15 @@ public:
         }
 
         [[nodiscard]] std::shared_ptr<const runtime::lock_spec> spec_of(
-            const std::string& key, const runtime::lock_policy& policy) const {
+            const std::string& key, const runtime::lock_policy& policy,
+            std::vector<std::string> more_names = {}) const {
             auto spec = std::make_shared<runtime::lock_spec>();
             spec->owner = {engine_, &engine_->parts()};
             spec->policy = std::make_shared<const runtime::lock_policy>(policy);
             spec->key = key;
             spec->key_hash = runtime::hash_of_key(key);
+            spec->more_names = std::move(more_names);
+            spec->more_keys.assign(spec->more_names.begin(), spec->more_names.end());
             return spec;
         }
 

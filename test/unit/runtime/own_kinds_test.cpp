@@ -1,0 +1,296 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+// When the waiters of other kinds than ours are woken: those that wait for room beside other holders, and those that wait for
+// several names. In virtual time.
+
+#include <boost/test/unit_test.hpp>
+
+#include "kinds/kind.hpp"
+#include "kinds/table.hpp"
+#include "virtual_world.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace colock;
+using namespace colock::test;
+using namespace std::chrono_literals;
+using core::acquire_outcome;
+using core::key_state;
+using core::step;
+using core::vote;
+using client = virtual_deployment::client;
+using acquire = std::shared_ptr<virtual_acquire>;
+
+/// There are no servers here.
+class memory_kind : public kinds::lock_kind {
+public:
+    using lock_kind::lock_kind;
+
+    void encode(const kinds::command& /*command*/, const kinds::capabilities& /*server*/,
+                kinds::script_form /*form*/, resp::command_writer& /*to*/) const override {
+        BOOST_FAIL("sent to a server");
+    }
+    [[nodiscard]] vote decode(const kinds::command& /*command*/,
+                              const resp::value& /*reply*/) const override {
+        BOOST_FAIL("sent to a server");
+        return {};
+    }
+
+protected:
+    ~memory_kind() = default;
+};
+
+vote remaining_until(core::time_point end, core::time_point now) {
+    return end > now ? vote::denied(key_state::foreign,
+                                    std::chrono::duration_cast<core::milliseconds>(end - now))
+                     : vote::denied(key_state::absent, core::milliseconds(0));
+}
+
+/// Two holders at the same time. They are readers of the table's entry.
+class counted_kind final : public memory_kind {
+public:
+    constexpr counted_kind()
+        : memory_kind({.name = "counted", .admission = kinds::admission::counted()}) {}
+
+    vote execute(const kinds::command& command, kinds::table& keys,
+                 const kinds::instant& at) const override {
+        kinds::table::entry* found = keys.find(command.key, at.now);
+        const bool ours = found != nullptr && found->is_held_by(command.token);
+        const bool is_full = found != nullptr && found->readers.size() == 2;
+        if (command.step == step::remaining) {
+            return remaining_until(
+                is_full
+                    ? std::ranges::min(found->readers, {}, &kinds::table::reader::expires).expires
+                    : at.now,
+                at.now);
+        }
+        if (command.step == step::acquire ? is_full && !ours : !ours) {
+            return vote::denied(command.step == step::acquire ? key_state::foreign
+                                                              : key_state::absent);
+        }
+        if (command.step == step::release) {
+            found->unshare(command.token);
+        } else {
+            found = found != nullptr ? found : &keys.put(command.key, {}, at.now);
+            found->share(command.token, at.now + command.ttl);
+        }
+        if (found->readers.empty()) {
+            keys.erase(command.key);
+        } else {
+            keys.changed(command.key);
+        }
+        return vote::granted();
+    }
+};
+
+/// One holder, of several names.
+class names_kind final : public memory_kind {
+public:
+    constexpr names_kind() : memory_kind({.name = "names"}) {}
+
+    vote execute(const kinds::command& command, kinds::table& keys,
+                 const kinds::instant& at) const override {
+        std::vector<std::string_view> all{command.key};
+        all.insert(all.end(), command.more_keys.begin(), command.more_keys.end());
+        core::time_point end = at.now;
+        for (const std::string_view key : all) {
+            const auto* const found = keys.find(key, at.now);
+            if (found != nullptr && found->token != command.token) {
+                end = std::max(end, found->expires);
+            }
+        }
+        if (command.step == step::remaining || end > at.now) {
+            return remaining_until(end, at.now);
+        }
+        for (const std::string_view key : all) {
+            if (command.step == step::release) {
+                keys.erase(key);
+            } else {
+                keys.put(key, command.token, at.now + command.ttl);
+            }
+        }
+        return vote::granted();
+    }
+};
+
+constexpr counted_kind counted;
+constexpr names_kind names;
+
+/// It would attempt again after a minute.
+runtime::lock_policy patient(const client& of, const kinds::lock_kind& kind) {
+    runtime::lock_policy policy = of.usual_policy();
+    policy.set_kind(kind);
+    policy.retry = {1min, 1min};
+    policy.handoff.limit = 0;
+    return policy;
+}
+
+acquire take(client& by, core::time_point deadline = core::never) {
+    return by.acquire("a", patient(by, counted), deadline);
+}
+
+acquire take_both(virtual_deployment& in, client& by) {
+    auto result = std::make_shared<virtual_acquire>(
+        in.world(), by.spec_of("a", patient(by, names), {"b"}), core::never);
+    result->start(result);
+    return result;
+}
+
+std::uint64_t attempts(client& of) {
+    return of.engine().parts().counts.attempts;
+}
+
+/// Three servers that notify, and three clients of them.
+struct scene : virtual_deployment {
+    scene() : virtual_deployment(3) { tell_changes(); }
+
+    std::unique_ptr<client> a = make_client();
+    std::unique_ptr<client> b = make_client();
+    std::unique_ptr<client> c = make_client();
+
+    void expect_granted(const acquire& one, core::duration within) {
+        BOOST_TEST_REQUIRE(world().run_until([&] { return one->is_finished; }, within));
+        BOOST_TEST_REQUIRE(one->granted());
+    }
+    acquire taken(client& by) {
+        acquire result = take(by);
+        expect_granted(result, 10ms);
+        return result;
+    }
+    /// It has found no room.
+    acquire waiting(client& by) {
+        acquire result = take(by);
+        world().run_for(500ms);
+        BOOST_TEST_REQUIRE(!result->is_finished);
+        return result;
+    }
+};
+
+BOOST_FIXTURE_TEST_SUITE(own_kinds, scene)
+
+BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_its_own_client_makes) {
+    for (const bool tells : {true, false}) {
+        tell_changes(tells);
+        const acquire first = taken(*a);
+        const acquire second = taken(*a);
+        const acquire third = waiting(*a);
+        const acquire fourth = waiting(*a);
+        first->let_go();
+        expect_granted(third, 1ms);
+        world().run_for(10ms);
+        BOOST_TEST(!fourth->is_finished);
+        second->let_go();
+        expect_granted(fourth, 1ms);
+        third->let_go();
+        fourth->let_go();
+        world().run_for(100ms);
+    }
+}
+
+/// Its own client renews a lease beside it. After that write the servers notify the client no more, unless it asks again.
+BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_another_client_makes) {
+    runtime::lock_policy not_renewed = patient(*a, counted);
+    not_renewed.lease.ttl = 10min;
+    not_renewed.lease.renew_interval = {};
+    const acquire first = a->lock("a", not_renewed);
+    const acquire second = taken(*b);
+    const acquire third = waiting(*b);
+    world().run_for(5s);
+    BOOST_TEST(!third->is_finished);
+    first->let_go();
+    expect_granted(third, 1ms);
+}
+
+/// The holders renew every 3.3 s. Each renewal may be a release.
+BOOST_AUTO_TEST_CASE(renewals_cause_no_attempts) {
+    const acquire first = taken(*a);
+    const acquire second = taken(*b);
+    const acquire third = waiting(*c);
+    const std::uint64_t before = attempts(*c);
+    world().run_for(30s);
+    BOOST_TEST(attempts(*c) == before);
+    second->let_go();
+    expect_granted(third, 1ms);
+}
+
+/// However long it waits. A reader would pass them after five seconds.
+BOOST_AUTO_TEST_CASE(a_waiter_does_not_pass_those_before_it) {
+    const acquire first = taken(*a);
+    const acquire second = taken(*a);
+    const acquire third = waiting(*b);
+    const acquire fourth = waiting(*c);
+    const std::uint64_t before = attempts(*c);
+    world().run_for(30s);
+    BOOST_TEST(attempts(*c) == before);
+    first->let_go();
+    expect_granted(third, 1ms);
+    BOOST_TEST(!fourth->is_finished);
+    second->let_go();
+    expect_granted(fourth, 1ms);
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_whose_time_ends_does_not_pass_those_before_it) {
+    const acquire first = taken(*a);
+    const acquire second = taken(*a);
+    const acquire third = waiting(*b);
+    for (int i = 0; i != 2; ++i) {  // then it joins the remote queue before it attempts
+        const acquire fourth = take(*c, world().now() + 1s);
+        world().run_for(2s);
+        BOOST_TEST_REQUIRE(fourth->is_finished);
+        BOOST_TEST((fourth->outcome == acquire_outcome::contended));
+    }
+    BOOST_TEST(attempts(*c) == 1U);
+}
+
+/// Not only of the name by which its client knows the lock.
+BOOST_AUTO_TEST_CASE(a_release_of_one_name_wakes_a_waiter_for_several) {
+    for (const std::string name : {"a", "b"}) {
+        for (client* const holder : {a.get(), b.get()}) {
+            for (const core::duration waited : {10ms, 20'000ms}) {
+                // The longer one may have looked a moment ago. After a long hold there is a cool-down.
+                const core::duration within = waited < 1s ? 1ms : 20ms;
+                const acquire held = holder->lock(name, patient(*holder, kinds::exclusive));
+                const acquire both = take_both(*this, *a);
+                world().run_for(waited);
+                BOOST_TEST_REQUIRE(!both->is_finished);
+                held->let_go();
+                expect_granted(both, within);
+                both->let_go();
+                world().run_for(100ms);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_release_of_several_names_wakes_a_waiter_for_one) {
+    for (const std::string name : {"a", "b"}) {
+        for (client* const waiter : {a.get(), b.get()}) {
+            for (const core::duration waited : {10ms, 20'000ms}) {
+                // The longer one may have looked a moment ago. After a long hold there is a cool-down.
+                const core::duration within = waited < 1s ? 1ms : 20ms;
+                const acquire both = take_both(*this, *a);
+                expect_granted(both, 10ms);
+                const acquire one = waiter->acquire(name, patient(*waiter, kinds::exclusive));
+                world().run_for(waited);
+                BOOST_TEST_REQUIRE(!one->is_finished);
+                both->let_go();
+                expect_granted(one, within);
+                one->let_go();
+                world().run_for(100ms);
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace

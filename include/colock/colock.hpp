@@ -10,7 +10,8 @@
 ///
 /// colock provides distributed locks for programs that use Boost.Asio, on Redis and Valkey servers.
 /// These are its parts:
-/// - `colock::with_lock` runs a coroutine under a lock. Start here.
+/// - `colock::with_lock` runs a coroutine under a lock. Start here. `colock::acquirable` says which classes
+///   are locks.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
 ///   `colock::lock_options` are the options of both.

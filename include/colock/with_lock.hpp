@@ -3,10 +3,10 @@
 #ifndef COLOCK_WITH_LOCK_HPP
 #define COLOCK_WITH_LOCK_HPP
 
+#include <colock/error.hpp>
 #include <colock/lease.hpp>
-#include <colock/mutex.hpp>
-#include <colock/shared_mutex.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -18,6 +18,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
@@ -27,23 +28,42 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace colock {
 namespace detail {
 
-template <typename Awaitable>
+template <typename T>
 struct awaited;
-template <typename T, typename Executor>
-struct awaited<boost::asio::awaitable<T, Executor>> {
+template <typename T>
+struct awaited<boost::asio::awaitable<T>> {
     using type = T;
 };
 
-/// The type of the value that the body `Function` returns.
+template <typename T>
+concept is_awaitable = requires {
+    typename awaited<T>::type;
+};
+
+/// A body: a callable from `lease&` to `asio::awaitable<T>`.
 template <typename Function>
+concept lock_body =
+    std::invocable<Function&, lease&> && is_awaitable<std::invoke_result_t<Function&, lease&>>;
+
+/// The type of the value that the body `Function` returns.
+template <lock_body Function>
 using body_result = typename awaited<std::invoke_result_t<Function&, lease&>>::type;
+
+/// A lock without `body_executor` may belong to a client with `config::thread_safe`, so its body gets a strand.
+template <typename Lock>
+boost::asio::any_io_executor body_executor_of(const Lock& lock) {
+    if constexpr (requires { lock.body_executor(); }) {
+        return lock.body_executor();
+    } else {
+        return boost::asio::make_strand(boost::asio::any_io_executor(lock.get_executor()));
+    }
+}
 
 /// Holds the body's value, if it has one, until the lease has been released.
 template <typename T>
@@ -82,14 +102,11 @@ struct stop_the_other {
     }
 };
 
-template <typename Lock>
-concept exclusive_lock = std::same_as<Lock, mutex> || std::same_as<Lock, shared_mutex>;
-
 /// The readers' side of a lock.
+template <typename Lock>
 struct readers_of {
-    shared_mutex lock;
+    Lock lock;
 
-    [[nodiscard]] std::string_view resource() const noexcept { return lock.resource(); }
     template <typename CompletionToken>
     auto acquire(CompletionToken&& token) const {
         return lock.acquire_shared(std::forward<CompletionToken>(token));
@@ -101,7 +118,10 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     namespace asio = boost::asio;
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
 
-    lease held = co_await lock.acquire(asio::use_awaitable);
+    lease held = co_await std::as_const(lock).acquire(asio::use_awaitable);
+    if (held.token().empty()) {
+        throw lock_error(error(make_error_code(errc::not_held), "acquire returned an empty lease"));
+    }
 
     outcome<body_result<Function>> result;
     std::exception_ptr failure;
@@ -138,7 +158,7 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
     auto [release_error, released] = co_await held.release(asio::as_tuple(asio::use_awaitable));
     if (!loss && !release_error && released != release_result::released) {
         loss = error(make_error_code(errc::lease_lost),
-                     "'" + std::string(lock.resource()) +
+                     "'" + std::string(held.resource()) +
                          "': its keys were gone when it was to be released");
     }
 
@@ -153,9 +173,61 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 
 }  // namespace detail
 
+/// A lock that `with_lock` can acquire. Examples are `mutex`, `shared_mutex`, and any copyable class of your
+/// own with the members below. The function `with_lock` keeps a copy of the lock until it completes.
+///
+/// @code{.cpp}
+/// // A mutex that reports how long each caller has waited for it.
+/// class timed_mutex {
+/// public:
+///     explicit timed_mutex(colock::mutex mutex) : mutex_{std::move(mutex)} {}
+///
+///     asio::awaitable<colock::lease> acquire(asio::use_awaitable_t<> token) const {
+///         const auto start = steady_clock::now();
+///         colock::lease lease = co_await mutex_.acquire(token);
+///         const auto waited = duration_cast<milliseconds>(steady_clock::now() - start);
+///         std::cout << "waited " << waited.count() << " ms for " << lease.resource() << '\n';
+///         co_return lease;
+///     }
+///
+///     auto get_executor() const { return mutex_.get_executor(); }
+///     auto body_executor() const { return mutex_.body_executor(); }
+///
+/// private:
+///     colock::mutex mutex_;
+/// };
+/// @endcode
+///
+/// - `acquire(token) const` acquires the lock. Called with `asio::use_awaitable`, it returns
+///   `asio::awaitable<colock::lease>`. Any operation with the handler signature
+///   `void(colock::error, colock::lease)` does so. A coroutine does so too, as in the sample. It must not
+///   change its cancellation state, because Asio shares this state with `with_lock`.
+/// - `get_executor() const` returns the client's executor.
+/// - `body_executor() const` is optional. It returns the executor on which the body runs. Without it,
+///   `with_lock` runs the body on a new strand over `get_executor()`. This is correct with and without
+///   `config::thread_safe`. To save the strand where none is needed, return `mutex::body_executor()`.
+template <typename Lock>
+concept acquirable = requires(const Lock& lock) {
+    { lock.acquire(boost::asio::use_awaitable) } -> std::same_as<boost::asio::awaitable<lease>>;
+    { lock.get_executor() } -> std::convertible_to<boost::asio::any_io_executor>;
+    requires std::copy_constructible<Lock>;
+};
+
+/// A lock that `with_shared_lock` can acquire. It has `acquire_shared(token) const`, which acquires the lock
+/// as a reader. Otherwise the requirements are the same as those of `acquirable`. `shared_mutex` is such a
+/// lock.
+template <typename Lock>
+concept shared_acquirable = requires(const Lock& lock) {
+    {
+        lock.acquire_shared(boost::asio::use_awaitable)
+        } -> std::same_as<boost::asio::awaitable<lease>>;
+    { lock.get_executor() } -> std::convertible_to<boost::asio::any_io_executor>;
+    requires std::copy_constructible<Lock>;
+};
+
 /// Runs a coroutine under a lock. It acquires the lock, runs `body(lease&)`, and waits for the release on
-/// every path: return, exception, cancellation, and loss of the lease. The lock is a `mutex`, or a
-/// `shared_mutex` that it acquires as a writer.
+/// every path: return, exception, cancellation, and loss of the lease. The lock is a `mutex`, a
+/// `shared_mutex` that it acquires as a writer, or any other `acquirable` class.
 ///
 /// @code{.cpp}
 /// // GCC 12 needs a variable for a lambda that captures by value. A temporary one is destroyed twice.
@@ -167,15 +239,18 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 /// std::cout << "paid " << amount << '\n';
 /// @endcode
 ///
-/// @note GCC 12: pass a named lambda. A temporary lambda with by-value captures is destroyed twice.
-/// `co_spawn` has the same problem.
+/// @note GCC 12: name the lambda. A temporary lambda with by-value captures is destroyed twice. So is a
+/// temporary lock whose class is an aggregate. `co_spawn` has the same problem.
 ///
 /// - Preconditions: `body` is a callable from `lease&` to `asio::awaitable<T>`. It is kept by value. The
 ///   lease lives until the body has ended. The body may release it early.
 /// - Handler signature: `void(std::exception_ptr, T)`, or `void(std::exception_ptr)` if `T` is `void`.
-/// - Executor: The body runs on `mutex::body_executor()`.
+/// - Executor: The body runs on the lock's `body_executor()`: see `mutex::body_executor`. For a lock without
+///   this function, see `acquirable`.
 /// - Errors:
-///   - The exceptions of `mutex::acquire`.
+///   - The exceptions of the lock's `acquire`: see `mutex::acquire`.
+///   - `lock_error` with the code `not_held` if a lock of your own returned an empty lease. The body does
+///     not run.
 ///   - `colock::lease_lost` if the lease was lost while the body ran, even if the body returned or threw.
 ///     It is also thrown if the release finds that the keys are gone.
 ///   - Otherwise the exception of the body.
@@ -186,21 +261,22 @@ boost::asio::awaitable<body_result<Function>> run_with_lock(Lock lock, Function 
 ///   that another thread can cancel needs a bound executor. Otherwise Asio cancels the body outside its
 ///   strand.
 /// - Object lifetimes: The lock and the client may be destroyed before the completion.
-template <detail::exclusive_lock Lock, typename Function,
+template <acquirable Lock, detail::lock_body Function,
           typename CompletionToken = boost::asio::deferred_t>
-    requires std::invocable<Function&, lease&>
 auto with_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(lock.body_executor(), detail::run_with_lock(lock, std::move(body)),
+    return boost::asio::co_spawn(detail::body_executor_of(lock),
+                                 detail::run_with_lock(lock, std::move(body)),
                                  std::forward<CompletionToken>(token));
 }
 
 /// Runs a coroutine under a lock that it acquires as a reader. Otherwise the same as `with_lock`.
-template <typename Function, typename CompletionToken = boost::asio::deferred_t>
-    requires std::invocable<Function&, lease&>
-auto with_shared_lock(const shared_mutex& lock, Function body, CompletionToken&& token = {}) {
-    return boost::asio::co_spawn(lock.body_executor(),
-                                 detail::run_with_lock(detail::readers_of{lock}, std::move(body)),
-                                 std::forward<CompletionToken>(token));
+template <shared_acquirable Lock, detail::lock_body Function,
+          typename CompletionToken = boost::asio::deferred_t>
+auto with_shared_lock(const Lock& lock, Function body, CompletionToken&& token = {}) {
+    return boost::asio::co_spawn(
+        detail::body_executor_of(lock),
+        detail::run_with_lock(detail::readers_of<Lock>{lock}, std::move(body)),
+        std::forward<CompletionToken>(token));
 }
 
 }  // namespace colock

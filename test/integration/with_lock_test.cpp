@@ -7,18 +7,22 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 
-// A coroutine under a lock: what it returns, and that the release is awaited on every path.
+// A coroutine under a lock: what it returns, and that the release is awaited on every path. And which classes are locks.
 
 namespace {
 
@@ -40,8 +44,8 @@ struct pending {
     bool done = false;
     std::exception_ptr thrown;
 
-    template <typename Body>
-    void start(const mutex& lock, Body body) {
+    template <typename Lock, typename Body>
+    void start(const Lock& lock, Body body) {
         with_lock(lock, std::move(body),
                   asio::bind_cancellation_slot(signal.slot(), [this](std::exception_ptr e) {
                       thrown = e;
@@ -68,6 +72,111 @@ struct pending {
         return false;
     }
 };
+
+/// A lock of a user: takes any token, and has no `body_executor`.
+class counting_lock {
+public:
+    explicit counting_lock(mutex inner) : inner_(std::move(inner)) {}
+
+    template <typename CompletionToken>
+    auto acquire(CompletionToken&& token) const {
+        ++*acquires_;
+        return inner_.acquire(std::forward<CompletionToken>(token));
+    }
+    [[nodiscard]] auto get_executor() const { return inner_.get_executor(); }
+    [[nodiscard]] int acquires() const { return *acquires_; }
+
+private:
+    mutex inner_;
+    std::shared_ptr<int> acquires_ = std::make_shared<int>(0);
+};
+
+/// Another one: its acquires are coroutines, and it has a `body_executor`.
+template <typename Inner>
+class coroutine_lock {
+public:
+    explicit coroutine_lock(Inner inner) : inner_(std::move(inner)) {}
+
+    asio::awaitable<lease> acquire(asio::use_awaitable_t<> token) const {
+        lease held = co_await inner_.acquire(token);
+        ++*acquires_;
+        co_return held;
+    }
+    asio::awaitable<lease> acquire_shared(asio::use_awaitable_t<> token) const {
+        co_return co_await inner_.acquire_shared(token);
+    }
+    [[nodiscard]] auto get_executor() const { return inner_.get_executor(); }
+    [[nodiscard]] auto body_executor() const { return inner_.body_executor(); }
+    [[nodiscard]] int acquires() const { return *acquires_; }
+
+private:
+    Inner inner_;
+    std::shared_ptr<int> acquires_ = std::make_shared<int>(0);
+};
+
+using own_locks = std::tuple<counting_lock, coroutine_lock<mutex>>;
+
+/// A lock whose `acquire` is only this coroutine.
+template <typename Acquire>
+struct fake_lock {
+    Acquire acquire_now;
+    asio::any_io_executor executor;
+
+    asio::awaitable<lease> acquire(asio::use_awaitable_t<> /*token*/) const {
+        return acquire_now();
+    }
+    [[nodiscard]] auto get_executor() const { return executor; }
+};
+
+// What is a lock, and what is none.
+struct without_acquire {
+    [[nodiscard]] asio::any_io_executor get_executor() const;
+};
+struct without_executor {
+    asio::awaitable<lease> acquire(asio::use_awaitable_t<> token) const;
+};
+struct with_acquire_not_const : without_acquire {
+    asio::awaitable<lease> acquire(asio::use_awaitable_t<> token);
+};
+struct with_acquire_that_may_fail : without_acquire {
+    asio::awaitable<std::optional<lease>> acquire(asio::use_awaitable_t<> token) const;
+};
+struct with_acquire_of_another_lease : without_acquire {
+    asio::awaitable<int> acquire(asio::use_awaitable_t<> token) const;
+};
+struct with_acquire_that_blocks : without_acquire {
+    [[nodiscard]] lease acquire() const;
+};
+struct not_copyable : without_acquire {
+    not_copyable(const not_copyable&) = delete;
+    not_copyable& operator=(const not_copyable&) = delete;
+    ~not_copyable();
+    asio::awaitable<lease> acquire(asio::use_awaitable_t<> token) const;
+};
+
+static_assert(acquirable<mutex> && !shared_acquirable<mutex>);
+static_assert(acquirable<shared_mutex> && shared_acquirable<shared_mutex>);
+static_assert(acquirable<counting_lock> && !shared_acquirable<counting_lock>);
+static_assert(shared_acquirable<coroutine_lock<shared_mutex>>);
+static_assert(!acquirable<without_acquire> && !shared_acquirable<without_acquire>);
+static_assert(!acquirable<without_executor>);
+static_assert(!acquirable<with_acquire_not_const>);
+static_assert(!acquirable<with_acquire_that_may_fail>);
+static_assert(!acquirable<with_acquire_of_another_lease>);
+static_assert(!acquirable<with_acquire_that_blocks>);
+static_assert(!acquirable<not_copyable>);
+static_assert(!acquirable<client> && !acquirable<lease> && !acquirable<std::mutex>);
+static_assert(!acquirable<int>);
+
+template <typename Lock, typename Body>
+concept runs_under = requires(const Lock& lock, Body body) {
+    with_lock(lock, body);
+};
+
+static_assert(runs_under<mutex, asio::awaitable<int> (*)(lease&)>);
+static_assert(!runs_under<std::mutex, asio::awaitable<int> (*)(lease&)>);
+static_assert(!runs_under<mutex, int (*)(lease&)>);
+static_assert(!runs_under<mutex, asio::awaitable<int> (*)()>);
 
 BOOST_FIXTURE_TEST_SUITE(with_lock_test, shared_servers<5>)
 
@@ -610,6 +719,159 @@ BOOST_AUTO_TEST_CASE(a_named_body_destroys_its_captures_once) {
         BOOST_TEST(co_await with_lock(lock, std::move(body)) == 7);
     }());
     BOOST_TEST(counted.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(with_lock_accepts_an_own_lock, Lock, own_locks) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const Lock lock(mutex(locks, "x"));
+        for (int i = 1; i != 4; ++i) {
+            const int number = co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
+                BOOST_TEST(held.valid());
+                BOOST_TEST(locks.counters().held == 1U);
+                co_return 42;
+            });
+            BOOST_TEST(number == 42);
+            BOOST_TEST(lock.acquires() == i);
+            BOOST_TEST(locks.counters().released == static_cast<std::uint64_t>(i));  // awaited
+        }
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(the_body_runs_on_the_body_executor_or_on_a_new_strand) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const mutex inner(locks, "x");
+        const auto executor_of_body = [](lease&) -> asio::awaitable<asio::any_io_executor> {
+            co_return co_await asio::this_coro::executor;
+        };
+        const auto own = co_await with_lock(coroutine_lock(inner), executor_of_body);
+        BOOST_TEST((own == inner.body_executor()));
+        co_await with_lock(counting_lock(inner), [&](lease& held) -> asio::awaitable<void> {
+            const auto executor = co_await asio::this_coro::executor;
+            const auto* strand = executor.target<asio::strand<asio::any_io_executor>>();
+            BOOST_TEST_REQUIRE(strand != nullptr);
+            BOOST_TEST((strand->get_inner_executor() == inner.get_executor()));
+            co_await held.extend(1min);
+            BOOST_TEST(strand->running_in_this_thread());
+        });
+    }());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_while_an_own_lock_acquires, Lock, own_locks) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        lease held = co_await mutex(locks, "x").acquire();
+        for (const auto type :
+             {cancellation_type::terminal, cancellation_type::partial, cancellation_type::total}) {
+            pending run;
+            bool ran = false;
+            run.start(Lock(mutex(locks, "x")), [&](lease&) -> asio::awaitable<void> {
+                ran = true;
+                co_return;
+            });
+            co_await async_wait_until([&] { return locks.counters().queued == 1; });
+            run.signal.emit(type);
+            co_await async_wait_until([&] { return run.done; });
+            BOOST_TEST(run.code() == aborted);
+            BOOST_TEST(!ran);
+        }
+        co_await held.release();
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(cancellation_in_the_body_under_an_own_lock, Lock, own_locks) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        bool inside = false;
+        run.start(Lock(mutex(locks, "x")), [&](lease&) -> asio::awaitable<void> {
+            inside = true;
+            co_await forever();
+        });
+        co_await async_wait_until([&] { return inside; });
+        run.signal.emit(cancellation_type::terminal);
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(run.code() == aborted);
+        BOOST_TEST(!run.threw_lease_lost());
+        BOOST_TEST(locks.counters().released == 1U);  // awaited
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_lost_lease_of_an_own_lock_cancels_the_body, Lock, own_locks) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        pending run;
+        error_code in_body;
+        run.start(Lock(mutex(locks, "x", with_ttl(1s))), [&](lease&) -> asio::awaitable<void> {
+            instances.flush();
+            try {
+                co_await forever();
+            } catch (const boost::system::system_error& e) {
+                in_body = e.code();
+            }
+        });
+        co_await async_wait_until([&] { return run.done; });
+        BOOST_TEST(in_body == aborted);
+        BOOST_TEST(run.threw_lease_lost());
+        BOOST_TEST(run.code() == make_error_code(errc::lease_lost));
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(an_own_lock_that_grants_nothing_does_not_run_the_body) {
+    run_test([&]() -> asio::awaitable<void> {
+        const auto executor = co_await asio::this_coro::executor;
+        bool ran = false;
+        const auto body = [&](lease&) -> asio::awaitable<void> {
+            ran = true;
+            co_return;
+        };
+        pending empty;
+        const auto acquire_nothing = []() -> asio::awaitable<lease> { co_return lease(); };
+        empty.start(fake_lock{acquire_nothing, executor}, body);
+        co_await async_wait_until([&] { return empty.done; });
+        BOOST_TEST(empty.code() == make_error_code(errc::not_held));
+
+        pending failed;
+        const auto throw_own = []() -> asio::awaitable<lease> {
+            co_await asio::post(asio::deferred);
+            throw boost::system::system_error(asio::error::try_again);
+        };
+        failed.start(fake_lock{throw_own, executor}, body);
+        co_await async_wait_until([&] { return failed.done; });
+        BOOST_TEST(failed.code() == asio::error::try_again);
+        BOOST_TEST(!ran);
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(with_shared_lock_accepts_an_own_lock) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        const shared_mutex inner(locks, "x");
+        const coroutine_lock lock(inner);
+        const int read = co_await with_shared_lock(lock, [&](lease& held) -> asio::awaitable<int> {
+            BOOST_TEST(held.is_shared());
+            lease other = co_await inner.acquire_shared();
+            BOOST_TEST(other.valid());
+            co_await other.release();
+            co_return 7;
+        });
+        BOOST_TEST(read == 7);
+        BOOST_TEST(lock.acquires() == 0);  // as a writer
+        co_await with_lock(lock, [&](lease& held) -> asio::awaitable<void> {
+            BOOST_TEST(!held.is_shared());
+            co_return;
+        });
+        BOOST_TEST(lock.acquires() == 1);
+        co_await settled(locks);
+        BOOST_TEST(instances.keys() == 0U);
+    }());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -807,7 +807,8 @@ asio::awaitable<void> compare_numbers(scene& s) {
     BOOST_TEST(co_await is_denied(kind.lock(s.c)));
 }
 
-/// The instances give 3, 2 and 1. A second round agrees on 2, and the first one cannot give that.
+/// The instances give 3, 2 and 1. A second round agrees on 2, and the first one cannot give that. If the answer of the third is
+/// late, all agree on 3.
 asio::awaitable<void> agree_on_number(scene& s) {
     const auto give_to_others = [&](std::size_t server, std::uint64_t permit) {
         give_permit_by_hand(s.instances[server], permit, "somebody");
@@ -821,9 +822,12 @@ asio::awaitable<void> agree_on_number(scene& s) {
     co_await async_wait_until([&] { return idle(s.a); });
     BOOST_TEST(held.valid());
     BOOST_TEST(s.a.counters().attempts == 1U);
-    BOOST_TEST(three_permits.number_of(held) == 2U);
-    BOOST_TEST(having(s.instances, 2, held) == 2U);
-    BOOST_TEST(having(s.instances, 3, held) + having(s.instances, 1, held) == 0U);
+    const std::uint64_t agreed = three_permits.number_of(held);
+    BOOST_TEST((agreed == 2U || agreed == 3U), agreed);
+    const std::size_t free_at = agreed == 2U ? 2 : 3;  // servers
+    for (const std::uint64_t permit : {1U, 2U, 3U}) {
+        BOOST_TEST(having(s.instances, permit, held) == (permit == agreed ? free_at : 0U));
+    }
     BOOST_TEST((co_await held.release() == release_result::released));
     co_await settled(s.a);
     BOOST_TEST(s.instances[2].keys().empty());

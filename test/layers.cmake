@@ -11,15 +11,17 @@ set(foreign "<(boost/(asio|container_hash|system|intrusive|unordered|version)|op
 set(layer_core "^(\"core/.+\"|${standard})$")
 set(layer_resp "^(\"resp/.+\"|${standard})$")
 set(layer_kinds "^(\"(core|resp|kinds)/.+\"|${standard})$")
-set(layer_instance "^(\"(core|resp|kinds|instance)/.+\"|${standard}|${foreign})$")
-set(layer_runtime "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
-set(layer_asio_host "^(\"(core|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
+set(layer_platform "^(\"(core|platform)/.+\"|${standard}|${foreign})$")
+set(layer_instance "^(\"(core|resp|platform|kinds|instance)/.+\"|${standard}|${foreign}|<boost/url/[^>]+>)$")
+set(layer_runtime "^(\"(core|platform|kinds|instance|runtime)/.+\"|${standard}|<boost/(container_hash|intrusive|unordered)/[^>]+>)$")
+set(layer_asio_host "^(\"(core|platform|kinds|instance|runtime)/.+\"|${standard}|${foreign})$")
 set(layer_public "^(<colock/.+>|${standard}|<boost/(asio|system)[/.].+>)$")
 
 # What each layer must not name, not even in a forward declaration: the namespaces of the layers above it.
-set(above_core "(kinds|instance|runtime|resp)")
-set(above_resp "(core|kinds|instance|runtime)")
-set(above_kinds "(instance|runtime)")
+set(above_core "(platform|kinds|instance|runtime|resp)")
+set(above_platform "(resp|kinds|instance|runtime)")
+set(above_resp "(core|platform|kinds|instance|runtime)")
+set(above_kinds "(platform|instance|runtime)")
 set(above_instance "(runtime)")
 
 # What only src/kinds names: the lock kinds, and their scripts.
@@ -28,12 +30,12 @@ set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared
 # In the runtime, what a file must not know, the first that matches its name: its parts do not know what works with them.
 set(runtime_parts
     "asio_host=/none/"
-    "engine=asio_host|acquire_operation|lease_state|remote_queue"
+    "engine=asio_host|acquire_operation|lease_driver|ticket"
     "acquire_operation=asio_host|engine"
-    "lease_state=asio_host|engine|acquire_operation|remote_queue"
-    "lease_operation=asio_host|engine|acquire_operation|remote_queue"
-    "remote_queue=asio_host|engine|acquire_operation|lease_state"
-    "=asio_host|engine|acquire_operation|lease_state|remote_queue"
+    "lease_driver=asio_host|engine|acquire_operation|ticket"
+    "lease_operation=asio_host|engine|acquire_operation|ticket"
+    "ticket=asio_host|engine|acquire_operation|lease_driver"
+    "=asio_host|engine|acquire_operation|lease_driver|ticket"
 )
 
 # What only the environment may ask for.
@@ -48,7 +50,7 @@ set(environment "getenv\\(|set_default_verify_paths\\(")
 # Sets `found` to a line for each include that points up, and each clock that is read, under `root`.
 function(find_faults root)
     set(all "")
-    foreach(layer IN ITEMS core resp kinds instance runtime public)
+    foreach(layer IN ITEMS core platform resp kinds instance runtime public)
         set(folder "${root}/src/${layer}")
         if(layer STREQUAL "public")
             set(folder "${root}/include")
@@ -83,12 +85,12 @@ function(find_faults root)
                 foreach(part IN LISTS runtime_parts)
                     string(REGEX MATCH "^([a-z_]*)=(.*)$" _ "${part}")
                     set(unknown "${CMAKE_MATCH_2}")
-                    if(name MATCHES "^src/runtime/${CMAKE_MATCH_1}")
+                    if(name MATCHES "^src/runtime/([a-z]+/)?${CMAKE_MATCH_1}")
                         break()
                     endif()
                 endforeach()
                 foreach(line IN LISTS lines)
-                    if(line MATCHES "\"runtime/(${unknown})[.]hpp\"")
+                    if(line MATCHES "\"runtime/([a-z]+/)?(${unknown})[.]hpp\"")
                         list(APPEND all "${name} must not know ${line}")
                     endif()
                 endforeach()
@@ -148,6 +150,9 @@ if(SELF_TEST_IN)
     expect(src/resp/reader.cpp "\"resp/value.hpp\"" right)
     expect(src/resp/reader.cpp "\"core/vote.hpp\"" wrong)
     expect(src/resp/reader.cpp "<boost/asio/buffer.hpp>" wrong)
+    expect(src/platform/fork.cpp "<sys/stat.h>" right)
+    expect(src/platform/clock.cpp "\"instance/batch.hpp\"" wrong)
+    expect(src/kinds/exclusive.cpp "\"platform/clock.hpp\"" wrong)
     expect(src/kinds/exclusive.cpp "\"resp/writer.hpp\"" right)
     expect(src/kinds/exclusive.cpp "\"instance/batch.hpp\"" wrong)
     expect(src/core/command.hpp "\"kinds/kind.hpp\"" wrong)
@@ -172,19 +177,19 @@ if(SELF_TEST_IN)
     expect(src/runtime/engine.cpp "<boost/asio/post.hpp>" wrong)
     expect(src/runtime/asio_host.cpp "<boost/asio/post.hpp>" right)
     expect(src/runtime/asio_host.hpp "\"runtime/engine.hpp\"" right)
-    expect(src/runtime/engine.hpp "\"runtime/shared_parts.hpp\"" right)
-    expect(src/runtime/engine.cpp "\"runtime/lease_state.hpp\"" wrong)
-    expect(src/runtime/local_queue.hpp "\"runtime/members.hpp\"" right)
-    expect(src/runtime/local_queue.cpp "\"runtime/acquire_operation.hpp\"" wrong)
-    expect(src/runtime/lease_state.cpp "\"runtime/engine.hpp\"" wrong)
-    expect(src/runtime/acquire_operation.hpp "\"runtime/lease_state.hpp\"" right)
-    expect_text(src/runtime/engine.cpp "const auto now = instance::clock::now()" wrong)
+    expect(src/runtime/engine.hpp "\"runtime/client_context.hpp\"" right)
+    expect(src/runtime/engine.cpp "\"runtime/key/lease_driver.hpp\"" wrong)
+    expect(src/runtime/key/local_queue.hpp "\"runtime/members.hpp\"" right)
+    expect(src/runtime/key/local_queue.cpp "\"runtime/operations/acquire_operation.hpp\"" wrong)
+    expect(src/runtime/key/lease_driver.cpp "\"runtime/engine.hpp\"" wrong)
+    expect(src/runtime/operations/acquire_operation.hpp "\"runtime/key/lease_driver.hpp\"" right)
+    expect_text(src/runtime/engine.cpp "const auto now = platform::clock::now()" wrong)
     expect_text(src/core/acquire.cpp "std::random_device entropy" wrong)
-    expect_text(src/runtime/asio_host.cpp "return instance::clock::now()" right)
+    expect_text(src/runtime/asio_host.cpp "return platform::clock::now()" right)
     expect_text(src/runtime/engine.cpp "const auto now = world_.now()" right)
-    expect_text(src/lock_side.cpp "thread_local std::shared_ptr<policy> latest" wrong)
+    expect_text(src/api/lock_handle.cpp "thread_local std::shared_ptr<policy> latest" wrong)
     expect_text(include/colock/mutex.hpp "    static thread_local cleaner at_end" wrong)
-    expect_text(src/runtime/presence.hpp "static thread_local char mark" right)
+    expect_text(src/runtime/thread_check.hpp "static thread_local char mark" right)
     expect_text(src/runtime/recycling_allocator.cpp "constinit thread_local cache* kept" right)
     expect_text(src/runtime/recycling_allocator.cpp "/// No thread_local std::string" right)
     expect_text(src/instance/redis/tls.cpp "std::getenv(name)" wrong)

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace colock::detail {
-class lock_side;
+class lock_handle;
 }
 
 namespace colock {
@@ -190,7 +190,7 @@ public:
     }
 
 private:
-    friend class detail::lock_side;
+    friend class detail::lock_handle;
 
     struct close_initiation {
         using executor_type = client::executor_type;

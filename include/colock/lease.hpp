@@ -205,10 +205,10 @@ private:
 
     /// The client's state of a lease, and which of its holders this is. The client may hand it off.
     struct holding {
-        std::shared_ptr<runtime::lease_state> state;
+        std::shared_ptr<runtime::lease_driver> state;
         std::uint32_t holder = 0;
-        std::uint64_t fence = 0;                        // 0 without fencing
-        std::weak_ptr<runtime::shared_parts> former{};  // the client, after a move
+        std::uint64_t fence = 0;                          // 0 without fencing
+        std::weak_ptr<runtime::client_context> former{};  // the client, after a move
     };
 
     struct initiation {

@@ -4,7 +4,7 @@
 #define COLOCK_MUTEX_HPP
 
 #include <colock/client.hpp>
-#include <colock/detail/lock_side.hpp>
+#include <colock/detail/lock_handle.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
@@ -120,7 +120,7 @@ public:
     ///   few have answered.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return side_.try_acquire_until(detail::lock_side::deadline_after(timeout),
+        return side_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                        std::forward<CompletionToken>(token));
     }
 
@@ -132,7 +132,7 @@ public:
     }
 
 private:
-    detail::lock_side side_;
+    detail::lock_handle side_;
     lock_options options_;
 };
 

@@ -5,7 +5,7 @@
 
 #include <colock/client.hpp>
 #include <colock/detail/handlers.hpp>
-#include <colock/detail/lock_side.hpp>
+#include <colock/detail/lock_handle.hpp>
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
@@ -129,7 +129,7 @@ public:
     /// `mutex::try_acquire_for`.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
-        return writer_.try_acquire_until(detail::lock_side::deadline_after(timeout),
+        return writer_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
     }
 
@@ -164,7 +164,7 @@ public:
     /// is over.
     template <typename CompletionToken = boost::asio::deferred_t>
     auto try_acquire_shared_for(duration timeout, CompletionToken&& token = {}) const {
-        return reader_.try_acquire_until(detail::lock_side::deadline_after(timeout),
+        return reader_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
                                          std::forward<CompletionToken>(token));
     }
 
@@ -216,14 +216,14 @@ public:
 private:
     /// A lease, and the readers' side of this lock.
     struct operand {
-        std::shared_ptr<runtime::lease_state> state;  // null for an empty lease
+        std::shared_ptr<runtime::lease_driver> state;  // null for an empty lease
         std::uint32_t holder = 0;
         std::shared_ptr<const runtime::lock_spec> reader;
     };
     struct initiation {
         using executor_type = shared_mutex::executor_type;
         [[nodiscard]] executor_type get_executor() const noexcept {
-            return detail::lock_side::executor_of(on.reader);
+            return detail::lock_handle::executor_of(on.reader);
         }
         operand on;
     };
@@ -248,8 +248,8 @@ private:
     static void start_downgrade(operand on, detail::handler<> handler);
     static void start_share(operand on, detail::handler<lease> handler);
 
-    detail::lock_side writer_;
-    detail::lock_side reader_;
+    detail::lock_handle writer_;
+    detail::lock_handle reader_;
     lock_options options_;
 };
 

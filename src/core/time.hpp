@@ -8,7 +8,7 @@
 namespace colock::core {
 
 /// A time on the library's clock, which is like the steady clock, but runs on while the machine is suspended:
-/// see `instance::clock`. Nothing in core reads it; `now` is an argument.
+/// see `platform::clock`. Nothing in core reads it; `now` is an argument.
 using time_point = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 using milliseconds = std::chrono::milliseconds;

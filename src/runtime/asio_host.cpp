@@ -2,7 +2,7 @@
 
 #include "runtime/asio_host.hpp"
 
-#include "instance/clock.hpp"
+#include "platform/clock.hpp"
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
@@ -97,7 +97,7 @@ void asio_host::dispose(asio_host* h) noexcept {
 // --- The engine's world --------------------------------------------------------------------------
 
 core::time_point asio_host::now() const noexcept {
-    return instance::clock::now();
+    return platform::clock::now();
 }
 
 void asio_host::defer() {
@@ -122,7 +122,7 @@ void asio_host::wake_at(core::time_point when) {
     }
     // A timer does not count the time for which the machine is suspended, so it is not trusted for long.
     constexpr core::duration longest = std::chrono::seconds(1);
-    const core::time_point now = instance::clock::now();
+    const core::time_point now = platform::clock::now();
     timer_->expires_after(when <= now ? core::duration::zero() : std::min(when - now, longest));
     timer_->async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
         const auto self = weak.lock();
@@ -135,13 +135,13 @@ void asio_host::wake_at(core::time_point when) {
 // --- What happens in the engine ------------------------------------------------------------------
 
 void asio_host::turn() {
-    const presence::visit inside(presence_);
+    const thread_check::visit inside(thread_check_);
     if (is_inherited()) {
         end_in_child();
     }
     // Whatever draws a token submits a command, and so is followed by the end of a turn.
     const struct end_of_turn {
-        instance::fresh_random& random;
+        platform::fresh_random& random;
         ~end_of_turn() { random.refresh(); }
     } end{random_};
     engine_.turn();
@@ -149,7 +149,7 @@ void asio_host::turn() {
 }
 
 void asio_host::on_timer() {
-    const presence::visit inside(presence_);
+    const thread_check::visit inside(thread_check_);
     if (is_inherited()) {
         end_in_child();
         return;

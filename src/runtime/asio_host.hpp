@@ -4,12 +4,12 @@
 #define COLOCK_RUNTIME_ASIO_HOST_HPP
 
 #include "core/time.hpp"
-#include "instance/fork.hpp"
-#include "instance/fresh_random.hpp"
 #include "instance/instance.hpp"
+#include "platform/fork.hpp"
+#include "platform/fresh_random.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/presence.hpp"
+#include "runtime/thread_check.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -44,11 +44,11 @@ public:
     ~asio_host() = default;
 
     /// That of an engine that was made by one, as all are in a program.
-    [[nodiscard]] static const asio_host& of(const shared_parts& parts) noexcept {
+    [[nodiscard]] static const asio_host& of(const client_context& parts) noexcept {
         return static_cast<const asio_host&>(parts.world);
     }
     [[nodiscard]] static std::shared_ptr<asio_host> of(
-        const std::shared_ptr<shared_parts>& parts) noexcept {
+        const std::shared_ptr<client_context>& parts) noexcept {
         return {parts, &static_cast<asio_host&>(parts->world)};
     }
 
@@ -64,9 +64,9 @@ public:
     /// can be started here.
     [[nodiscard]] bool is_inherited() const noexcept { return process_.is_inherited(); }
 
-    [[nodiscard]] const shared_parts& parts() const noexcept { return engine_.parts(); }
+    [[nodiscard]] const client_context& parts() const noexcept { return engine_.parts(); }
     // These share the ownership of the host.
-    [[nodiscard]] std::shared_ptr<shared_parts> owned_parts() noexcept {
+    [[nodiscard]] std::shared_ptr<client_context> owned_parts() noexcept {
         return {shared_from_this(), &engine_.parts()};
     }
     [[nodiscard]] std::shared_ptr<engine> owned_engine() noexcept {
@@ -81,7 +81,7 @@ public:
             return;
         }
         if (is_inherited()) {
-            if (thread_safe_ || presence_.is_of_another()) {
+            if (thread_safe_ || thread_check_.is_of_another()) {
                 return;
             }
             end_in_child();
@@ -89,7 +89,7 @@ public:
         if (thread_safe_) {
             boost::asio::dispatch(executor_, std::forward<Function>(function));
         } else {
-            const presence::visit inside(presence_);
+            const thread_check::visit inside(thread_check_);
             std::forward<Function>(function)();
         }
     }
@@ -124,15 +124,15 @@ private:
     void on_timer();
     void let_go_if_closed() noexcept;
 
-    instance::process_mark process_;
-    presence presence_;  // in turns and timers; without a strand, in `run` too
+    platform::process_mark process_;
+    thread_check thread_check_;  // in turns and timers; without a strand, in `run` too
     bool thread_safe_;
     boost::asio::any_io_executor user_executor_;
     boost::asio::any_io_executor executor_;
     boost::asio::any_io_executor work_;  // keeps the context busy until we have closed
     std::atomic<bool> dead_{false};
     std::unique_ptr<boost::asio::steady_timer> timer_;
-    instance::fresh_random random_;
+    platform::fresh_random random_;
     bool ended_in_child_ = false;
     std::shared_ptr<asio_host> self_;  // while closing in the background
     engine engine_;

@@ -5,10 +5,10 @@
 
 #include "core/time.hpp"
 #include "instance/instance.hpp"
+#include "runtime/client_context.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/operation.hpp"
-#include "runtime/shared_parts.hpp"
-#include "runtime/timer_queue.hpp"
+#include "runtime/loop/timer_queue.hpp"
+#include "runtime/operations/operation.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -58,8 +58,8 @@ public:
 
     /// What its operations, leases and queues work with. Thread-safe are the settings, the counts, and the states of the
     /// instances.
-    [[nodiscard]] shared_parts& parts() noexcept { return parts_; }
-    [[nodiscard]] const shared_parts& parts() const noexcept { return parts_; }
+    [[nodiscard]] client_context& parts() noexcept { return parts_; }
+    [[nodiscard]] const client_context& parts() const noexcept { return parts_; }
 
     /// What the instances report to.
     [[nodiscard]] instance::instance_observer& observer() noexcept { return *this; }
@@ -105,7 +105,7 @@ private:
     void admit();
     void finish_closing(close_operation::outcome_type outcome);
 
-    shared_parts parts_;
+    client_context parts_;
     bool closed_ = false;
     core::time_point close_deadline_ = core::never;
     close_operation::outcome_type close_outcome_ = close_operation::outcome_type::closed;

@@ -26,7 +26,7 @@ inline std::size_t hash_of_key(std::string_view key) noexcept {
     return boost::hash<std::string_view>()(key);
 }
 
-struct shared_parts;
+struct client_context;
 
 /// What the options of a lock come to. Locks with the same have one in common, mostly.
 struct lock_policy {
@@ -81,7 +81,7 @@ private:
 /// What a lock object, its operations and its leases have in common: the client, and the lock's name
 /// and options, checked.
 struct lock_spec {
-    std::shared_ptr<shared_parts> owner;
+    std::shared_ptr<client_context> owner;
     std::shared_ptr<const lock_policy> policy;
     std::string key;  ///< prefix and resource, the name at the instances
     std::size_t key_hash = 0;

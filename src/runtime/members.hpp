@@ -10,7 +10,7 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "runtime/lock_spec.hpp"
-#include "runtime/operation.hpp"
+#include "runtime/operations/operation.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -25,7 +25,7 @@
 
 namespace colock::runtime {
 
-class lease_state;
+class lease_driver;
 class local_queue;
 
 using in_client =
@@ -52,7 +52,7 @@ public:
     /// Nobody of the client is before it any more.
     virtual void begin() = 0;
     /// It has the lease now, or a share in it.
-    virtual void receive(std::shared_ptr<lease_state> lease) = 0;
+    virtual void receive(std::shared_ptr<lease_driver> lease) = 0;
     /// Fails as the one that was at the key has, if it has waited as long as it may for a quorum.
     [[nodiscard]] virtual bool fails_with(const failure_to_acquire& first,
                                           core::time_point now) = 0;
@@ -96,7 +96,7 @@ public:
     [[nodiscard]] virtual bool may_be_shared(const lock_spec& wanted,
                                              core::time_point now) const = 0;
     /// It has one more holder.
-    virtual std::shared_ptr<lease_state> add_holder() = 0;
+    virtual std::shared_ptr<lease_driver> add_holder() = 0;
 
     /// Instance number `index` takes commands again.
     virtual void on_accepting(std::size_t index) = 0;

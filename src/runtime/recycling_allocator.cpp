@@ -2,7 +2,7 @@
 
 #include "runtime/recycling_allocator.hpp"
 
-#include "instance/thread_end.hpp"
+#include "platform/thread_end.hpp"
 
 #include <array>
 #include <new>
@@ -53,8 +53,8 @@ void empty(void* ended_thread) noexcept {
     delete blocks;  // NOLINT(*-owning-memory)
 }
 
-constinit instance::thread_end thread_ends;
-const instance::thread_end::registration registered(thread_ends, &empty);
+constinit platform::thread_end thread_ends;
+const platform::thread_end::registration registered(thread_ends, &empty);
 
 /// Null if nothing would free it.
 cache* new_cache() noexcept {

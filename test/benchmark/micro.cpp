@@ -5,12 +5,12 @@
 #include "core/lease.hpp"
 #include "core/lease_step.hpp"
 #include "instance/batch.hpp"
-#include "instance/fresh_random.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/encoder.hpp"
 #include "kinds/exclusive.hpp"
+#include "platform/fresh_random.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/timer_queue.hpp"
+#include "runtime/loop/timer_queue.hpp"
 #include "runtime/token.hpp"
 
 #include <benchmark/benchmark.h>
@@ -105,7 +105,7 @@ struct dice final : runtime::environment {
     void wake_at(core::time_point /*when*/) override {}
     std::uint64_t random() noexcept override { return numbers(); }
 
-    instance::fresh_random numbers;
+    platform::fresh_random numbers;
 };
 
 /// So many tokens in a turn.

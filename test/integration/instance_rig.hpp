@@ -3,13 +3,13 @@
 #ifndef COLOCK_TEST_INTEGRATION_INSTANCE_RIG_HPP
 #define COLOCK_TEST_INTEGRATION_INSTANCE_RIG_HPP
 
+#include "api/instance_uri.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
 #include "instance/instance.hpp"
 #include "instance/memory/memory_instance.hpp"
 #include "instance/redis/redis_instance.hpp"
 #include "instance/shared_pool.hpp"
-#include "instance_uri.hpp"
 #include "kinds/command.hpp"
 #include "support/deadline.hpp"
 #include "support/step_of_kind.hpp"
@@ -51,11 +51,12 @@ inline instance::redis::redis_settings quick_settings() {
 
 /// The instance of a URI, not started.
 inline std::unique_ptr<instance::instance> make_instance(
-    std::size_t index, const instance_address& to, const instance::redis::redis_settings& settings,
-    const boost::asio::any_io_executor& executor, instance::instance_observer& observer) {
+    std::size_t index, const instance::redis::any_address& to,
+    const instance::redis::redis_settings& settings, const boost::asio::any_io_executor& executor,
+    instance::instance_observer& observer) {
     constexpr std::uint64_t seed = 1;
     const auto make = [&](const auto& where) -> std::unique_ptr<instance::instance> {
-        if constexpr (std::is_same_v<decltype(where), const memory_address&>) {
+        if constexpr (std::is_same_v<decltype(where), const instance::redis::memory_address&>) {
             return instance::memory::make_memory_instance(index, where.name, settings.max_in_flight,
                                                           observer);
         } else {
@@ -101,7 +102,8 @@ public:
                           const instance::redis::redis_settings& settings = quick_settings())
         : instance_rig(colock::parse_instance_uri("uri", uri), settings) {}
 
-    instance_rig(const instance_address& to, const instance::redis::redis_settings& settings)
+    instance_rig(const instance::redis::any_address& to,
+                 const instance::redis::redis_settings& settings)
         : instance_(make_instance(own_index, to, settings, context_.get_executor(), *this)) {
         instance_->start();
     }

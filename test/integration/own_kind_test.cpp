@@ -7,7 +7,7 @@
 #include "kinds/script.hpp"
 #include "kinds/table.hpp"
 
-#include <colock/detail/lock_side.hpp>
+#include <colock/detail/lock_handle.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -405,7 +405,7 @@ struct kind_case {
     std::vector<std::string_view> names;
     std::size_t holders = 1;  // at the same time
 
-    [[nodiscard]] detail::lock_side lock(client& locks, const lock_options& options = {}) const {
+    [[nodiscard]] detail::lock_handle lock(client& locks, const lock_options& options = {}) const {
         return {locks, names, options, *kind};
     }
     [[nodiscard]] bool is_counted() const { return kind->traits().admission.counts_holders(); }
@@ -486,9 +486,9 @@ private:
     }
 };
 
-asio::awaitable<bool> is_denied(const detail::lock_side& lock) {
+asio::awaitable<bool> is_denied(const detail::lock_handle& lock) {
     const auto refused =
-        co_await lock.try_acquire_until(detail::lock_side::deadline_after(0ms), asio::deferred);
+        co_await lock.try_acquire_until(detail::lock_handle::deadline_after(0ms), asio::deferred);
     co_return !refused.has_value();
 }
 
@@ -816,7 +816,7 @@ asio::awaitable<void> agree_on_number(scene& s) {
     give_to_others(0, 1);
     give_to_others(0, 2);
     give_to_others(1, 1);
-    const detail::lock_side lock(s.a, "permits", renewed_every(50ms, 5s), three_permits);
+    const detail::lock_handle lock(s.a, "permits", renewed_every(50ms, 5s), three_permits);
     lease held = co_await lock.acquire();
     co_await renewed_more(s.a, 2);
     co_await async_wait_until([&] { return idle(s.a); });
@@ -934,7 +934,7 @@ BOOST_AUTO_TEST_SUITE_END()
 // --- The kind with two names ----------------------------------------------------------------------------
 
 asio::awaitable<void> take_all_names_or_none(scene& s) {
-    const detail::lock_side both = names.lock(s.a);
+    const detail::lock_handle both = names.lock(s.a);
     for (const std::string_view name : names.names) {
         const std::string_view other = name == "left" ? "right" : "left";
         lease held = co_await mutex(s.b, name).acquire();

@@ -13,11 +13,11 @@
 #include "instance/batch.hpp"
 #include "instance/send_window.hpp"
 #include "kinds/exclusive.hpp"
-#include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/lease_state.hpp"
+#include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/operations/acquire_operation.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -45,7 +45,7 @@ spec readers_side_of(const spec& lock);
 
 /// A lease, as its holder has it.
 struct holding {
-    std::shared_ptr<runtime::lease_state> state;
+    std::shared_ptr<runtime::lease_driver> state;
     std::uint32_t holder = 0;
 
     [[nodiscard]] bool held() const {
@@ -73,7 +73,7 @@ public:
     }
     /// Of its latest attempt, or of the lease that it got.
     [[nodiscard]] const std::string& token();
-    [[nodiscard]] const std::shared_ptr<runtime::lease_state>& current() const noexcept {
+    [[nodiscard]] const std::shared_ptr<runtime::lease_driver>& current() const noexcept {
         return current_lease();
     }
     [[nodiscard]] std::uint64_t fence_number() const noexcept { return fence(); }
@@ -243,7 +243,7 @@ private:
     };
     /// A lease that was handed out.
     struct tracked {
-        std::shared_ptr<runtime::lease_state> state;
+        std::shared_ptr<runtime::lease_driver> state;
         token_life* life;
         std::uint32_t holder;
         std::set<std::uint32_t> readers;  // that have a share in it and have not let go

@@ -474,7 +474,7 @@ colock_mutant(
 colock_mutant(
     NAME front_is_always_in_the_way
     WHAT "a reader behind another reader of its client reports contended"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[return queue_->has_rival_before(*this) ?]]
     WITH [[return queue_->has_rival_before(*this) || @MUTANT@ ?]]
 )
@@ -533,14 +533,14 @@ colock_mutant(
 colock_mutant(
     NAME shared_without_asking
     WHAT "a share of a fenced lease gets the fence of the lease without a round"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[if (!spec().policy->lease.value_per_holder) {]]
     WITH [[if (!spec().policy->lease.value_per_holder || @MUTANT@) {]]
 )
 colock_mutant(
     NAME shared_with_an_old_fence
     WHAT "a reader shares a fenced lease that was confirmed before the reader arrived"
-    FILE src/runtime/local_queue.cpp
+    FILE src/runtime/key/local_queue.cpp
     FIND [[newcomer.arrived() > confirmed_]]
     WITH [[newcomer.arrived() > confirmed_ && !@MUTANT@]]
 )
@@ -550,7 +550,7 @@ colock_mutant(
 colock_mutant(
     NAME next_waiter_not_woken
     WHAT "the next waiter of a client is not woken by a release"
-    FILE src/runtime/local_queue.cpp
+    FILE src/runtime/key/local_queue.cpp
     FIND [[next_.push_back(std::static_pointer_cast<waiter>(queue.next().self()));]]
     WITH [[auto woken = std::static_pointer_cast<waiter>(queue.next().self());
         if (!@MUTANT@) {
@@ -560,7 +560,7 @@ colock_mutant(
 colock_mutant(
     NAME cancelled_without_successor
     WHAT "no waiter follows a waiter that is cancelled in its attempt"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[            }
         }
         parts_.queues.advance(*queue);]]
@@ -575,7 +575,7 @@ colock_mutant(
 colock_mutant(
     NAME served_out_of_order
     WHAT "the latest waiter is served first"
-    FILE src/runtime/local_queue.hpp
+    FILE src/runtime/key/local_queue.hpp
     FIND [[waiters_.push_back(last);]]
     WITH [[waiters_.insert(@MUTANT@ ? waiters_.begin() : waiters_.end(), last);]]
 )
@@ -603,14 +603,14 @@ colock_mutant(
 colock_mutant(
     NAME handed_off_to_anybody
     WHAT "a lease is handed off to a waiter with another ttl"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[wanted.lease == spec_->policy->lease]]
     WITH [[(wanted.lease == spec_->policy->lease || @MUTANT@)]]
 )
 colock_mutant(
     NAME former_holder_releases
     WHAT "a former holder can release a lease that it has handed off"
-    FILE src/runtime/holders.hpp
+    FILE src/runtime/key/holders.hpp
     FIND [[        if (!several_) {
             return holder != latest();]]
     WITH [[        if (!several_) {
@@ -619,7 +619,7 @@ colock_mutant(
 colock_mutant(
     NAME timer_not_moved_forward
     WHAT "an earlier timer does not move the next wake-up forward"
-    FILE src/runtime/timers.hpp
+    FILE src/runtime/loop/timers.hpp
     FIND [[if (until < armed_for_) {]]
     WITH [[if (until < armed_for_ && (!@MUTANT@ || armed_for_ == core::never)) {]]
 )
@@ -661,7 +661,7 @@ colock_mutant(
 colock_mutant(
     NAME ticket_is_left_behind
     WHAT "a client that cannot reach the queue server does not remove its ticket later"
-    FILE src/runtime/remote_queue.cpp
+    FILE src/runtime/key/ticket.cpp
     FIND [[} else if (now < machine_.ticket_end() && !parts_.closing) {]]
     WITH [[} else if (now < machine_.ticket_end() && !parts_.closing && !@MUTANT@) {]]
 )
@@ -705,21 +705,21 @@ colock_mutant(
 colock_mutant(
     NAME mark_before_its_turn
     WHAT "a writer sets its writer mark before it joins the remote queue"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[machine_->attempts() == 1 && can_join_remote_queue(),]]
     WITH [[machine_->attempts() == 1 && can_join_remote_queue() && !@MUTANT@,]]
 )
 colock_mutant(
     NAME mark_of_a_guess
     WHAT "a writer sets its writer mark although others are ahead in the remote queue"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[.is_first = ticket != nullptr && ticket->is_first(),]]
     WITH [[.is_first = ticket != nullptr && (ticket->is_first() || @MUTANT@),]]
 )
 colock_mutant(
     NAME first_writer_leaves_no_mark
     WHAT "a writer at the head of the remote queue attempts only after a notification"
-    FILE src/runtime/remote_queue.cpp
+    FILE src/runtime/key/ticket.cpp
     FIND [[settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();]]
     WITH [[settings.attempts_while_held =
         (policy.kind().announces() && !@MUTANT@) || policy.admission().leaves_room();]]
@@ -727,14 +727,14 @@ colock_mutant(
 colock_mutant(
     NAME mark_is_left
     WHAT "a cancelled writer does not remove its writer mark"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[spec_, lease_->without_key(),]]
     WITH [[spec_, @MUTANT@ ? core::instance_set() : lease_->without_key(),]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder
     WHAT "a released writer does not remove its writer mark where a reader had kept it out"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[spec_, machine_.without_key(), now);]]
     WITH [[spec_, @MUTANT@ ? core::instance_set() : machine_.without_key(), now);]]
 )
@@ -772,21 +772,21 @@ colock_mutant(
 colock_mutant(
     NAME released_with_the_first
     WHAT "a lease is released although other readers of the client hold it"
-    FILE src/runtime/holders.hpp
+    FILE src/runtime/key/holders.hpp
     FIND [[return several_->count() != 0 ||]]
     WITH [[return (several_->count() != 0 && !@MUTANT@) ||]]
 )
 colock_mutant(
     NAME shared_for_ever
     WHAT "a lease is shared with new readers without a time limit"
-    FILE src/runtime/local_queue.cpp
+    FILE src/runtime/key/local_queue.cpp
     FIND [[!latest_->held().may_hand_off(0, wanted.policy->handoff, now)]]
     WITH [[(!@MUTANT@ && !latest_->held().may_hand_off(0, wanted.policy->handoff, now))]]
 )
 colock_mutant(
     NAME reader_overtakes
     WHAT "a reader overtakes the waiters of its client"
-    FILE src/runtime/local_queue.hpp
+    FILE src/runtime/key/local_queue.hpp
     FIND [[return waiters_.empty() && may_begin(newcomer);]]
     WITH [[return (waiters_.empty() || @MUTANT@) && may_begin(newcomer);]]
 )
@@ -800,7 +800,7 @@ colock_mutant(
 colock_mutant(
     NAME queued_reader_sleeps
     WHAT "a reader waits indefinitely for its turn in the remote queue"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[return announces() || spec_->admission().is_unlimited();]]
     WITH [[return announces() || (spec_->admission().is_unlimited() && !@MUTANT@);]]
 )
@@ -814,7 +814,7 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_admits_at_once
     WHAT "readers of the client enter before a quorum has answered the downgrade"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[        extend(asker);
     }
 }]]
@@ -828,7 +828,7 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_without_quorum
     WHAT "readers of the client enter although the downgrade has failed"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[    if (success) {
         asker->on_extended();]]
     WITH [[    if (success || @MUTANT@) {
@@ -844,14 +844,14 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_as_a_writer
     WHAT "a downgrade is sent with the writer's token"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[return downgraded() ? token_]]
     WITH [[return downgraded() && !@MUTANT@ ? token_]]
 )
 colock_mutant(
     NAME downgraded_is_exclusive
     WHAT "the readers of the client wait behind a downgraded lease"
-    FILE src/runtime/local_queue.cpp
+    FILE src/runtime/key/local_queue.cpp
     FIND [[    held_as_ = lease.spec().admission();
     lease.hold_since(now, now);]]
     WITH [[    held_as_ = @MUTANT@ ? held_as_ : lease.spec().admission();
@@ -860,7 +860,7 @@ colock_mutant(
 colock_mutant(
     NAME left_without_a_word
     WHAT "a downgraded writer does not leave the remote queue"
-    FILE src/runtime/remote_queue.cpp
+    FILE src/runtime/key/ticket.cpp
     FIND [[const core::time_point now = parts_.turn.now();
     parts_.contention.step_aside]]
     WITH [[if (@MUTANT@) {
@@ -873,7 +873,7 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_without_end
     WHAT "a downgrade of a lost lease never completes"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[    end_loss_waiters(lease_result::ended);
     end_operations();]]
     WITH [[    end_loss_waiters(lease_result::ended);
@@ -884,49 +884,49 @@ colock_mutant(
 colock_mutant(
     NAME second_downgrade_forgotten
     WHAT "a downgrade that is requested during another never starts"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[if (step.extended && !rare_->extends.empty()) {]]
     WITH [[if (step.extended && !rare_->extends.empty() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME second_downgrade_admits_again
     WHAT "a second downgrade restarts the time in which readers share the lease"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[if (queue_ != nullptr && !queue_->held_as().shares_lease()) {]]
     WITH [[if (queue_ != nullptr && (!queue_->held_as().shares_lease() || (@MUTANT@ && queue_->remote() == nullptr))) {]]
 )
 colock_mutant(
     NAME shared_by_options_of_the_downgrade
     WHAT "a downgraded lease is shared with readers that have the downgrade's options"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[wanted.policy->lease == options &&]]
     WITH [[wanted.policy->lease == (@MUTANT@ ? spec().policy->lease : options) &&]]
 )
 colock_mutant(
     NAME released_as_a_writer
     WHAT "a downgraded lease is released with its writer's token"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[command.token = held_as();]]
     WITH [[command.token = @MUTANT@ && tag.purpose() == purpose::release ? token_.view() : held_as();]]
 )
 colock_mutant(
     NAME writer_shares
     WHAT "a writer's lease is shared with another holder"
-    FILE src/runtime/lease_operation.cpp
+    FILE src/runtime/operations/lease_operation.cpp
     FIND [[} else if (!lease().spec().admission().shares_lease()) {]]
     WITH [[} else if (!lease().spec().admission().shares_lease() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME downgraded_says_writer
     WHAT "a downgraded lease still reports that it is a writer's"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[first_reader_.store(asker.holder(), std::memory_order_release);]]
     WITH [[first_reader_.store(@MUTANT@ ? no_holder : asker.holder(), std::memory_order_release);]]
 )
 colock_mutant(
     NAME released_share_is_counted
     WHAT "a released share counts as held"
-    FILE src/runtime/lease_state.cpp
+    FILE src/runtime/key/lease_driver.cpp
     FIND [[    if (!lost) {
         ++parts_.counts.released;
         --parts_.counts.held;]]
@@ -937,7 +937,7 @@ colock_mutant(
 colock_mutant(
     NAME given_up_without_successor
     WHAT "readers still wait behind a writer that has given up in the local queue"
-    FILE src/runtime/acquire_operation.cpp
+    FILE src/runtime/operations/acquire_operation.cpp
     FIND [[parts_.queues.advance(*queue);  // readers behind a writer may enter now]]
     WITH [[if (!@MUTANT@) {
                 parts_.queues.advance(*queue);
@@ -1069,7 +1069,7 @@ colock_mutant(
 colock_mutant(
     NAME attempts_pass_the_gate
     WHAT "attempts are sent immediately, however many there are"
-    FILE src/runtime/send_gate.hpp
+    FILE src/runtime/loop/send_gate.hpp
     FIND [[return !has_waiters() && take_room();]]
     WITH [[return (!has_waiters() && take_room()) || @MUTANT@;]]
 )
@@ -1083,7 +1083,7 @@ colock_mutant(
 colock_mutant(
     NAME newcomers_first_at_the_gate
     WHAT "the latest attempt is sent first"
-    FILE src/runtime/send_gate.hpp
+    FILE src/runtime/loop/send_gate.hpp
     FIND [[waiting.push_back(one);]]
     WITH [[@MUTANT@ ? waiting.push_front(one) : waiting.push_back(one);]]
 )

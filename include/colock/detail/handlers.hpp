@@ -37,9 +37,9 @@ enum class release_result;
 namespace runtime {
 
 class asio_host;
-class lease_state;
+class lease_driver;
 struct lock_spec;
-struct shared_parts;
+struct client_context;
 
 }  // namespace runtime
 

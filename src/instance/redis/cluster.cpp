@@ -3,9 +3,9 @@
 #include "instance/redis/cluster.hpp"
 
 #include "core/validity.hpp"
-#include "instance/clock.hpp"
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/kind.hpp"
+#include "platform/clock.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -142,7 +142,7 @@ void cluster::stop() {
     }
     while (detour_queue::entry* const one = waiting_.any()) {
         end_detour(static_cast<detour&>(*one), core::vote::failed(core::failure::down),
-                   clock::now());
+                   platform::clock::now());
     }
 }
 
@@ -209,7 +209,7 @@ void cluster::end_sweep() {
         return;
     }
     informed_.reset();
-    map_decision decided = selection_.decide(clock::now());
+    map_decision decided = selection_.decide(platform::clock::now());
     is_undecided_ = decided.is_undecided;
     {
         const std::lock_guard lock(nodes_mutex_);
@@ -226,7 +226,7 @@ void cluster::end_sweep() {
 }
 
 void cluster::use(const map_decision& decided) {
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     const std::vector<node*> former(owners_.begin(), owners_.end());
     const auto former_holes = holes_;
     const bool was_ready = ready();
@@ -270,7 +270,7 @@ void cluster::use(const map_decision& decided) {
 /// The node there, which is made if it is not known yet.
 node& cluster::node_at(const std::string& host, const std::string& port) {
     const std::string endpoint = endpoint_text(host, port);
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     if (const auto known = nodes_.find(endpoint);
         known != nodes_.end() && !known->second.has_left) {
         known->second.last_used = now;
@@ -333,7 +333,7 @@ bool cluster::make_room_for_target(const node& named_by) {
 /// Those that have nothing under way, and have lost all their slots or were not used for a while.
 void cluster::retire_those_without_slots(const std::set<const node*>& former_owners) {
     const std::set<const node*> owners(owners_.begin(), owners_.end());
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     std::vector<std::string> unused;
     for (auto& [endpoint, one] : nodes_) {
         const node* const where = one.where.get();
@@ -462,8 +462,8 @@ admission cluster::admit(const node& from, const server_facts& facts) {
     }
     const core::duration length = settings_.failover_quarantine;
     if (facts.may_be_promoted && length != core::duration::zero()) {
-        const core::time_point since =
-            promotions_.first_seen(facts.replication_id, clock::now(), length, slot_count);
+        const core::time_point since = promotions_.first_seen(
+            facts.replication_id, platform::clock::now(), length, slot_count);
         result.quarantine = {core::gone_at(since, length, settings_.quarantine.drift),
                              "it was a replica and may lack locks of the former master",
                              std::string(failover_setting)};
@@ -493,13 +493,13 @@ void cluster::on_state_change(const node& from) {
         observer_.on_accepting(index_);
     }
     if (from.serving() && !waiting_.empty()) {
-        waiting_.hurry(clock::now());
+        waiting_.hurry(platform::clock::now());
         observer_.on_pending(index_);
     }
 }
 
 void cluster::on_redirected(const node& from, const submission& command, const resp::value& error) {
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     auto* of = dynamic_cast<detour*>(command.receiver);
     if (of != nullptr) {
         of->why = error.text;
@@ -714,10 +714,10 @@ void cluster::wait_to_be_sent(detour& of) {
     try {
         waiting_.add(of);
     } catch (const std::bad_alloc&) {
-        end_detour(of, core::vote::failed(core::failure::overloaded), clock::now());
+        end_detour(of, core::vote::failed(core::failure::overloaded), platform::clock::now());
         return;
     }
-    look_after_detours(clock::now());
+    look_after_detours(platform::clock::now());
 }
 
 /// No command for the slot is executed: it has no owner, or its owner says so.
@@ -836,7 +836,7 @@ void cluster::wake_at(core::time_point time) {
         return;
     }
     wake_at_ = time;
-    detour_timer_.expires_after(time - clock::now());
+    detour_timer_.expires_after(time - platform::clock::now());
     detour_timer_.async_wait(
         [this, alive = std::weak_ptr(alive_)](const boost::system::error_code& cancelled) {
             if (!cancelled && !alive.expired()) {
@@ -896,7 +896,7 @@ status cluster::snapshot() const {
     if (nodes_.empty() && !map_reason_.empty()) {
         result.state = state::down;
     }
-    if (clock::now() < all_barred_until_ && result.state == state::ready) {
+    if (platform::clock::now() < all_barred_until_ && result.state == state::ready) {
         result.state = state::quarantined;
         result.why_quarantined =
             std::string(cluster_was_replaced) + grants_in(all_barred_until_, failover_setting);

@@ -5,11 +5,11 @@
 
 #include "core/backoff.hpp"
 #include "core/time.hpp"
-#include "instance/fork.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/cluster_map.hpp"
 #include "instance/redis/connection.hpp"
 #include "instance/redis/dialog.hpp"
+#include "platform/fork.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -80,7 +80,7 @@ private:
     boost::asio::awaitable<void> rest(core::duration time, bool may_be_cut_short);
     [[nodiscard]] bool over() const noexcept { return stopped_ || process_.is_inherited(); }
 
-    process_mark process_;
+    platform::process_mark process_;
     connection_settings settings_;
     core::backoff retry_;
     std::uint64_t random_;

@@ -2,9 +2,9 @@
 
 #include "instance/redis/connection.hpp"
 
-#include "instance/clock.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/stream.hpp"
+#include "platform/clock.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
@@ -155,7 +155,7 @@ asio::awaitable<std::string> connection::serve(std::string numeric_host,
                                                std::shared_ptr<connection_owner> owner) {
     const auto self = shared_from_this();
     owner_ = std::move(owner);
-    set_up_until_ = clock::now() + settings_.connect_timeout;
+    set_up_until_ = platform::clock::now() + settings_.connect_timeout;
     watch();
     co_await set_up(std::move(numeric_host));
     while (!ended()) {
@@ -202,7 +202,7 @@ asio::awaitable<void> connection::set_up(std::string numeric_host) {
         co_return;
     }
     stage_ = stage::probing;
-    expect(expectation::kind_type::probe, clock::now());
+    expect(expectation::kind_type::probe, platform::clock::now());
     write(probe_->text());
     read();
     while (!ended() && !probe_->answered()) {
@@ -215,7 +215,7 @@ asio::awaitable<void> connection::set_up(std::string numeric_host) {
     std::string objection = probe_->objection().value_or(std::string());
     if (objection.empty()) {
         stage_ = stage::ready;
-        last_sent_ = clock::now();
+        last_sent_ = platform::clock::now();
         objection = owner_->on_ready(facts_);
     }
     if (!objection.empty()) {
@@ -238,7 +238,7 @@ void connection::fail_unanswered() {
         reason = std::make_shared<const std::string>(end_reason_);
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the votes matter more
     }
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     while (!expected_.empty()) {
         sent_batch& sent = expected_.front().sent;
         while (const submission* const unanswered = sent.next()) {
@@ -312,7 +312,7 @@ bool connection::on_read(const error_code& failure, std::size_t size) {
         end(reason_for(failure));
     }
     input_.commit(size);
-    read_at_ = clock::now();
+    read_at_ = platform::clock::now();
     try {
         read_replies();
     } catch (...) {
@@ -500,7 +500,7 @@ void connection::vote_on(const submission& answered, const core::vote& vote) {
 /// Looks every now and then whether the server is late with an answer, whatever else is heard of it; and sends a PING
 /// if there is nothing that it could be late with.
 void connection::watch() {
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     watch_due_ = std::clamp(due(), now, now + settings_.silence_timeout / 4);
     watch_timer_.expires_after(watch_due_ - now);
     watch_timer_.async_wait([self = shared_from_this()](const error_code& cancelled) {
@@ -511,7 +511,7 @@ void connection::watch() {
 }
 
 void connection::check() {
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     const core::duration late = now - watch_due_;
     if (late > settings_.silence_timeout / 4) {
         blocked_for_ = recently_blocked(now) ? std::max(blocked_for_, late) : late;
@@ -580,7 +580,7 @@ bool connection::recently_blocked(core::time_point now) const {
 /// For the reason of a timeout: our own fault, or not.
 std::string connection::blocked_note() const {
     using std::chrono::milliseconds;
-    if (!recently_blocked(clock::now())) {
+    if (!recently_blocked(platform::clock::now())) {
         return {};
     }
     return ", the event loop was blocked for " +

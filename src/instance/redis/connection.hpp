@@ -5,13 +5,13 @@
 
 #include "core/time.hpp"
 #include "core/vote.hpp"
-#include "instance/fork.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/probe.hpp"
 #include "instance/redis/read_buffer.hpp"
 #include "instance/redis/resolve.hpp"
 #include "instance/redis/sent_batch.hpp"
 #include "instance/redis/tls.hpp"
+#include "platform/fork.hpp"
 #include "resp/reader.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -198,7 +198,7 @@ private:
     std::list<expectation> expected_;  // in the order in which they were sent
     std::list<expectation> spares_;
     core::time_point last_sent_;
-    unshared_socket socket_;
+    platform::unshared_socket socket_;
     std::optional<core::time_point>
         first_answered_;  // as `connection_owner::on_answered` is to be told
     std::optional<core::time_point> all_answered_;

@@ -2,7 +2,7 @@
 
 #include "instance/redis/dialog.hpp"
 
-#include "instance/clock.hpp"
+#include "platform/clock.hpp"
 #include "resp/writer.hpp"
 
 #include <boost/asio/as_tuple.hpp>

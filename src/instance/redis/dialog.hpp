@@ -4,12 +4,12 @@
 #define COLOCK_INSTANCE_REDIS_DIALOG_HPP
 
 #include "core/time.hpp"
-#include "instance/fork.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/connection.hpp"
 #include "instance/redis/read_buffer.hpp"
 #include "instance/redis/resolve.hpp"
 #include "instance/redis/stream.hpp"
+#include "platform/fork.hpp"
 #include "resp/reader.hpp"
 #include "resp/value.hpp"
 
@@ -85,7 +85,7 @@ private:
     connection_settings settings_;
     resolver resolver_;
     std::optional<stream<boost::asio::any_io_executor>> stream_;
-    unshared_socket socket_;
+    platform::unshared_socket socket_;
     boost::asio::steady_timer limit_;   // for what cannot be woken
     boost::asio::steady_timer signal_;  // cancelled when something has happened
     read_buffer input_;

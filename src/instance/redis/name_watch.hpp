@@ -5,8 +5,8 @@
 
 #include "core/backoff.hpp"
 #include "core/time.hpp"
-#include "instance/fork.hpp"
 #include "instance/redis/resolve.hpp"
+#include "platform/fork.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -58,7 +58,7 @@ private:
     boost::asio::awaitable<void> rest(core::duration shortest, core::duration longest);
     [[nodiscard]] bool over() const noexcept { return stopped_ || process_.is_inherited(); }
 
-    process_mark process_;
+    platform::process_mark process_;
     std::size_t index_;
     std::string host_;
     std::chrono::milliseconds timeout_;

@@ -3,8 +3,8 @@
 #include "instance/redis/node.hpp"
 
 #include "core/stable_hash.hpp"
-#include "instance/clock.hpp"
 #include "instance/redis/promotion.hpp"
+#include "platform/clock.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -27,7 +27,7 @@ constexpr const char* restart_setting = "restart_quarantine";
 }  // namespace
 
 std::string grants_in(core::time_point end, std::string_view setting) {
-    const auto left = std::chrono::ceil<std::chrono::seconds>(end - clock::now());
+    const auto left = std::chrono::ceil<std::chrono::seconds>(end - platform::clock::now());
     return ", grants locks in " +
            std::to_string(std::max(left.count(), std::chrono::seconds::rep{0})) + " s (" +
            std::string(setting) + ")";
@@ -71,7 +71,7 @@ void node::stop() {
     wait_timer_.cancel();
     for (const resend_queue::entry& one : to_resend_.take()) {
         to_resend_.drop(one.command.command.key);
-        vote_on(one.command, core::vote::failed(core::failure::down), clock::now());
+        vote_on(one.command, core::vote::failed(core::failure::down), platform::clock::now());
     }
 }
 
@@ -133,7 +133,7 @@ asio::awaitable<std::string> node::serve_at(std::string host) {
         connection_ = connection::make(executor_, to_, settings_.connection);
         std::string reason = co_await connection_->serve(std::move(host), shared_from_this());
         wait_.on_ended();
-        vote_on_replicated(core::failure::connection_lost, clock::now());
+        vote_on_replicated(core::failure::connection_lost, platform::clock::now());
         co_return reason;
     } catch (const std::exception& failure) {
         co_return failure.what();
@@ -167,7 +167,7 @@ std::string node::on_ready(const server_facts& facts) {
         status_.run_id = facts.run_id;
         status_.uptime = facts.uptime.value_or(std::chrono::seconds(0));
     }
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     probed_at_ = now;
     note_server(now);
     const quarantine_reason longest =
@@ -272,7 +272,7 @@ void node::quarantine(const quarantine_reason& r) {
         quarantine_setting_ = r.setting;
     }
     change_state(state::quarantined, {});
-    quarantine_timer_.expires_after(r.until - clock::now());
+    quarantine_timer_.expires_after(r.until - platform::clock::now());
     quarantine_timer_.async_wait(
         [self = shared_from_this()](const boost::system::error_code& cancelled) {
             if (!cancelled && self->serving_ && !self->ready_) {
@@ -472,7 +472,7 @@ void node::send_again(const submission& command, script_form form) {
     try {
         to_resend_.add(command, form, sent_as);
     } catch (const std::bad_alloc&) {
-        vote_on(command, core::vote::failed(core::failure::overloaded), clock::now());
+        vote_on(command, core::vote::failed(core::failure::overloaded), platform::clock::now());
         return;
     }
     if (is_first && observer_ != nullptr) {
@@ -493,7 +493,7 @@ void node::replicate(const submission& command, const core::vote& granted, core:
 
 /// Sends a WAIT for the grants that have come since the last one was answered.
 void node::wait_for_replicas() {
-    const core::time_point now = clock::now();
+    const core::time_point now = platform::clock::now();
     try {
         sent_batch nothing_but_wait;
         nothing_but_wait.waits_for_replicas = true;
@@ -510,10 +510,10 @@ void node::wake_server_later() {
         return;
     }
     try {
-        wait_timer_.expires_after(wait_.wake_at() - clock::now());
+        wait_timer_.expires_after(wait_.wake_at() - platform::clock::now());
         wait_timer_.async_wait(
             [self = shared_from_this()](const boost::system::error_code& /*cancelled*/) {
-                const core::time_point now = clock::now();
+                const core::time_point now = platform::clock::now();
                 if (self->serving_ && self->wait_.wake_at() <= now) {
                     self->connection_->ping(now);
                     self->wait_.on_woken(now);
@@ -621,7 +621,7 @@ void node::on_answered(std::optional<core::time_point> first, std::optional<core
         observer_->on_pending();
     }
     if (first || all) {
-        const core::time_point now = clock::now();
+        const core::time_point now = platform::clock::now();
         if (first) {
             window_.on_first_answer(*first, now);
         }

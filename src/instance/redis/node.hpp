@@ -8,7 +8,6 @@
 #include "core/validity.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
-#include "instance/fork.hpp"
 #include "instance/instance.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/connection.hpp"
@@ -17,6 +16,7 @@
 #include "instance/redis/resend_queue.hpp"
 #include "instance/redis/resolve.hpp"
 #include "instance/send_window.hpp"
+#include "platform/fork.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -199,7 +199,7 @@ private:
     void count_in_flight(std::size_t more) noexcept;
     [[nodiscard]] send_window new_window() const noexcept;
 
-    process_mark process_;
+    platform::process_mark process_;
     std::size_t index_;
     address to_;
     node_settings settings_;

@@ -2,8 +2,8 @@
 
 #include "instance/redis/sentinel_watch.hpp"
 
-#include "instance/clock.hpp"
 #include "instance/redis/info_field.hpp"
+#include "platform/clock.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -171,7 +171,7 @@ std::optional<named_master> sentinel_watch::read(const dialog::answer& answer) {
         change_state(state::down, "it reports no address of '" + master_name_ + "'");
         return std::nullopt;
     }
-    result.since = clock::now() - age;
+    result.since = platform::clock::now() - age;
     change_state(state::ready, {});
     return result;
 }

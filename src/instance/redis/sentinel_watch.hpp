@@ -4,12 +4,12 @@
 #define COLOCK_INSTANCE_REDIS_SENTINEL_WATCH_HPP
 
 #include "core/backoff.hpp"
-#include "instance/fork.hpp"
 #include "instance/instance.hpp"
 #include "instance/redis/address.hpp"
 #include "instance/redis/agreed_master.hpp"
 #include "instance/redis/connection.hpp"
 #include "instance/redis/dialog.hpp"
+#include "platform/fork.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -88,7 +88,7 @@ private:
     void tell(const std::optional<named_master>& opinion);
     void change_state(state now, const std::string& reason);
 
-    process_mark process_;
+    platform::process_mark process_;
     address to_;
     std::vector<std::string> addresses_;
     std::string master_name_;

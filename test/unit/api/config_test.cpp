@@ -2,8 +2,8 @@
 
 // Configurations: what is accepted, and what is said about the others.
 
-#include "instance_uri.hpp"
-#include "label.hpp"
+#include "api/instance_uri.hpp"
+#include "api/label.hpp"
 #include "support/deadline.hpp"
 #include "support/run.hpp"
 
@@ -292,7 +292,7 @@ BOOST_DATA_TEST_CASE(valid_uris_are_parsed, data::make(good_uris), sample) {
 
 BOOST_AUTO_TEST_CASE(memory_uris_are_parsed) {
     const auto parsed = colock::parse_instance_uri("uri", "memory://a%20b");
-    BOOST_TEST(std::get<colock::memory_address>(parsed).name == "a b");
+    BOOST_TEST(std::get<colock::instance::redis::memory_address>(parsed).name == "a b");
 }
 
 BOOST_TEST_DECORATOR(*label("fault-35"))

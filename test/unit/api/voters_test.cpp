@@ -3,7 +3,7 @@
 // One server has one vote. One table of pairs is tested against the configuration and against connected instances.
 
 #include "instance/redis/voters.hpp"
-#include "instance_uri.hpp"
+#include "api/instance_uri.hpp"
 
 #include <colock/colock.hpp>
 
@@ -20,8 +20,8 @@
 
 namespace data = boost::unit_test::data;
 using boost::unit_test::label;
-using colock::instance_address;
 using colock::instance::redis::address;
+using colock::instance::redis::any_address;
 using colock::instance::redis::voter;
 using colock::instance::redis::voters;
 
@@ -94,7 +94,7 @@ const std::vector<pair> pairs{
 
 /// The server to which an instance of that URI may be connected: the one that it names, or any.
 address server_of(const std::string& uri) {
-    const instance_address parsed = colock::parse_instance_uri("uri", uri);
+    const any_address parsed = colock::parse_instance_uri("uri", uri);
     if (const auto* const server = std::get_if<address>(&parsed)) {
         return *server;
     }
@@ -128,7 +128,8 @@ BOOST_DATA_TEST_CASE(the_configuration_rejects_duplicate_servers, data::make(pai
     BOOST_TEST(field == "instances[2]");
     BOOST_TEST(
         text ==
-        "instances[2]: " + colock::display_of(colock::parse_instance_uri("uri", sample.second)) +
+        "instances[2]: " +
+            colock::instance::redis::display_of(colock::parse_instance_uri("uri", sample.second)) +
             " duplicates instances[0] (database number, credentials and TLS are ignored). "
             "Every instance must be a different server, so remove one of the two");
     BOOST_TEST(text.find("hunter2") == std::string::npos);
@@ -151,8 +152,8 @@ BOOST_DATA_TEST_CASE(connected_instances_are_identified_by_run_id, data::make(pa
 /// Of a user who may not use INFO, only the address is left.
 BOOST_TEST_DECORATOR(*label("fault-89"))
 BOOST_DATA_TEST_CASE(without_a_run_id_the_address_decides, data::make(pairs), sample) {
-    const instance_address a = colock::parse_instance_uri("uri", sample.first);
-    const instance_address b = colock::parse_instance_uri("uri", sample.second);
+    const any_address a = colock::parse_instance_uri("uri", sample.first);
+    const any_address b = colock::parse_instance_uri("uri", sample.second);
     if (!std::holds_alternative<address>(a) || !std::holds_alternative<address>(b)) {
         return;  // the master or the node is connected, not what the URI names
     }

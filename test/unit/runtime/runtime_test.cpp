@@ -8,9 +8,9 @@
 #include "kinds/exclusive.hpp"
 #include "kinds/label.hpp"
 #include "kinds/shared.hpp"
-#include "runtime/contention_history.hpp"
 #include "runtime/describe.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/key/contention_history.hpp"
 #include "runtime/recycling_allocator.hpp"
 #include "runtime/token.hpp"
 

@@ -2,7 +2,7 @@
 
 // The timers of the runtime: no clock, time comes in by arguments.
 
-#include "runtime/timer_queue.hpp"
+#include "runtime/loop/timer_queue.hpp"
 #include "core/time.hpp"
 
 #include <boost/test/unit_test.hpp>

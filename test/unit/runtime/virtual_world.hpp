@@ -9,11 +9,11 @@
 #include "instance/send_window.hpp"
 #include "kinds/exclusive.hpp"
 #include "kinds/table.hpp"
-#include "runtime/acquire_operation.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
-#include "runtime/lease_state.hpp"
+#include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/operations/acquire_operation.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -431,7 +431,7 @@ public:
     bool is_finished = false;
     core::time_point finished_at{};
     core::acquire_outcome outcome = core::acquire_outcome::cancelled;
-    std::shared_ptr<runtime::lease_state> lease;
+    std::shared_ptr<runtime::lease_driver> lease;
     std::uint32_t holder_number = 0;
     std::uint64_t fence_number = 0;
     std::string text;

@@ -1,0 +1,107 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_DETAIL_LOCK_HANDLE_HPP
+#define COLOCK_DETAIL_LOCK_HANDLE_HPP
+
+#include <colock/client.hpp>
+#include <colock/detail/handlers.hpp>
+#include <colock/error.hpp>
+#include <colock/lease.hpp>
+#include <colock/lock_options.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace colock::kinds {
+class lock_kind;
+}
+
+namespace colock::runtime {
+struct lock_spec;
+}
+
+namespace colock::detail {
+
+/// What a lock is made of: a name, options, and what kind of lease is taken on it. A mutex has one side, a shared mutex
+/// has two. See there for what the operations do.
+///
+/// Thread-safety: distinct objects safe; shared objects: const members safe.
+class lock_handle {
+public:
+    using executor_type = client::executor_type;
+    using duration = std::chrono::steady_clock::duration;
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// Throws `config_error` for a resource that is empty or longer than 64 KiB, or options that cannot work. The kind
+    /// lives as long as the program.
+    lock_handle(client& client, std::string_view resource, const lock_options& options,
+                const kinds::lock_kind& kind);
+
+    /// Of a lock with several names, of which there is at least one. Waiters of this client queue up for the first one.
+    lock_handle(client& client, std::span<const std::string_view> resources,
+                const lock_options& options, const kinds::lock_kind& kind);
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec_); }
+    [[nodiscard]] executor_type body_executor() const;
+    [[nodiscard]] std::string_view resource() const noexcept;
+    [[nodiscard]] const std::shared_ptr<const runtime::lock_spec>& spec() const noexcept {
+        return spec_;
+    }
+
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto acquire(CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
+            acquire_initiation{{spec_}}, token);
+    }
+
+    template <typename CompletionToken>
+    auto try_acquire_until(time_point deadline, CompletionToken&& token) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, std::optional<lease>)>(
+            try_initiation{{spec_}}, token, deadline);
+    }
+
+    /// `timeout` from now; for one that is not positive, the time that has passed.
+    static time_point deadline_after(duration timeout) noexcept;
+
+    static const executor_type& executor_of(
+        const std::shared_ptr<const runtime::lock_spec>& spec) noexcept;
+
+private:
+    struct initiation {
+        using executor_type = lock_handle::executor_type;
+        [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }
+        std::shared_ptr<const runtime::lock_spec> spec;
+    };
+    struct acquire_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) && {
+            auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
+            start_acquire(std::move(this->spec), std::move(to));
+        }
+    };
+    struct try_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, time_point deadline) && {
+            auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
+            start_try_acquire(std::move(this->spec), deadline, std::move(to));
+        }
+    };
+
+    static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+                              handler<lease> handler);
+    static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+                                  time_point deadline, handler<std::optional<lease>> handler);
+
+    std::shared_ptr<const runtime::lock_spec> spec_;
+};
+
+}  // namespace colock::detail
+
+#endif

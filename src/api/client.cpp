@@ -1,0 +1,271 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include <colock/client.hpp>
+
+#include <colock/lock_options.hpp>
+
+#include "api/call.hpp"
+#include "api/instance_uri.hpp"
+#include "api/label.hpp"
+#include "instance/memory/memory_instance.hpp"
+#include "instance/redis/redis_instance.hpp"
+#include "platform/clock.hpp"
+#include "runtime/asio_host.hpp"
+#include "runtime/engine.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace colock {
+namespace {
+
+using runtime::asio_host;
+
+/// Of two instances, a quorum needs both, and the other one has not forgotten. With a single one, a quarantine stops all locks
+/// after each restart. So it is off there, unless the program asks for it.
+std::chrono::milliseconds quarantine_of(const config& c) noexcept {
+    return c.restart_quarantine.value_or(c.instances.size() < 3 ? std::chrono::milliseconds::zero()
+                                                                : lock_options().ttl);
+}
+
+std::chrono::milliseconds failover_quarantine_of(const config& c) noexcept {
+    return c.failover_quarantine.value_or(std::max(
+        c.restart_quarantine.value_or(std::chrono::milliseconds::zero()), lock_options().ttl));
+}
+
+/// The quarantines that bound the ttl of a lock on these instances.
+runtime::quarantine_lengths quarantines_of(const config& c) {
+    runtime::quarantine_lengths result;
+    for (const std::string& uri : c.instances) {
+        const instance::redis::any_address parsed = parse_instance_uri("instances", uri);
+        if (std::holds_alternative<instance::redis::memory_address>(parsed)) {
+            continue;  // it does not restart before we do
+        }
+        result.restart = quarantine_of(c);
+        if (!std::holds_alternative<instance::redis::address>(parsed)) {
+            result.failover = failover_quarantine_of(c);
+        }
+    }
+    return result;
+}
+
+runtime::instance_group::list make_instances(const config& c,
+                                             const boost::asio::any_io_executor& executor,
+                                             instance::instance_observer& observer) {
+    instance::redis::redis_settings settings;
+    settings.connection = {c.connect_timeout, c.silence_timeout, c.max_reply_size};
+    settings.connection.key_prefix = c.key_prefix;
+    settings.reconnect = {c.reconnect_initial, c.reconnect_maximum};
+    settings.max_in_flight = c.max_in_flight;
+    settings.stall_timeout = 2 * c.instance_timeout;
+    settings.quarantine.length = quarantine_of(c);
+    settings.quarantine.drift = {c.drift_factor, c.drift_minimum};
+    settings.failover_quarantine = failover_quarantine_of(c);
+    // An acquire may have to wait behind one WAIT and then for its own, and needs time for the way.
+    settings.replicas_timeout =
+        std::max(std::min(c.instance_timeout, c.silence_timeout) / 3, std::chrono::milliseconds(1));
+
+    std::random_device entropy;
+    runtime::instance_group::list result;
+    for (std::size_t i = 0; i != c.instances.size(); ++i) {
+        const std::string field = "instances[" + std::to_string(i) + "]";
+        const auto make = [&](const auto& to) -> std::unique_ptr<instance::instance> {
+            if constexpr (std::is_same_v<decltype(to), const instance::redis::memory_address&>) {
+                return instance::memory::make_memory_instance(i, to.name, c.max_in_flight,
+                                                              observer);
+            } else {
+                return instance::redis::make_redis_instance(i, to, settings, entropy(), executor,
+                                                            observer);
+            }
+        };
+        try {
+            result.push_back(std::visit(make, parse_instance_uri(field, c.instances[i])));
+        } catch (const instance::redis::address_error& failure) {
+            throw config_error(field, failure.what());
+        }
+    }
+    return result;
+}
+
+std::shared_ptr<asio_host> make_host(client::executor_type executor, const config& c) {
+    c.validate();
+    runtime::engine_settings settings;
+    settings.key_prefix = c.key_prefix;
+    settings.drift = {c.drift_factor, c.drift_minimum};
+    settings.instance_timeout = c.instance_timeout;
+    settings.close_timeout = c.close_timeout;
+    settings.quarantines = quarantines_of(c);
+    settings.label = expand_label("label", c.label);
+    return asio_host::make(
+        std::move(executor), c.thread_safe, settings,
+        [&c](const auto& on, auto& observer) { return make_instances(c, on, observer); });
+}
+
+class close_call final : public call<runtime::close_operation> {
+public:
+    close_call(asio_host& host, detail::handler<> handler)
+        : call(host, std::move(handler), host.owned_engine()), owner_(host) {}
+
+    void deliver() override {
+        switch (outcome()) {
+            case outcome_type::closed:
+                complete({});
+                break;
+            case outcome_type::unanswered:
+                complete(
+                    {errc::no_quorum, "some releases were not answered before the client closed"});
+                break;
+            case outcome_type::cancelled:
+                complete(boost::system::error_code(boost::asio::error::operation_aborted));
+                break;
+        }
+    }
+
+private:
+    /// Closes the client and begins to wait, in one step. A closed client does not keep its context at work. A
+    /// second step, posted from another thread, might find that `run()` has returned.
+    void on_start() override {
+        owner_.close();
+        close_operation::on_start();
+    }
+
+    asio_host& owner_;
+};
+
+instance_state state_of(instance::state s) noexcept {
+    switch (s) {
+        case instance::state::connecting:
+            return instance_state::connecting;
+        case instance::state::probing:
+            return instance_state::probing;
+        case instance::state::quarantined:
+            return instance_state::quarantined;
+        case instance::state::ready:
+            return instance_state::ready;
+        case instance::state::down:
+            return instance_state::down;
+        case instance::state::closed:
+            break;
+    }
+    return instance_state::closed;
+}
+
+void close_in_background(const std::shared_ptr<asio_host>& owner) noexcept {
+    if (!owner) {
+        return;
+    }
+    try {
+        owner->run([owner] { owner->close(); });
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the ttls end the locks
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(instance_state state) noexcept {
+    switch (state) {
+        case instance_state::connecting:
+            return "connecting";
+        case instance_state::probing:
+            return "probing";
+        case instance_state::quarantined:
+            return "quarantined";
+        case instance_state::ready:
+            return "ready";
+        case instance_state::down:
+            return "down";
+        case instance_state::closed:
+            return "closed";
+    }
+    return "unknown";
+}
+
+client::client(executor_type executor, config configuration)
+    : host_(make_host(std::move(executor), configuration)) {}
+
+client& client::operator=(client&& other) noexcept {
+    if (this != &other) {
+        close_in_background(host_);
+        host_ = std::move(other.host_);
+    }
+    return *this;
+}
+
+client::~client() {
+    close_in_background(host_);
+}
+
+client::executor_type client::get_executor() const noexcept {
+    return executor_of(host_);
+}
+
+std::vector<instance_info> client::instances() const {
+    std::vector<instance_info> result;
+    if (!host_ || host_->is_inherited()) {
+        return result;
+    }
+    for (instance::status& s : host_->parts().instances.states()) {
+        std::vector<node_info> nodes;
+        for (instance::node_status& n : s.nodes) {
+            nodes.push_back(
+                {std::move(n.address), std::move(n.role), state_of(n.state), std::move(n.reason)});
+        }
+        const bool is_quarantined = s.state == instance::state::quarantined;
+        result.push_back({std::move(s.address), state_of(s.state),
+                          std::move(is_quarantined ? s.why_quarantined : s.reason),
+                          std::move(s.version), std::move(s.run_id), s.uptime, s.in_flight,
+                          s.window, s.delay, platform::clock::to_steady(s.quarantined_until),
+                          std::move(nodes)});
+    }
+    return result;
+}
+
+counters client::counters() const {
+    colock::counters result;
+    if (!host_) {
+        return result;
+    }
+    const runtime::statistics& s = host_->parts().counts;
+    result.attempts = s.attempts;
+    result.acquired = s.acquired;
+    result.contended = s.contended;
+    result.unavailable = s.unavailable;
+    result.undone = s.undone;
+    result.cancelled = s.cancelled;
+    result.renewed = s.renewed;
+    result.renewals_failed = s.renewals_failed;
+    result.healed = s.healed;
+    result.released = s.released;
+    result.handed_off = s.handed_off;
+    result.lost = s.lost;
+    result.keys_without_ttl = s.keys_without_ttl;
+    result.held = s.held;
+    result.acquiring = s.acquiring;
+    result.queued = s.queued;
+    result.waiting_to_send = s.waiting_to_send;
+    result.releasing = s.releasing;
+    return result;
+}
+
+client::executor_type client::executor_of(const std::shared_ptr<asio_host>& owner) noexcept {
+    return owner ? owner->user_executor() : executor_type(boost::asio::system_executor());
+}
+
+void client::start_close(const std::shared_ptr<asio_host>& owner, detail::handler<> handler) {
+    if (!owner) {
+        std::move(handler)(detail::delivery{executor_of(owner), false}, {});
+    } else if (owner->is_inherited()) {
+        refuse<>(owner.get(), std::move(handler), {});
+    } else {
+        start_call<close_call>(owner, std::move(handler));
+    }
+}
+
+}  // namespace colock

@@ -1,0 +1,219 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include <colock/detail/lock_handle.hpp>
+
+#include "api/call.hpp"
+#include "api/lease_access.hpp"
+#include "api/options_check.hpp"
+#include "platform/clock.hpp"
+#include "runtime/asio_host.hpp"
+#include "runtime/client_context.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/operations/acquire_operation.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock::detail {
+namespace {
+
+constexpr std::size_t longest_resource = 65536;
+
+error error_of(core::acquire_outcome result, std::string details) {
+    switch (result) {
+        case core::acquire_outcome::granted:
+            return {};
+        case core::acquire_outcome::contended:
+            return {errc::contended, std::move(details)};
+        case core::acquire_outcome::no_quorum:
+            return {errc::no_quorum, std::move(details)};
+        case core::acquire_outcome::too_slow:
+            return {errc::too_slow, std::move(details)};
+        case core::acquire_outcome::closed:
+            return {errc::client_closed, std::move(details)};
+        case core::acquire_outcome::cancelled:
+            break;
+    }
+    return {boost::asio::error::operation_aborted, std::move(details)};
+}
+
+class acquire_call final : public call<runtime::acquire_operation, lease> {
+public:
+    acquire_call(const runtime::asio_host& host, handler<lease> handler,
+                 std::shared_ptr<const runtime::lock_spec> spec)
+        : call(host, std::move(handler), std::move(spec), core::never) {}
+
+    void deliver() override {
+        complete(error_of(result(), std::move(details())),
+                 lease_access::make(take_lease(), holder(), fence()));
+    }
+};
+
+class try_acquire_call final : public call<runtime::acquire_operation, std::optional<lease>> {
+public:
+    try_acquire_call(const runtime::asio_host& host, handler<std::optional<lease>> handler,
+                     std::shared_ptr<const runtime::lock_spec> spec,
+                     lock_handle::time_point deadline)
+        : call(host, std::move(handler), std::move(spec), deadline) {}
+
+    void deliver() override {
+        if (result() == core::acquire_outcome::granted) {
+            complete({}, lease_access::make(take_lease(), holder(), fence()));
+        } else if (result() == core::acquire_outcome::contended) {
+            complete({}, std::nullopt);
+        } else {
+            complete(error_of(result(), std::move(details())), std::nullopt);
+        }
+    }
+};
+
+runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_kind& kind,
+                               const runtime::client_context& client) {
+    runtime::lock_policy policy(kind);
+    policy.lease.instances = client.instances.size();
+    policy.lease.ttl = options.ttl;
+    policy.lease.renew_interval = options.renew_interval();
+    policy.lease.spread_renewals = true;
+    policy.lease.max_hold = options.max_hold;
+    policy.lease.drift = client.settings.drift;
+    policy.lease.instance_timeout = client.settings.instance_timeout;
+    policy.retry = {options.retry.initial, options.retry.maximum};
+    policy.attempts = options.retry.attempts;
+    policy.unavailable_timeout = options.unavailable_timeout;
+    policy.handoff = {options.handoff_limit, options.handoff_time};
+    return policy;
+}
+
+std::shared_ptr<const runtime::lock_spec> make_spec(
+    const std::shared_ptr<runtime::client_context>& owner,
+    std::span<const std::string_view> resources, const lock_options& options,
+    const kinds::lock_kind& kind) {
+    const std::string_view resource = resources.front();
+    auto spec = std::make_shared<runtime::lock_spec>();
+    if (!owner) {  // the client was moved from: only the name is needed, for the errors
+        spec->key = resource;
+        return spec;
+    }
+    const std::string& prefix = owner->settings.key_prefix;
+    spec->owner = owner;
+    spec->policy = owner->policies.share(policy_of(options, kind, *owner));
+    spec->key.reserve(prefix.size() + resource.size());
+    spec->key.append(prefix).append(resource);
+    spec->key_hash = runtime::hash_of_key(spec->key);
+    spec->prefix_size = prefix.size();
+    for (const std::string_view another : resources.subspan(1)) {
+        spec->more_names.push_back(std::string(prefix).append(another));
+    }
+    spec->more_keys.assign(spec->more_names.begin(), spec->more_names.end());
+    return spec;
+}
+
+using shared_spec = std::shared_ptr<const runtime::lock_spec>;
+
+/// Null for a mutex that was moved from, or whose client was.
+const runtime::asio_host* host_of(const shared_spec& spec) noexcept {
+    return spec && spec->owner ? &runtime::asio_host::of(*spec->owner) : nullptr;
+}
+
+std::string_view resource_of(const shared_spec& spec) noexcept {
+    return spec ? spec->resource() : std::string_view();
+}
+
+bool can_start(const shared_spec& spec) noexcept {
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr && !host->is_inherited();
+}
+
+void check_resource(std::string_view resource) {
+    if (resource.empty()) {
+        throw config_error("resource", "the name is empty. Name what the lock protects");
+    }
+    if (resource.size() > longest_resource) {
+        throw config_error("resource", "the name has " + std::to_string(resource.size()) +
+                                           " bytes, which exceeds the limit of " +
+                                           std::to_string(longest_resource) +
+                                           ". Use a shorter name");
+    }
+}
+
+}  // namespace
+
+lock_handle::lock_handle(client& client, std::string_view resource, const lock_options& options,
+                         const kinds::lock_kind& kind)
+    : lock_handle(client, std::span(&resource, 1), options, kind) {}
+
+lock_handle::lock_handle(client& client, std::span<const std::string_view> resources,
+                         const lock_options& options, const kinds::lock_kind& kind) {
+    for (const std::string_view resource : resources) {
+        check_resource(resource);
+    }
+    options.validate();
+    if (client.host_) {
+        check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
+        check_drift(options.ttl, client.host_->parts().settings.drift);
+    }
+    spec_ =
+        make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options, kind);
+}
+
+std::string_view lock_handle::resource() const noexcept {
+    return resource_of(spec_);
+}
+
+const lock_handle::executor_type& lock_handle::executor_of(
+    const std::shared_ptr<const runtime::lock_spec>& spec) noexcept {
+    // It outlives all static objects.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
+    static const executor_type& of_none = *new executor_type(boost::asio::system_executor());
+    const runtime::asio_host* const host = host_of(spec);
+    return host != nullptr ? host->user_executor() : of_none;
+}
+
+lock_handle::executor_type lock_handle::body_executor() const {
+    const runtime::asio_host* const host = host_of(spec_);
+    return host != nullptr && host->thread_safe()
+               ? executor_type(boost::asio::make_strand(get_executor()))
+               : get_executor();
+}
+
+lock_handle::time_point lock_handle::deadline_after(duration timeout) noexcept {
+    if (timeout <= duration::zero()) {
+        return time_point::min();
+    }
+    const time_point now = std::chrono::steady_clock::now();
+    return timeout < time_point::max() - now ? now + timeout : time_point::max();
+}
+
+void lock_handle::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+                                handler<lease> handler) {
+    if (!can_start(spec)) {
+        refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
+        return;
+    }
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<acquire_call>(host, std::move(handler), std::move(spec));
+}
+
+void lock_handle::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+                                    time_point deadline, handler<std::optional<lease>> handler) {
+    if (!can_start(spec)) {
+        refuse<std::optional<lease>>(host_of(spec), std::move(handler), resource_of(spec),
+                                     std::nullopt);
+        return;
+    }
+    // One that has passed waits for nobody, but for the first connections: as `try_acquire` does.
+    const auto until = deadline <= std::chrono::steady_clock::now()
+                           ? time_point::min()
+                           : platform::clock::from_steady(deadline);
+    const auto host = runtime::asio_host::of(spec->owner);
+    start_call<try_acquire_call>(host, std::move(handler), std::move(spec), until);
+}
+
+}  // namespace colock::detail

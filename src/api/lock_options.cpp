@@ -1,0 +1,36 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include <colock/lock_options.hpp>
+
+#include <colock/error.hpp>
+
+#include "api/options_check.hpp"
+
+#include <chrono>
+
+namespace colock {
+
+using detail::check_at_most;
+using detail::check_range;
+using std::chrono::milliseconds;
+
+void lock_options::validate() const {
+    constexpr milliseconds least(1);
+    detail::check_ttl("ttl", ttl);
+    if (renew && *renew != milliseconds(0)) {
+        check_range("renew", *renew, milliseconds(0), std::chrono::hours(24));
+        if (*renew > ttl / 2) {
+            throw config_error("renew", detail::to_text(*renew) + " exceeds half of the ttl (" +
+                                            detail::to_text(ttl / 2) +
+                                            "). Renew earlier or raise the ttl");
+        }
+    }
+    check_range("max_hold", max_hold, milliseconds(0), std::chrono::hours(24 * 365));
+    check_range("retry.maximum", retry.maximum, least, std::chrono::minutes(1));
+    check_range("retry.initial", retry.initial, least, std::chrono::minutes(1));
+    check_at_most("retry.initial", retry.initial, "retry.maximum", retry.maximum);
+    check_range("handoff_time", handoff_time, milliseconds(0), std::chrono::hours(1));
+    check_range("unavailable_timeout", unavailable_timeout, milliseconds(0), std::chrono::hours(1));
+}
+
+}  // namespace colock

@@ -1,0 +1,92 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_API_OPTIONS_CHECK_HPP
+#define COLOCK_API_OPTIONS_CHECK_HPP
+
+#include <colock/error.hpp>
+
+#include "core/validity.hpp"
+#include "runtime/client_context.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace colock::detail {
+
+/// A duration for an error's text: "1500 ms".
+inline std::string to_text(std::chrono::milliseconds d) {
+    return std::to_string(d.count()) + " ms";
+}
+
+/// A size or a number for an error's text.
+inline std::string to_text(std::size_t n) {
+    return std::to_string(n);
+}
+
+/// Throws `config_error` unless `least <= value <= most`.
+template <typename T>
+void check_range(std::string_view field, T value, std::type_identity_t<T> least,
+                 std::type_identity_t<T> most) {
+    if (value < least || value > most) {
+        throw config_error(std::string(field), to_text(value) + " is out of range (" +
+                                                   to_text(least) + " to " + to_text(most) + ")");
+    }
+}
+
+/// Throws `config_error` if `value` is more than the other field `limit_name`.
+inline void check_at_most(std::string_view field, std::chrono::milliseconds value,
+                          std::string_view limit_name, std::chrono::milliseconds limit) {
+    if (value > limit) {
+        const std::string name(limit_name);
+        throw config_error(std::string(field), to_text(value) + " exceeds " + name + " (" +
+                                                   to_text(limit) + "). Lower it or raise " + name);
+    }
+}
+
+/// The shortest ttl leaves something after drift, the longest is one that is meant.
+inline void check_ttl(std::string_view field, std::chrono::milliseconds ttl) {
+    check_range(field, ttl, std::chrono::milliseconds(10), std::chrono::hours(24));
+}
+
+/// Throws `config_error` for a ttl of which the client's drift leaves nothing: a lock that is never valid.
+inline void check_drift(std::chrono::milliseconds ttl, const core::drift_bound& drift) {
+    if (drift.of(ttl) < ttl) {
+        return;
+    }
+    const auto all =
+        std::chrono::duration<double, std::milli>(drift.minimum) / (1.0 - drift.factor);
+    throw config_error("ttl", to_text(ttl) +
+                                  " is not more than the client's allowance for clock drift (" +
+                                  to_text(std::chrono::floor<std::chrono::milliseconds>(all)) +
+                                  ", from drift_factor and drift_minimum). Raise the ttl");
+}
+
+/// Throws `config_error` for a ttl that is longer than one of the client's quarantines, unless that is 0.
+inline void check_quarantine(std::chrono::milliseconds ttl,
+                             const runtime::quarantine_lengths& longest) {
+    const auto is_too_long = [ttl](std::chrono::milliseconds quarantine) {
+        return quarantine.count() != 0 && ttl > quarantine;
+    };
+    std::string exceeded;
+    int count = 0;
+    const auto check = [&](const char* name, std::chrono::milliseconds quarantine) {
+        if (is_too_long(quarantine)) {
+            exceeded += (count++ == 0 ? "" : " and ") + std::string(name) + " (" +
+                        to_text(quarantine) + ")";
+        }
+    };
+    check("restart_quarantine", longest.restart);
+    check("failover_quarantine", longest.failover);
+    if (count != 0) {
+        throw config_error("ttl", to_text(ttl) + " exceeds the client's " + exceeded +
+                                      (count == 1 ? ". Raise the quarantine" : ". Raise both") +
+                                      " or shorten the ttl");
+    }
+}
+
+}  // namespace colock::detail
+
+#endif

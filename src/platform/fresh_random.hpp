@@ -1,0 +1,44 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_PLATFORM_FRESH_RANDOM_HPP
+#define COLOCK_PLATFORM_FRESH_RANDOM_HPP
+
+#include <cstdint>
+#include <optional>
+#include <random>
+
+namespace colock::platform {
+
+/// Random numbers that are unique in the world, even if the process is cloned: by `fork`, by `clone` without the handlers of
+/// `pthread_atfork`, or as part of a virtual machine that is started several times from one snapshot. The state of a generator
+/// is then the same in each clone, so the kernel's entropy is mixed into every number.
+///
+/// To ask the kernel for each number would cost more than all else that a client does for an acquire in a large batch. So it
+/// is asked once between two calls of `refresh`. A clone that is made in between may draw numbers that its original draws.
+///
+/// Thread-safety: distinct objects safe, shared objects unsafe.
+class fresh_random {
+public:
+    /// Seeded by the system. Throws what `std::random_device` throws.
+    fresh_random();
+
+    std::uint64_t operator()() noexcept {
+        if (!entropy_) {
+            entropy_ = new_entropy();
+        }
+        return generator_() ^ *entropy_;
+    }
+
+    /// The next number gets entropy of its own. To be called before the process may be idle.
+    void refresh() noexcept { entropy_.reset(); }
+
+private:
+    static std::uint64_t new_entropy() noexcept;
+
+    std::mt19937_64 generator_;
+    std::optional<std::uint64_t> entropy_;
+};
+
+}  // namespace colock::platform
+
+#endif

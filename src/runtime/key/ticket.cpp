@@ -1,0 +1,254 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/key/ticket.hpp"
+
+#include "kinds/kind.hpp"
+#include "runtime/client_context.hpp"
+#include "runtime/key/local_queue.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+using event = core::queue_ticket::event;
+using kind = event::kind_type;
+
+core::queue_ticket_settings settings_for(const lock_policy& policy) {
+    core::queue_ticket_settings settings;
+    settings.refresh = std::clamp<core::duration>(
+        policy.retry.maximum, std::chrono::milliseconds(50), std::chrono::seconds(1));
+    settings.attempts_while_held = policy.kind().announces() || policy.admission().leaves_room();
+    if (policy.admission().counts_holders()) {  // most changes are renewals
+        settings.changes_in_vain = std::numeric_limits<unsigned>::max();
+    }
+    return settings;
+}
+
+/// Not 0, and small enough for a script.
+std::uint64_t make_number(std::uint64_t random) noexcept {
+    return random % (core::value_limit - 1) + 1;
+}
+
+}  // namespace
+
+void ticket::join(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper) {
+    const auto made = std::make_shared<ticket>(queue, std::move(wanted), keeper);
+    client_context& parts = made->parts_;
+    made->self_ = made;
+    parts.members.tickets.push_back(*made);
+    queue.set_remote(made.get());
+    made->resume(event::join(parts.contention.join_from(made->spec_->key_hash)));
+}
+
+ticket::ticket(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper)
+    : spec_(std::move(wanted)),
+      parts_(*spec_->owner),
+      queue_(&queue),
+      keeper_(keeper),
+      number_(make_number(parts_.world.random())),
+      machine_(settings_for(*spec_->policy)) {}
+
+ticket::~ticket() {
+    parts_.alarms.stop_waiting(*this);
+}
+
+void ticket::ask(question what, core::step step, std::string_view key, core::time_point now) {
+    const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
+    const lock_spec& wanted = waiting != nullptr ? *waiting->wanted() : *spec_;
+    const core::time_point deadline =
+        what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
+    kinds::command& command = parts_.out.submit(*this, static_cast<instance::command_tag>(what),
+                                                core::instance_set::only(keeper_), deadline);
+    command.step = step;
+    command.key = key;
+    command.ticket = number_;
+    if (what == question::lock) {
+        command.kind = &wanted.policy->kind();
+        command.more_keys = spec_->more_keys;
+        command.explains = waiting != nullptr && waiting->met_key_without_ttl();
+    } else {
+        command.kind = &spec_->policy->kind().queue();
+    }
+    command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.ttl());
+    ++pending_votes_;
+    last_turn_ = parts_.out.turn_number();
+    first_turn_ = first_turn_.value_or(last_turn_);
+}
+
+void ticket::resume(const event& e) {
+    resume(e, parts_.turn.now());
+}
+
+void ticket::resume(const event& e, core::time_point now) {
+    carry_out(machine_.resume(e, now), now);
+}
+
+/// The advice comes last: the operation that hears of it may leave.
+void ticket::carry_out(const core::queue_ticket::step& step, core::time_point now) {
+    if (step.join) {
+        ask(question::join, core::step::join, spec_->key, now);
+    }
+    if (step.ask_lock) {
+        ask(question::lock, core::step::remaining, spec_->key, now);
+    }
+    if (step.ask_before) {
+        watch_before();
+        ask(question::before, core::step::remaining, ticket_, now);
+    }
+    parts_.alarms.wait(*this, step.until);
+    if (step.advice == core::queue_ticket::advice::none) {
+        return;
+    }
+    waiter* const waiting = queue_->attempting();
+    advice_ = step.advice;
+    if (advice_ == core::queue_ticket::advice::wait) {
+        parts_.contention.note(spec_->key_hash, true, now);
+    } else if (advice_ == core::queue_ticket::advice::broken ||
+               advice_ == core::queue_ticket::advice::over) {
+        leave();
+    }
+    if (waiting != nullptr) {
+        waiting->on_advice(step.advice);
+    }
+}
+
+void ticket::on_vote(std::size_t /*index*/, instance::command_tag tag, const core::vote& vote,
+                     core::time_point now) {
+    const auto alive = self_;  // it may leave
+    parts_.note_vote(vote, now);
+    --pending_votes_;
+    const auto what = static_cast<question>(tag);
+    if (what == question::leave) {
+        on_left(vote, now);
+    } else if (queue_ != nullptr) {
+        if (what == question::lock && queue_->attempting() != nullptr) {
+            queue_->attempting()->note_remaining(keeper_, vote);
+        }
+        resume(event::voted(what == question::join   ? kind::joined
+                            : what == question::lock ? kind::lock
+                                                     : kind::before,
+                            vote),
+               now);
+    }
+    forget_if_over();
+}
+
+bool ticket::wanted(std::size_t /*index*/, instance::command_tag tag) const {
+    return queue_ != nullptr || static_cast<question>(tag) == question::leave;
+}
+
+void ticket::on_time(core::time_point /*now*/) {
+    if (left_behind_) {
+        left_behind_ = false;
+        forget_if_over();
+    } else {
+        resume(event::just(kind::timer));
+    }
+}
+
+void ticket::on_denied(const core::round& votes, bool may_have_written) {
+    advice_ = core::queue_ticket::advice::none;
+    resume(event::denied(votes.has_denied(keeper_) && !may_have_written));
+}
+
+void ticket::on_held() {
+    stop_watching();
+    resume(event::just(kind::held));
+}
+
+void ticket::on_lock_changed(std::size_t index) {
+    if (concerned_by(index)) {
+        resume(event::just(kind::lock_changed));
+    }
+}
+
+void ticket::on_ticket_changed(std::size_t index) {
+    if (concerned_by(index)) {
+        stop_watching();
+        resume(event::just(kind::before_changed));
+    }
+}
+
+void ticket::on_all_keys_changed(std::size_t index) {
+    if (concerned_by(index)) {
+        stop_watching();
+        resume(event::just(kind::all_changed));
+    }
+}
+
+/// What the keeper was to tell may be lost.
+void ticket::on_instance_changed(std::size_t index) {
+    if (left_behind_ && index == keeper_ && parts_.instances.tells_changes(keeper_)) {
+        left_behind_ = false;
+        parts_.alarms.stop_waiting(*this);
+        ask_to_leave(parts_.turn.now());
+    } else if (queue_ != nullptr && !parts_.instances.can_keep_queue(keeper_)) {
+        core::queue_ticket::step end;
+        end.advice = core::queue_ticket::advice::broken;
+        carry_out(end, parts_.turn.now());
+    } else {
+        on_all_keys_changed(index);
+    }
+}
+
+void ticket::leave() {
+    std::exchange(queue_, nullptr)->set_remote(nullptr);
+    stop_watching();
+    parts_.alarms.stop_waiting(*this);
+    parts_.out.reconsider(last_turn_);
+    if (first_turn_.value_or(parts_.out.turn_number()) == parts_.out.turn_number()) {
+        forget_if_over();  // nothing was sent, and what was to be is withdrawn
+        return;
+    }
+    const core::time_point now = parts_.turn.now();
+    parts_.contention.step_aside(spec_->key_hash, machine_.rejoin_from(now));
+    ask_to_leave(now);
+}
+
+void ticket::ask_to_leave(core::time_point now) {
+    ask(question::leave, core::step::leave, spec_->key, now);
+    // The next client in the queue hears of it and asks all instances, which are to know of the release by then.
+    parts_.out.send_last(keeper_);
+}
+
+/// A ticket that is left behind holds up the client behind it, which takes this one for alive.
+void ticket::on_left(const core::vote& vote, core::time_point now) {
+    if (vote.kind == core::vote_kind::granted) {
+        parts_.contention.note(spec_->key_hash, vote.value != 0, now);
+    } else if (now < machine_.ticket_end() && !parts_.closing) {
+        left_behind_ = true;
+        parts_.alarms.wait(*this, machine_.ticket_end());
+    }
+}
+
+/// Not called before an answer to the last time, so that nobody refers to the old name.
+void ticket::watch_before() {
+    stop_watching();
+    ticket_ = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());
+    watching_ = true;
+    parts_.members.watched[ticket_] = this;
+}
+
+void ticket::stop_watching() noexcept {
+    if (std::exchange(watching_, false)) {
+        parts_.members.watched.erase(ticket_);
+    }
+}
+
+void ticket::forget_if_over() noexcept {
+    if (queue_ == nullptr && pending_votes_ == 0 && !left_behind_) {
+        in_client::unlink();
+        const auto dying = std::move(self_);
+    }
+}
+
+void ticket::on_abandon() noexcept {
+    parts_.alarms.stop_waiting(*this);
+    const auto dying = std::move(self_);
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,92 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_RUNTIME_KEY_TICKET_HPP
+#define COLOCK_RUNTIME_KEY_TICKET_HPP
+
+#include "core/queue_ticket.hpp"
+#include "core/round.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "instance/batch.hpp"
+#include "kinds/command.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/loop/timer_queue.hpp"
+#include "runtime/members.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace colock::runtime {
+
+class local_queue;
+
+/// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
+/// key in the client. Belongs to the key's local queue until it `leave`s; kept alive by itself until the last vote has
+/// come.
+class ticket final : public instance::vote_receiver, public remote_ticket, private timed {
+public:
+    /// Joins the queue that instance number `keeper` keeps, for the waiters of that local queue.
+    static void join(local_queue& queue, std::shared_ptr<const lock_spec> wanted,
+                     std::size_t keeper);
+
+    ticket(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper);
+    ~ticket();
+
+    [[nodiscard]] core::queue_ticket::advice advice() const noexcept override { return advice_; }
+    [[nodiscard]] bool is_first() const noexcept override { return machine_.is_first(); }
+    [[nodiscard]] bool has_others_before() const noexcept override {
+        return machine_.before() != 0;
+    }
+    void on_denied(const core::round& votes, bool may_have_written) override;
+    void on_held() override;
+    void leave() override;
+    void on_lock_changed(std::size_t index) override;
+    void on_ticket_changed(std::size_t index) override;
+    void on_all_keys_changed(std::size_t index) override;
+    void on_instance_changed(std::size_t index) override;
+    void on_abandon() noexcept override;
+
+private:
+    enum class question : instance::command_tag { join, lock, before, leave };
+
+    void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
+                 core::time_point now) override;
+    [[nodiscard]] bool wanted(std::size_t index, instance::command_tag tag) const override;
+    void on_time(core::time_point now) override;
+
+    [[nodiscard]] bool concerned_by(std::size_t index) const noexcept {
+        return queue_ != nullptr && index == keeper_;
+    }
+    void resume(const core::queue_ticket::event& e);
+    void resume(const core::queue_ticket::event& e, core::time_point now);
+    void carry_out(const core::queue_ticket::step& step, core::time_point now);
+    void ask(question what, core::step step, std::string_view key, core::time_point now);
+    void watch_before();
+    void stop_watching() noexcept;
+    void ask_to_leave(core::time_point now);
+    void on_left(const core::vote& vote, core::time_point now);
+    void forget_if_over() noexcept;
+
+    std::shared_ptr<const lock_spec> spec_;
+    client_context& parts_;
+    local_queue* queue_;  // null once it has left
+    std::size_t keeper_;
+    std::uint64_t number_;
+    core::queue_ticket machine_;
+    core::queue_ticket::advice advice_ = core::queue_ticket::advice::none;
+    std::string ticket_;  // of the one before it, or the last that was
+    bool watching_ = false;
+    bool left_behind_ = false;  // its ticket is, until the keeper can be asked, or the ticket ends
+    std::uint32_t pending_votes_ = 0;
+    std::optional<std::uint32_t> first_turn_{};  // the first turn in which something was asked
+    std::uint32_t last_turn_ = 0;                // in which something was asked
+    std::shared_ptr<ticket> self_;               // until all is over
+};
+
+}  // namespace colock::runtime
+
+#endif

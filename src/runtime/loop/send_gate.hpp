@@ -1,0 +1,121 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_RUNTIME_LOOP_SEND_GATE_HPP
+#define COLOCK_RUNTIME_LOOP_SEND_GATE_HPP
+
+#include "core/time.hpp"
+#include "runtime/loop/timers.hpp"
+#include "runtime/loop/turn_clock.hpp"
+#include "runtime/statistics.hpp"
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/list_hook.hpp>
+
+#include <cstddef>
+#include <new>
+
+namespace colock::runtime {
+
+struct at_gate_tag;
+using at_gate =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<at_gate_tag>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+/// Something that waits to be sent.
+class gated : public at_gate {
+public:
+    /// It may be sent now. It is not at the gate any more.
+    virtual void on_admitted(core::time_point now) = 0;
+
+protected:
+    ~gated() = default;
+};
+
+/// Flow control: releases and attempts to acquire wait here until the instances have room for them. All releases go before
+/// any attempt, and each kind goes in the order in which it came. Renewals, and what undoes an attempt, do not pass the gate:
+/// they go at once, and take the room of the others.
+class send_gate final : private timed {
+public:
+    send_gate(turn_clock& when, timers& alarms, statistics& counts)
+        : turns_(when), alarms_(alarms), counts_(counts) {}
+    send_gate(const send_gate&) = delete;
+    send_gate& operator=(const send_gate&) = delete;
+    ~send_gate() { alarms_.stop_waiting(*this); }
+
+    /// Whether an attempt may be sent at once. If not, the caller waits.
+    [[nodiscard]] bool admits_attempt() noexcept { return !has_waiters() && take_room(); }
+    void wait_for_attempt(gated& one) { push(attempts_, one); }
+
+    /// The same of a release.
+    [[nodiscard]] bool admits_release() noexcept { return releases_.empty() && take_room(); }
+    void wait_for_release(gated& one) { push(releases_, one); }
+
+    /// It does not want to be sent any more.
+    void leave(gated& one) noexcept {
+        if (one.at_gate::is_linked()) {
+            one.at_gate::unlink();
+            --counts_.waiting_to_send;
+        }
+    }
+
+    [[nodiscard]] bool has_waiters() const noexcept {
+        return !releases_.empty() || !attempts_.empty();
+    }
+
+    /// The instances may have room. The next turn finds out. If there is no memory to ask for one, it comes after
+    /// `longest_pause`.
+    void look_for_room() noexcept {
+        try {
+            turns_.schedule();
+        } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): see above
+        }
+    }
+
+    /// The instances have room for so many of them now.
+    void open(std::size_t room, core::time_point now) {
+        room_ = room;
+        while (has_waiters() && take_room()) {
+            gated& one = releases_.empty() ? attempts_.front() : releases_.front();
+            leave(one);
+            one.on_admitted(now);
+        }
+        if (has_waiters()) {
+            alarms_.wait(*this, now + longest_pause);
+        }
+    }
+
+private:
+    /// Room comes with answers, and each answer opens the gate in the next turn. But an instance without room may answer
+    /// nothing for long. The gate does not wait for that.
+    static constexpr core::duration longest_pause = core::milliseconds(2);
+
+    void on_time(core::time_point /*now*/) override { turns_.schedule(); }
+
+    using list = boost::intrusive::list<gated, boost::intrusive::base_hook<at_gate>,
+                                        boost::intrusive::constant_time_size<false>>;
+
+    bool take_room() noexcept {
+        if (room_ == 0) {
+            return false;
+        }
+        --room_;
+        return true;
+    }
+
+    void push(list& waiting, gated& one) {
+        turns_.schedule();
+        waiting.push_back(one);
+        ++counts_.waiting_to_send;
+    }
+
+    turn_clock& turns_;
+    timers& alarms_;
+    statistics& counts_;
+    list releases_;
+    list attempts_;
+    std::size_t room_ = 0;
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -1,0 +1,142 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_RUNTIME_OPERATIONS_ACQUIRE_OPERATION_HPP
+#define COLOCK_RUNTIME_OPERATIONS_ACQUIRE_OPERATION_HPP
+
+#include "core/acquire.hpp"
+#include "core/instance_set.hpp"
+#include "core/queue_ticket.hpp"
+#include "core/round.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "runtime/key/lease_driver.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/loop/send_gate.hpp"
+#include "runtime/loop/timer_queue.hpp"
+#include "runtime/members.hpp"
+#include "runtime/recycling_allocator.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::runtime {
+
+/// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
+/// attempts, each with a `lease_driver` of its own, and feeds it the votes. Or it is handed a lease, or a share in one.
+class acquire_operation : public waiter, private attempt_owner, private gated, private timed {
+public:
+    /// `deadline` as in `core::acquire_settings`.
+    acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline);
+    ~acquire_operation() override;
+
+    void cancel() final;
+
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& wanted() const noexcept final {
+        return spec_;
+    }
+    [[nodiscard]] core::time_point arrived() const noexcept final { return arrived_; }
+    void begin() final;
+    void receive(std::shared_ptr<lease_driver> lease) final;
+    [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
+    [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept final;
+    [[nodiscard]] std::string story() const final;
+    void on_advice(core::queue_ticket::advice advice) final;
+    void note_remaining(std::size_t index, const core::vote& vote) final;
+    [[nodiscard]] bool met_key_without_ttl() const noexcept final { return !without_ttl_.empty(); }
+    /// Starts, if the instances are what it was waiting for; tries again, if they are back.
+    void on_instances_changed(bool quorum_is_back) final;
+    void on_key_changed(std::size_t index) final;
+    void on_more_key_changed(std::size_t index) final;
+    void on_close() final;
+    void on_abandon() noexcept final;
+
+protected:
+    [[nodiscard]] core::acquire_outcome result() const noexcept { return outcome_; }
+    /// Of the attempt under way, or the one that was granted; null if there is none.
+    [[nodiscard]] const std::shared_ptr<lease_driver>& current_lease() const noexcept {
+        return lease_;
+    }
+    [[nodiscard]] std::shared_ptr<lease_driver> take_lease() noexcept { return std::move(lease_); }
+    /// Which of the lease's holders it has become.
+    [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+    [[nodiscard]] std::string& details() noexcept { return details_; }
+
+private:
+    enum class stage : std::uint8_t {
+        in_local_queue,
+        stepping_aside,     ///< first, but it is too early for an attempt
+        waiting_for_turn,   ///< first, but other clients were here before: see `core::queue_ticket`
+        waiting_for_start,  ///< first, but the instances are still connecting for the first time
+        attempting,
+    };
+
+    void on_start() final;
+    void on_time(core::time_point now) override;
+    void on_granted(core::time_point now) override;
+    void on_failed(core::acquire_outcome why, core::time_point now) override;
+    void on_remaining(std::size_t index, const core::vote& vote) override;
+    void on_admitted(core::time_point now) override;
+    void wait_in_local_queue();
+    [[nodiscard]] bool may_enter_with_first() const;
+    [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
+    void leave_queue(core::acquire_outcome outcome);
+    void leave_line();
+    void leave_more_keys() noexcept;
+    [[nodiscard]] bool may_join_remote_queue() const noexcept;
+    [[nodiscard]] bool can_join_remote_queue() const;
+    [[nodiscard]] bool announces() const noexcept { return spec_->policy->kind().announces(); }
+    [[nodiscard]] bool may_pass() const noexcept;
+    [[nodiscard]] bool has_queued_for_long(core::time_point now) const noexcept;
+    [[nodiscard]] core::time_point end_of_turn_wait() const noexcept;
+    [[nodiscard]] bool others_hold_it_up() const;
+    [[nodiscard]] bool is_in_turn() const noexcept;
+    [[nodiscard]] bool is_announcement_due() const;
+    [[nodiscard]] bool join_remote_queue();
+    void wait_for_start();
+    void wait_for_turn();
+    void start_attempts();
+    void resume(const core::acquire::event& e);
+    void carry_out(const core::acquire::step& step, core::time_point now);
+    void begin_attempt(core::time_point now);
+    void wait_to_be_sent(core::time_point now);
+    void give_up_sending(core::time_point now);
+    void wait_for_others();
+    void ask_remaining();
+    void ask_remaining(std::size_t index);
+    void wait(core::time_point until);
+    void explain(core::acquire_outcome outcome);
+    [[nodiscard]] bool client_holds_it() const noexcept;
+    [[nodiscard]] std::string why_without_attempt() const;
+    void finish(core::acquire_outcome outcome);
+
+    std::shared_ptr<const lock_spec> spec_;
+    client_context& parts_;
+    core::time_point deadline_;
+    recycled<core::acquire> machine_;      // once it attempts
+    std::shared_ptr<lease_driver> lease_;  // of the current attempt, or the one that was granted
+    local_queue* queue_ = nullptr;         // while running
+    core::time_point arrived_{};
+    core::time_point send_until_{};                // while it waits to be sent
+    core::time_point queued_since_ = core::never;  // in the remote queue
+    std::uint32_t holder_ = 0;
+    std::uint64_t fence_ = 0;
+    stage stage_ = stage::in_local_queue;
+    bool is_overloaded_ = false;  // its client: its last attempt was not sent
+    bool closing_ = false;
+    core::acquire_outcome outcome_ = core::acquire_outcome::cancelled;
+    std::string details_;
+    core::instance_set without_ttl_;  // which have told so of the key
+    /// Asked whether there is room, since the key has changed there.
+    core::instance_set looking_;
+    std::vector<core::vote> denials_;                // see `key_findings`
+    std::unique_ptr<const core::round> last_votes_;  // of the last attempt that failed
+};
+
+}  // namespace colock::runtime
+
+#endif

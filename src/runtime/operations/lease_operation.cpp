@@ -1,0 +1,86 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/operations/lease_operation.hpp"
+
+#include "runtime/client_context.hpp"
+#include "runtime/key/lease_driver.hpp"
+
+namespace colock::runtime {
+namespace {
+
+lease_result result_of(core::release_outcome outcome) noexcept {
+    return outcome == core::release_outcome::no_quorum ? lease_result::no_quorum
+                                                       : lease_result::done;
+}
+
+}  // namespace
+
+void lease_operation::finish(lease_result result) {
+    if (running()) {
+        result_ = result;
+        waiting_for_lease::unlink();
+        lease_->owner()->finished.add(take());
+    }
+}
+
+void lease_operation::cancel() {
+    finish(lease_result::cancelled);
+}
+
+void extend_operation::on_start() {
+    lease().extend(*this);
+}
+
+void downgrade_operation::on_start() {
+    lease().downgrade(*this);
+}
+
+void downgrade_operation::on_extended() {
+    lease().admit_readers();
+}
+
+void share_operation::on_start() {
+    if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
+        finish(usable);
+    } else if (!lease().spec().admission().shares_lease()) {
+        finish(lease_result::not_a_readers);
+    } else {
+        lease().share(*this);
+    }
+}
+
+void share_operation::receive(std::uint32_t holder, std::uint64_t fence) {
+    ++lease().owner()->counts.acquired;
+    new_holder_ = holder;
+    fence_ = fence;
+    finish(lease_result::done);
+}
+
+void release_operation::on_start() {
+    lease().release(*this);
+}
+
+void release_operation::on_admitted(core::time_point /*now*/) {
+    lease().send_release();
+}
+
+void release_operation::cancel() {
+    const bool waits = waits_to_be_sent();
+    lease().owner()->gate.leave(*this);
+    lease_operation::cancel();
+    if (waits) {
+        lease().send_release();
+    }
+}
+
+void release_operation::resolve(core::release_outcome outcome) {
+    lease().owner()->gate.leave(*this);
+    outcome_ = outcome;
+    finish(result_of(outcome));
+}
+
+void loss_operation::on_start() {
+    lease().wait_lost(*this);
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,161 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_RUNTIME_OPERATIONS_LEASE_OPERATION_HPP
+#define COLOCK_RUNTIME_OPERATIONS_LEASE_OPERATION_HPP
+
+#include "core/outcome.hpp"
+#include "core/time.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/loop/send_gate.hpp"
+#include "runtime/operations/operation.hpp"
+
+#include <boost/intrusive/list.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace colock::runtime {
+
+class lease_driver;
+
+/// What an operation on a lease ended with.
+enum class lease_result : std::uint8_t {
+    done,
+    not_held,   ///< it was released
+    ended,      ///< it was lost: see `loss`
+    no_quorum,  ///< too few instances answered
+    // The lock on which it was started cannot use that lease:
+    of_another_client,
+    of_another_name,
+    fenced_otherwise,  ///< one of the two has fences
+    of_a_mutex,        ///< it is neither a writer's nor a reader's
+    not_a_readers,
+    cancelled,
+};
+
+using waiting_for_lease =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<class lease_operation>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+/// An operation on a lease: extend, downgrade, share, release, or the wait for its loss.
+class lease_operation : public operation, public waiting_for_lease {
+public:
+    lease_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder)
+        : lease_(std::move(lease)), holder_(holder) {}
+    void cancel() override;
+
+    /// Ends it, if it has not ended.
+    void finish(lease_result result);
+
+    /// Whose it is: see `lease_driver`.
+    [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
+
+protected:
+    [[nodiscard]] lease_driver& lease() noexcept { return *lease_; }
+    [[nodiscard]] const std::shared_ptr<lease_driver>& shared_lease() const noexcept {
+        return lease_;
+    }
+    [[nodiscard]] lease_result result() const noexcept { return result_; }
+
+private:
+    std::shared_ptr<lease_driver> lease_;
+    std::uint32_t holder_;
+    lease_result result_ = lease_result::cancelled;
+};
+
+class extend_operation : public lease_operation {
+public:
+    extend_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder, core::duration ttl)
+        : lease_operation(std::move(lease), holder), ttl_(ttl) {}
+    [[nodiscard]] core::duration ttl() const noexcept { return ttl_; }
+
+    /// It has succeeded.
+    virtual void on_extended() {}
+
+private:
+    void on_start() override;
+
+    core::duration ttl_;
+};
+
+/// A writer's lease becomes a reader's. It is the renewal of a reader's token, which each instance takes for the writer's
+/// that it was; so it has succeeded with a quorum of them.
+class downgrade_operation : public extend_operation {
+public:
+    /// `shared` is the lock's other side.
+    downgrade_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder,
+                        std::shared_ptr<const lock_spec> shared)
+        : extend_operation(std::move(lease), holder, core::duration::zero()),
+          shared_(std::move(shared)) {}
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
+        return shared_;
+    }
+    void on_extended() final;
+
+private:
+    void on_start() final;
+
+    std::shared_ptr<const lock_spec> shared_;
+};
+
+/// Another holder for a reader's lease, even if a writer waits. With fencing it has a fence of its own.
+class share_operation : public lease_operation {
+public:
+    share_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder,
+                    std::shared_ptr<const lock_spec> shared)
+        : lease_operation(std::move(lease), holder), shared_(std::move(shared)) {}
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
+        return shared_;
+    }
+
+    /// It is that holder of the lease, and has that fence; 0 without fencing.
+    void receive(std::uint32_t holder, std::uint64_t fence);
+
+protected:
+    /// After `lease_result::done`.
+    [[nodiscard]] std::uint32_t new_holder() const noexcept { return new_holder_; }
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+
+private:
+    void on_start() final;
+
+    std::shared_ptr<const lock_spec> shared_;
+    std::uint32_t new_holder_ = 0;
+    std::uint64_t fence_ = 0;
+};
+
+class release_operation : public lease_operation, public gated {
+public:
+    using lease_operation::lease_operation;
+
+    /// The release goes on.
+    void cancel() final;
+
+    [[nodiscard]] bool waits_to_be_sent() const noexcept { return at_gate::is_linked(); }
+
+    /// Ends it with the end of the release.
+    void resolve(core::release_outcome outcome);
+
+protected:
+    /// After `lease_result::done`.
+    [[nodiscard]] core::release_outcome outcome() const noexcept { return outcome_; }
+
+private:
+    void on_start() final;
+    void on_admitted(core::time_point now) final;
+
+    core::release_outcome outcome_ = core::release_outcome::released;
+};
+
+class loss_operation : public lease_operation {
+public:
+    using lease_operation::lease_operation;
+
+private:
+    void on_start() final;
+};
+
+}  // namespace colock::runtime
+
+#endif

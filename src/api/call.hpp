@@ -10,7 +10,7 @@
 
 #include "runtime/asio_host.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/operations/operation.hpp"
+#include "runtime/loop/operation.hpp"
 #include "runtime/recycling_allocator.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

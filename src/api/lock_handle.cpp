@@ -51,7 +51,7 @@ public:
         : call(host, std::move(handler), std::move(spec), core::never) {}
 
     void deliver() override {
-        complete(error_of(result(), std::move(details())),
+        complete(error_of(result(), take_details()),
                  lease_access::make(take_lease(), holder(), fence()));
     }
 };
@@ -69,7 +69,7 @@ public:
         } else if (result() == core::acquire_outcome::contended) {
             complete({}, std::nullopt);
         } else {
-            complete(error_of(result(), std::move(details())), std::nullopt);
+            complete(error_of(result(), take_details()), std::nullopt);
         }
     }
 };

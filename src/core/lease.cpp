@@ -539,7 +539,9 @@ lease_step lease::begin_release(time_point valid_until, time_point now) {
         }
     }
     part_.emplace<core::release>(settings, holding, open_, seed_);
-    return give_back(core::release::event::start(), now);
+    lease_step step = give_back(core::release::event::start(), now);
+    step.let_go = true;
+    return step;
 }
 
 lease_step lease::on_releasing(const event& e, time_point now) {

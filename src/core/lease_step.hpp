@@ -64,6 +64,7 @@ struct lease_step {
     std::optional<bool> shared;     ///< there is a value for another holder, or there is not
     std::optional<loss> lost;       ///< it has ended by itself
     duration lost_late{};           ///< how late the lease was woken for that
+    bool let_go = false;            ///< its release has begun: of what was attempted, held or lost
     instance_set heals;             ///< send them an acquire, as `lease_tag::purpose_type::heal`
     std::optional<lease_tag> send;  ///< send this to `targets`
     instance_set targets = instance_set::all();

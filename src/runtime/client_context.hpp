@@ -3,28 +3,29 @@
 #ifndef COLOCK_RUNTIME_CLIENT_CONTEXT_HPP
 #define COLOCK_RUNTIME_CLIENT_CONTEXT_HPP
 
-#include "core/backoff.hpp"
 #include "core/time.hpp"
 #include "core/validity.hpp"
-#include "core/vote.hpp"
 #include "kinds/command.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/in_client.hpp"
 #include "runtime/instance_group.hpp"
 #include "runtime/key/announcement.hpp"
 #include "runtime/key/contention_history.hpp"
-#include "runtime/key/local_queue.hpp"
+#include "runtime/key/key_queue.hpp"
+#include "runtime/key/lease_driver.hpp"
+#include "runtime/key/ticket.hpp"
 #include "runtime/lock_spec.hpp"
-#include "runtime/loop/completions.hpp"
-#include "runtime/loop/outbox.hpp"
-#include "runtime/loop/send_gate.hpp"
-#include "runtime/loop/timers.hpp"
-#include "runtime/loop/turn_clock.hpp"
-#include "runtime/members.hpp"
-#include "runtime/statistics.hpp"
+#include "runtime/loop/loop.hpp"
+#include "runtime/operations/acquire_operation.hpp"
+
+#include <boost/intrusive/list.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace colock::runtime {
@@ -44,45 +45,41 @@ struct engine_settings {
     std::string label;  ///< of all tokens; empty for none
 };
 
-/// What the operations, leases and queues of a client work with. They know these parts, and not the engine, which has
-/// them, and tells its members of the world. None of the parts knows another but `turns`.
-struct client_context {
-    client_context(environment& world_of_client, engine_settings checked)
-        : world(world_of_client), settings(std::move(checked)) {}
+/// All of a client's, for its engine to tell them.
+struct members {
+    template <typename T>
+    using list = boost::intrusive::list<T, boost::intrusive::base_hook<in_client>,
+                                        boost::intrusive::constant_time_size<false>>;
 
-    environment& world;
+    list<acquire_operation> acquiring;
+    list<lease_driver> leases;
+    /// Of the leases, those that hear, until their end, when an instance takes commands again, and are in no other list.
+    list<lease_driver> giving_back;
+    list<ticket> tickets;
+    /// The queues of locks with several names, by each name but the first.
+    std::unordered_multimap<std::string_view, key_queue*> at_more_keys;
+    /// By the name of the ticket that it is to be told of. The name stays where it is until it is taken out.
+    std::unordered_map<std::string_view, ticket*> watched;
+};
+
+/// What the queues, leases and tickets of a client work with. They know these parts, and not the engine, which has them, and tells
+/// its members of the world.
+struct client_context : loop {
+    client_context(environment& world_of_client, engine_settings checked)
+        : loop(world_of_client), settings(std::move(checked)) {}
+
     const engine_settings settings;
     const std::uint64_t client_number =
         world.random() % core::value_limit;  // see `core::command::ticket`
-    statistics counts;
-    turn_clock turn{world};
-    timers alarms{world};
-    withdrawals withdrawn{*this};  // lives longer than the instances, which owe it votes
+    withdrawals withdrawn{*this};            // lives longer than the instances, which owe it votes
     instance_group instances;
-    outbox out{turn};
-    send_gate gate{turn, alarms, counts};
-    completions finished{turn};
-    local_queues queues{turn, counts};
+    key_queues queues{*this};
     contention_history contention;
     latest_policies policies;
     runtime::members members;
     /// The locks whose keys this client's leases have written in this turn, if others of this client may wait for them.
     std::vector<std::shared_ptr<const lock_spec>> own_writes;
     bool closing = false;
-
-    /// A random number, enough for jitter.
-    [[nodiscard]] std::uint64_t next_seed() noexcept {
-        std::uint64_t state = seeds_++;
-        return core::next_random(state);
-    }
-
-    /// An instance has voted. If that was an answer, the instance may have room for what waits at the gate.
-    void note_vote(const core::vote& vote, core::time_point now) {
-        turn.note_time(now);
-        if (gate.has_waiters() && core::answered(vote)) {
-            gate.look_for_room();
-        }
-    }
 
     void release_started() noexcept { ++counts.releasing; }
     void release_ended() {
@@ -91,9 +88,6 @@ struct client_context {
             turn.schedule();  // it may be what the engine waits for
         }
     }
-
-private:
-    std::uint64_t seeds_ = world.random();
 };
 
 }  // namespace colock::runtime

@@ -77,7 +77,7 @@ void engine::turn() {
     admit();
     parts_.out.flush(parts_.instances);
     const core::time_point now = parts_.turn.recent_time();
-    const auto is_open = [now](const client_lease& one) { return !one.settled(now); };
+    const auto is_open = [now](const lease_driver& one) { return !one.settled(now); };
     if (parts_.closing && !closed_ && !any_lease(is_open)) {
         finish_closing(close_operation::outcome_type::closed);
     }
@@ -104,12 +104,13 @@ void engine::wake() {
 void engine::on_state_change(std::size_t index) {
     parts_.turn.note_time();
     const bool is_back = parts_.instances.update();
-    for_each(parts_.members.waiters, [=](waiter& one) { one.on_instances_changed(is_back); });
-    for_each(parts_.members.tickets, [=](remote_ticket& one) { one.on_instance_changed(index); });
+    for_each(parts_.members.acquiring,
+             [=](acquire_operation& one) { one.on_instances_changed(is_back); });
+    for_each(parts_.members.tickets, [=](ticket& one) { one.on_instance_changed(index); });
 }
 
 void engine::on_accepting(std::size_t index) {
-    for_each(parts_.members.giving_back, [=](client_lease& one) { one.on_accepting(index); });
+    for_each(parts_.members.giving_back, [=](lease_driver& one) { one.on_accepting(index); });
 }
 
 void engine::on_key_changed(std::size_t index, std::string_view key) {
@@ -117,7 +118,7 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
     auto& watched = parts_.members.watched;
     if (const auto ticket = watched.find(key); ticket != watched.end()) {
         ticket->second->on_ticket_changed(index);
-    } else if (local_queue* const queue = parts_.queues.find(key)) {
+    } else if (key_queue* const queue = parts_.queues.find(key)) {
         queue->on_key_changed(index);
     }
     if (!parts_.members.at_more_keys.empty()) {
@@ -125,18 +126,17 @@ void engine::on_key_changed(std::size_t index, std::string_view key) {
     }
 }
 
-/// Those whose lock has the key beside its first one.
+/// The queues of locks that have the key beside their first one. One that hears of it may end others, so they are found by their
+/// names.
 void engine::tell_those_with_more_keys(std::size_t index, std::string_view key) {
-    std::vector<std::shared_ptr<operation>> alive;  // one that hears of it may end others
-    std::vector<waiter*> concerned;
+    std::vector<std::shared_ptr<const lock_spec>> concerned;
     const auto found = parts_.members.at_more_keys.equal_range(key);
     for (auto one = found.first; one != found.second; ++one) {
-        alive.push_back(one->second->self());
-        concerned.push_back(one->second);
+        concerned.push_back(one->second->attempting()->spec());
     }
-    for (waiter* const one : concerned) {
-        if (one->running()) {
-            one->on_more_key_changed(index);
+    for (const auto& lock : concerned) {
+        if (key_queue* const queue = parts_.queues.find(lock->key)) {
+            queue->on_key_changed(index);
         }
     }
 }
@@ -155,8 +155,8 @@ void engine::tell_own_writes() {
 
 void engine::on_all_keys_changed(std::size_t index) {
     parts_.turn.note_time();
-    for_each(parts_.members.tickets, [=](remote_ticket& one) { one.on_all_keys_changed(index); });
-    for_each(parts_.members.waiters, [=](waiter& one) { one.on_key_changed(index); });
+    for_each(parts_.members.tickets, [=](ticket& one) { one.on_all_keys_changed(index); });
+    for_each(parts_.members.acquiring, [=](acquire_operation& one) { one.on_key_changed(index); });
 }
 
 // --- Closing ----------------------------------------------------------------------------------------
@@ -186,10 +186,10 @@ void engine::close() {
         return;
     }
     parts_.closing = true;
-    while (!parts_.members.waiters.empty()) {
-        parts_.members.waiters.front().on_close();
+    while (!parts_.members.acquiring.empty()) {
+        parts_.members.acquiring.front().on_close();
     }
-    for_each_lease([](client_lease& one) { one.on_close(); });
+    for_each_lease([](lease_driver& one) { one.on_close(); });
     const core::time_point now = parts_.turn.now();
     close_deadline_ = now + parts_.settings.close_timeout;
     look_after_leases(now);
@@ -218,7 +218,7 @@ void engine::on_time(core::time_point now) {
         parts_.turn.schedule();
         return;
     }
-    const auto unanswered = [](const client_lease& one) { return one.unanswered(); };
+    const auto unanswered = [](const lease_driver& one) { return one.unanswered(); };
     finish_closing(any_lease(unanswered) ? close_operation::outcome_type::unanswered
                                          : close_operation::outcome_type::closed);
 }
@@ -228,7 +228,7 @@ void engine::finish_closing(close_operation::outcome_type outcome) {
     close_outcome_ = outcome;
     parts_.alarms.stop_waiting(*this);
     parts_.instances.stop();
-    for_each_lease([](client_lease& one) { one.on_closed(); });
+    for_each_lease([](lease_driver& one) { one.on_closed(); });
     parts_.alarms.disarm();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {
         waiting->finish(outcome);
@@ -242,7 +242,7 @@ void engine::abandon() noexcept {
     parts_.withdrawn.abandon();
     parts_.members.at_more_keys.clear();
     parts_.own_writes.clear();
-    abandon_all(parts_.members.waiters);
+    abandon_all(parts_.members.acquiring);
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);
     abandon_all(parts_.members.tickets);

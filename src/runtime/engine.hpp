@@ -7,8 +7,8 @@
 #include "instance/instance.hpp"
 #include "runtime/client_context.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/loop/operation.hpp"
 #include "runtime/loop/timer_queue.hpp"
-#include "runtime/operations/operation.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -67,7 +67,9 @@ public:
 
     void deliver() override;
 
-    [[nodiscard]] const runtime::lock_spec& spec() const noexcept { return *wanted(); }
+    [[nodiscard]] const runtime::lock_spec& spec() const noexcept {
+        return *acquire_operation::spec();
+    }
     [[nodiscard]] bool granted() const noexcept {
         return !running() && result() == core::acquire_outcome::granted;
     }

@@ -475,8 +475,8 @@ colock_mutant(
     NAME front_is_always_in_the_way
     WHAT "a reader behind another reader of its client reports contended"
     FILE src/runtime/operations/acquire_operation.cpp
-    FIND [[return queue_->has_rival_before(*this) ?]]
-    WITH [[return queue_->has_rival_before(*this) || @MUTANT@ ?]]
+    FIND [[return queue_->local().has_rival_before(*this) ?]]
+    WITH [[return queue_->local().has_rival_before(*this) || @MUTANT@ ?]]
 )
 
 # --- Handing a lease off ----------------------------------------------------------------------------------------------
@@ -540,7 +540,7 @@ colock_mutant(
 colock_mutant(
     NAME shared_with_an_old_fence
     WHAT "a reader shares a fenced lease that was confirmed before the reader arrived"
-    FILE src/runtime/key/local_queue.cpp
+    FILE src/runtime/key/key_queue.cpp
     FIND [[newcomer.arrived() > confirmed_]]
     WITH [[newcomer.arrived() > confirmed_ && !@MUTANT@]]
 )
@@ -550,27 +550,28 @@ colock_mutant(
 colock_mutant(
     NAME next_waiter_not_woken
     WHAT "the next waiter of a client is not woken by a release"
-    FILE src/runtime/key/local_queue.cpp
-    FIND [[next_.push_back(std::static_pointer_cast<waiter>(queue.next().self()));]]
-    WITH [[auto woken = std::static_pointer_cast<waiter>(queue.next().self());
-        if (!@MUTANT@) {
-            next_.push_back(std::move(woken));
-        }]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[        next_.push_back(std::move(next));
+]]
+    WITH [[        if (!@MUTANT@) {
+            next_.push_back(std::move(next));
+        }
+]]
 )
 colock_mutant(
     NAME cancelled_without_successor
     WHAT "no waiter follows a waiter that is cancelled in its attempt"
-    FILE src/runtime/operations/acquire_operation.cpp
-    FIND [[            }
-        }
-        parts_.queues.advance(*queue);]]
-    WITH [[            }
-        }
-        if (@MUTANT@ && outcome == core::acquire_outcome::cancelled && !queue->empty()) {
-            queue->next();
-        } else {
-            parts_.queues.advance(*queue);
-        }]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[    leave(one, outcome);
+    client_.queues.advance(*this);]]
+    WITH [[    leave(one, outcome);
+    if (@MUTANT@ && outcome == core::acquire_outcome::cancelled && !local_.empty()) {
+        acquire_operation& forgotten = front();
+        remove(forgotten);
+        enter(forgotten);
+    } else {
+        client_.queues.advance(*this);
+    }]]
 )
 colock_mutant(
     NAME served_out_of_order
@@ -662,8 +663,8 @@ colock_mutant(
     NAME ticket_is_left_behind
     WHAT "a client that cannot reach the queue server does not remove its ticket later"
     FILE src/runtime/key/ticket.cpp
-    FIND [[} else if (now < machine_.ticket_end() && !parts_.closing) {]]
-    WITH [[} else if (now < machine_.ticket_end() && !parts_.closing && !@MUTANT@) {]]
+    FIND [[} else if (now < machine_.ticket_end() && !client_.closing) {]]
+    WITH [[} else if (now < machine_.ticket_end() && !client_.closing && !@MUTANT@) {]]
 )
 
 # --- Readers and writers ----------------------------------------------------------------------------------------------
@@ -728,15 +729,15 @@ colock_mutant(
     NAME mark_is_left
     WHAT "a cancelled writer does not remove its writer mark"
     FILE src/runtime/operations/acquire_operation.cpp
-    FIND [[spec_, lease_->without_key(),]]
-    WITH [[spec_, @MUTANT@ ? core::instance_set() : lease_->without_key(),]]
+    FIND [[queue_->withdraw(spec_, lease_->without_key());]]
+    WITH [[queue_->withdraw(spec_, @MUTANT@ ? core::instance_set() : lease_->without_key());]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder
     WHAT "a released writer does not remove its writer mark where a reader had kept it out"
-    FILE src/runtime/key/lease_driver.cpp
-    FIND [[spec_, machine_.without_key(), now);]]
-    WITH [[spec_, @MUTANT@ ? core::instance_set() : machine_.without_key(), now);]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[lease.shared_spec(), lease.without_key(), now);]]
+    WITH [[lease.shared_spec(), @MUTANT@ ? core::instance_set() : lease.without_key(), now);]]
 )
 colock_mutant(
     NAME mark_from_before_a_jump
@@ -779,9 +780,9 @@ colock_mutant(
 colock_mutant(
     NAME shared_for_ever
     WHAT "a lease is shared with new readers without a time limit"
-    FILE src/runtime/key/local_queue.cpp
-    FIND [[!latest_->held().may_hand_off(0, wanted.policy->handoff, now)]]
-    WITH [[(!@MUTANT@ && !latest_->held().may_hand_off(0, wanted.policy->handoff, now))]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[!latest.held_by_client().may_hand_off(0, wanted.policy->handoff, now)]]
+    WITH [[(!@MUTANT@ && !latest.held_by_client().may_hand_off(0, wanted.policy->handoff, now))]]
 )
 colock_mutant(
     NAME reader_overtakes
@@ -801,8 +802,8 @@ colock_mutant(
     NAME queued_reader_sleeps
     WHAT "a reader waits indefinitely for its turn in the remote queue"
     FILE src/runtime/operations/acquire_operation.cpp
-    FIND [[return announces() || spec_->admission().is_unlimited();]]
-    WITH [[return announces() || (spec_->admission().is_unlimited() && !@MUTANT@);]]
+    FIND [[return announces() || admission().is_unlimited();]]
+    WITH [[return announces() || (admission().is_unlimited() && !@MUTANT@);]]
 )
 colock_mutant(
     NAME parked_reader_sleeps
@@ -814,25 +815,20 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_admits_at_once
     WHAT "readers of the client enter before a quorum has answered the downgrade"
-    FILE src/runtime/key/lease_driver.cpp
-    FIND [[        extend(asker);
-    }
-}]]
-    WITH [[        extend(asker);
-        if (@MUTANT@) {
-            admit_readers();
-        }
-    }
-}]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[            hand_off(lease, now);
+        } else if (]]
+    WITH [[            hand_off(lease, now);
+        } else if (@MUTANT@ && lease.is_downgraded()) {
+            become_shared(lease, now);
+        } else if (]]
 )
 colock_mutant(
     NAME downgrade_without_quorum
     WHAT "readers of the client enter although the downgrade has failed"
     FILE src/runtime/key/lease_driver.cpp
-    FIND [[    if (success) {
-        asker->on_extended();]]
-    WITH [[    if (success || @MUTANT@) {
-        asker->on_extended();]]
+    FIND [[(success && asker->is_downgrade());]]
+    WITH [[((success || @MUTANT@) && asker->is_downgrade());]]
 )
 colock_mutant(
     NAME downgrade_is_an_extend
@@ -845,30 +841,32 @@ colock_mutant(
     NAME downgrade_as_a_writer
     WHAT "a downgrade is sent with the writer's token"
     FILE src/runtime/key/lease_driver.cpp
-    FIND [[return downgraded() ? token_]]
-    WITH [[return downgraded() && !@MUTANT@ ? token_]]
+    FIND [[return is_downgraded() ? token_]]
+    WITH [[return is_downgraded() && !@MUTANT@ ? token_]]
 )
 colock_mutant(
     NAME downgraded_is_exclusive
     WHAT "the readers of the client wait behind a downgraded lease"
-    FILE src/runtime/key/local_queue.cpp
-    FIND [[    held_as_ = lease.spec().admission();
-    lease.hold_since(now, now);]]
-    WITH [[    held_as_ = @MUTANT@ ? held_as_ : lease.spec().admission();
-    lease.hold_since(now, now);]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[    local_.hold_as(lease);
+    lease.share_since(now);]]
+    WITH [[    if (!@MUTANT@) {
+        local_.hold_as(lease);
+    }
+    lease.share_since(now);]]
 )
 colock_mutant(
     NAME left_without_a_word
     WHAT "a downgraded writer does not leave the remote queue"
     FILE src/runtime/key/ticket.cpp
-    FIND [[const core::time_point now = parts_.turn.now();
-    parts_.contention.step_aside]]
+    FIND [[const core::time_point now = client_.turn.now();
+    client_.contention.step_aside]]
     WITH [[if (@MUTANT@) {
         forget_if_over();
         return;
     }
-    const core::time_point now = parts_.turn.now();
-    parts_.contention.step_aside]]
+    const core::time_point now = client_.turn.now();
+    client_.contention.step_aside]]
 )
 colock_mutant(
     NAME downgrade_without_end
@@ -891,9 +889,11 @@ colock_mutant(
 colock_mutant(
     NAME second_downgrade_admits_again
     WHAT "a second downgrade restarts the time in which readers share the lease"
-    FILE src/runtime/key/lease_driver.cpp
-    FIND [[if (queue_ != nullptr && !queue_->held_as().shares_lease()) {]]
-    WITH [[if (queue_ != nullptr && (!queue_->held_as().shares_lease() || (@MUTANT@ && queue_->remote() == nullptr))) {]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[    if (local_.held_as().shares_lease()) {
+        return;]]
+    WITH [[    if (local_.held_as().shares_lease() && !(@MUTANT@ && ticket_ == nullptr)) {
+        return;]]
 )
 colock_mutant(
     NAME shared_by_options_of_the_downgrade
@@ -928,19 +928,19 @@ colock_mutant(
     WHAT "a released share counts as held"
     FILE src/runtime/key/lease_driver.cpp
     FIND [[    if (!lost) {
-        ++parts_.counts.released;
-        --parts_.counts.held;]]
+        ++client_.counts.released;
+        --client_.counts.held;]]
     WITH [[    if (!lost && !@MUTANT@) {
-        ++parts_.counts.released;
-        --parts_.counts.held;]]
+        ++client_.counts.released;
+        --client_.counts.held;]]
 )
 colock_mutant(
     NAME given_up_without_successor
     WHAT "readers still wait behind a writer that has given up in the local queue"
-    FILE src/runtime/operations/acquire_operation.cpp
-    FIND [[parts_.queues.advance(*queue);  // readers behind a writer may enter now]]
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[client_.queues.advance(*this);  // readers behind a writer may enter now]]
     WITH [[if (!@MUTANT@) {
-                parts_.queues.advance(*queue);
+                client_.queues.advance(*this);
             }]]
 )
 colock_mutant(

@@ -5,7 +5,7 @@
 #include "core/validity.hpp"
 #include "runtime/client_context.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/key/local_queue.hpp"
+#include "runtime/key/key_queue.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -33,32 +33,36 @@ core::release_outcome outcome_of_share(core::loss loss) noexcept {
 
 }  // namespace
 
-lease_driver::lease_driver(std::shared_ptr<const lock_spec> spec, attempt_owner& owner)
-    : first_reader_(spec->admission().shares_lease() ? 0 : no_holder),
-      attempt_(&owner),
+lease_driver::lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue)
+    : member_at_key(spec->admission()),
+      first_reader_(spec->admission().shares_lease() ? 0 : no_holder),
+      queue_(&queue),
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
-      parts_(*spec_->owner),
-      token_(parts_.world, spec_->policy->kind().traits().token_prefix, parts_.settings.label) {
-    parts_.members.leases.push_back(*this);
+      client_(*spec_->owner),
+      token_(client_.world, spec_->policy->kind().traits().token_prefix, client_.settings.label) {
+    client_.members.leases.push_back(*this);
+}
+
+runtime::loop& lease_driver::loop() const noexcept {
+    return client_;
 }
 
 lease_driver::~lease_driver() {
-    parts_.alarms.stop_waiting(*this);
+    client_.alarms.stop_waiting(*this);
 }
 
-/// Tells the machine, and carries out what it says. Nothing that comes of it ends us before it has returned.
-void lease_driver::resume(const event& e, core::time_point now) {
-    const bool outer = std::exchange(busy_, true);
-    carry_out(machine_.resume(e, now), now);
-    busy_ = outer;
+/// Something has come from outside. Nothing else ends us.
+void lease_driver::drive(const event& e, core::time_point now) {
+    resume(e, now);
     forget_if_over();
 }
 
+void lease_driver::resume(const event& e, core::time_point now) {
+    carry_out(machine_.resume(e, now), now);
+}
+
 void lease_driver::carry_out(const core::lease_step& step, core::time_point now) {
-    if (step.attempt == core::acquire_outcome::granted) {
-        std::exchange(attempt_, nullptr)->on_granted(now);
-    }
     if (step.extended) {
         end_extend(*step.extended);
     }
@@ -70,8 +74,8 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
         on_lost(*step.lost, step.lost_late);
     }
     publish();
-    if (machine_.let_go() && !std::exchange(let_go_, true)) {
-        on_releasing(now);
+    if (step.let_go) {
+        on_releasing();
     }
     if (!step.heals.empty()) {
         submit(core::lease_tag(purpose::heal), step.heals, now);
@@ -79,19 +83,13 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
     if (step.send) {
         submit(*step.send, step.targets, now);
     }
-    if (queue_ != nullptr && (step.send || !step.heals.empty())) {
-        note_write(false);
-    }
-    if (step.handed_off) {
-        hand_off_to_next(now);
-    }
     if (step.resolved) {
         on_resolved();
     }
     if (step.ended) {
         end();
     } else {
-        parts_.alarms.wait(*this, step.until);
+        client_.alarms.wait(*this, step.until);
     }
     if (step.extended && !rare_->extends.empty()) {
         resume(event::extend(ttl_for(*rare_->extends.front())), now);
@@ -99,8 +97,8 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
     if (step.shared && !rare_->next_shares.empty()) {
         begin_shares(now);
     }
-    if (step.attempt && attempt_ != nullptr) {
-        attempt_->on_failed(*step.attempt, now);
+    if (queue_ != nullptr) {
+        queue_->on_lease(*this, step, now);
     }
 }
 
@@ -108,45 +106,44 @@ kinds::command& lease_driver::submit(core::lease_tag tag, core::instance_set tar
                                      core::time_point now) {
     // A release is never too late.
     const core::time_point deadline = core::has_deadline(core::lease::step_of(tag))
-                                          ? now + parts_.settings.instance_timeout
+                                          ? now + client_.settings.instance_timeout
                                           : core::never;
-    kinds::command& command = parts_.out.submit(*this, tag.value(), targets, deadline);
+    kinds::command& command = client_.out.submit(*this, tag.value(), targets, deadline);
     command.kind = &spec().policy->kind();
-    command.ticket = parts_.client_number;
+    command.ticket = client_.client_number;
     command.key = spec_->key;
     command.more_keys = spec_->more_keys;
     command.token = held_as();
     machine_.fill(command, tag);
-    pending_votes_ += static_cast<std::uint32_t>(targets.count(parts_.instances.size()));
-    last_turn_ = parts_.out.turn_number();
+    pending_votes_ += static_cast<std::uint32_t>(targets.count(client_.instances.size()));
+    last_turn_ = client_.out.turn_number();
     return command;
 }
 
 /// The token at the instances.
 std::string_view lease_driver::held_as() noexcept {
-    return downgraded() ? token_.with_prefix(spec().policy->kind().traits().token_prefix)
-                        : token_.view();
+    return is_downgraded() ? token_.with_prefix(spec().policy->kind().traits().token_prefix)
+                           : token_.view();
 }
 
 void lease_driver::detach() noexcept {
-    attempt_ = nullptr;
-    parts_.out.reconsider(last_turn_);
-    forget_if_over();
+    queue_ = nullptr;
+    client_.out.reconsider(last_turn_);
 }
 
 void lease_driver::begin(std::shared_ptr<lease_driver> self, const core::attempt& attempt,
                          core::time_point now) {
     self_ = std::move(self);
-    resume(event::start(attempt), now);
+    drive(event::start(attempt), now);
 }
 
-void lease_driver::hold(local_queue& queue) {
-    queue_ = &queue;
-    ++parts_.counts.held;
+void lease_driver::hold_since(core::time_point sent, core::time_point now) noexcept {
+    hold_ = core::client_hold(sent, now);
+    ++client_.counts.held;
 }
 
 void lease_driver::give_up(core::time_point now) {
-    resume(event::just(event::kind_type::give_up), now);
+    drive(event::just(event::kind_type::give_up), now);
 }
 
 /// It lives until the vote has come, though all that there was to give back may be given back.
@@ -154,33 +151,32 @@ void lease_driver::ask_remaining(std::shared_ptr<lease_driver> self, std::size_t
                                  bool explains) {
     if (!self_) {
         self_ = std::move(self);
-        parts_.members.leases.push_back(*this);
+        client_.members.leases.push_back(*this);
     }
     kinds::command& ask = submit(core::lease_tag(purpose::remaining),
-                                 core::instance_set::only(index), parts_.turn.recent_time());
+                                 core::instance_set::only(index), client_.turn.recent_time());
     ask.explains = explains;
 }
 
 void lease_driver::on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
                            core::time_point now) {
-    parts_.note_vote(vote, now);
+    client_.note_vote(vote, now);
     --pending_votes_;
     const core::lease_tag sent = core::lease_tag::from(tag);
     if (sent.purpose() == purpose::acquire && vote.kind != core::vote_kind::granted) {
-        parts_.out.reconsider(last_turn_);
+        client_.out.reconsider(last_turn_);
     } else if (sent.purpose() == purpose::heal && vote.kind == core::vote_kind::granted) {
-        ++parts_.counts.healed;
+        ++client_.counts.healed;
     } else if (sent.purpose() == purpose::release && vote.reason == core::failure::down) {
         in_client::unlink();
-        parts_.members.giving_back.push_back(*this);
+        client_.members.giving_back.push_back(*this);
     }
     if (sent.purpose() != purpose::remaining) {
-        resume(event::voted(index, sent, vote), now);
+        drive(event::voted(index, sent, vote), now);
         return;
     }
-    const auto owned = self_;  // another attempt may follow
-    if (attempt_ != nullptr) {
-        attempt_->on_remaining(index, vote);
+    if (is_attempt()) {
+        queue_->on_remaining(index, vote);
     }
     forget_if_over();
 }
@@ -188,8 +184,7 @@ void lease_driver::on_vote(std::size_t index, instance::command_tag tag, const c
 /// What may make it false calls `outbox::reconsider`.
 bool lease_driver::wanted(std::size_t index, instance::command_tag tag) const {
     const core::lease_tag sent = core::lease_tag::from(tag);
-    return sent.purpose() == purpose::remaining ? attempt_ != nullptr
-                                                : machine_.wanted(index, sent);
+    return sent.purpose() == purpose::remaining ? is_attempt() : machine_.wanted(index, sent);
 }
 
 /// A release that waits for room takes the place of the next renewal. So its lease is not lost while it waits.
@@ -197,7 +192,7 @@ void lease_driver::on_time(core::time_point now) {
     if (release_waits() && machine_.held() && machine_.watchdog().due() <= now) {
         send_release();
     } else {
-        resume(event::just(event::kind_type::timer), now);
+        drive(event::just(event::kind_type::timer), now);
     }
 }
 
@@ -207,8 +202,8 @@ void lease_driver::publish() noexcept {
                        std::memory_order_release);
     if (machine_.held()) {
         const core::renew& watchdog = machine_.watchdog();
-        parts_.counts.renewed.add(watchdog.won() - renewals_counted_);
-        parts_.counts.renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
+        client_.counts.renewed.add(watchdog.won() - renewals_counted_);
+        client_.counts.renewals_failed.add(watchdog.failed() - failed_renewals_counted_);
         renewals_counted_ = watchdog.won();
         failed_renewals_counted_ = watchdog.failed();
     }
@@ -222,10 +217,8 @@ void lease_driver::end_extend(bool success) {
     }
     const auto asker = std::move(extends.front());
     extends.erase(extends.begin());
+    rare_->is_readers = rare_->is_readers || (success && asker->is_downgrade());
     asker->finish(success ? lease_result::done : lease_result::no_quorum);
-    if (success) {
-        asker->on_extended();
-    }
 }
 
 bool lease_driver::is_held_by(const lease_operation& asker) const noexcept {
@@ -261,7 +254,7 @@ void lease_driver::extend(extend_operation& asker) {
         auto& extends = rare().extends;
         extends.push_back(std::static_pointer_cast<extend_operation>(asker.self()));
         if (extends.size() == 1) {
-            resume(event::extend(ttl_for(*extends.front())), parts_.turn.now());
+            drive(event::extend(ttl_for(*extends.front())), client_.turn.now());
         }
     }
 }
@@ -273,23 +266,16 @@ void lease_driver::downgrade(downgrade_operation& asker) {
         asker.finish(usable);
     } else if (ours.value_per_holder != readers.value_per_holder) {
         asker.finish(lease_result::fenced_otherwise);
-    } else if (queue_->held_as().shares_lease()) {
+    } else if (queue_->local().held_as().shares_lease()) {
         asker.finish(lease_result::done);
     } else {
-        if (!downgraded()) {  // else the last time it found no quorum
+        if (!is_downgraded()) {  // else the last time it found no quorum
             rare().reader_spec = asker.shared();
-            rare().downgrade_began = parts_.turn.now();
+            set_admission(asker.shared()->admission());
+            rare().downgrade_began = client_.turn.now();
             first_reader_.store(asker.holder(), std::memory_order_release);
         }
         extend(asker);
-    }
-}
-
-/// Not once more: the readers that the first downgrade has admitted may wait in the remote queue.
-void lease_driver::admit_readers() {
-    if (queue_ != nullptr && !queue_->held_as().shares_lease()) {
-        queue_->become_shared(*this, rare().downgrade_began, parts_.turn.now());
-        parts_.queues.advance(*queue_);
     }
 }
 
@@ -312,11 +298,11 @@ void lease_driver::release(release_operation& asker) {
         const bool may_end = may_end_hold();
         release_waiters_.push_back(asker);
         if (may_end) {
-            const bool is_handed_off = may_hand_off(parts_.turn.now());
-            if (is_handed_off || !needs_room() || parts_.gate.admits_release()) {
+            const bool is_handed_off = may_hand_off(client_.turn.now());
+            if (is_handed_off || !needs_room() || client_.gate.admits_release()) {
                 end_hold(is_handed_off);
             } else {
-                parts_.gate.wait_for_release(asker);
+                client_.gate.wait_for_release(asker);
             }
         }
     }
@@ -324,13 +310,13 @@ void lease_driver::release(release_operation& asker) {
 
 /// Not once the release has begun, or while an earlier one waits for room.
 bool lease_driver::may_end_hold() const noexcept {
-    return queue_ != nullptr && !release_waits() && !parts_.turn.stopped();
+    return is_at_key() && !release_waits() && !client_.turn.stopped();
 }
 
 /// The release of a reader's lease does not wait for room, and neither does that of a lease that is being downgraded: the last
 /// reader's share ends immediately, so its release has to begin then.
 bool lease_driver::needs_room() const noexcept {
-    return (machine_.held() || machine_.lost()) && !spec().admission().shares_lease();
+    return (machine_.held() || machine_.lost()) && !admission().shares_lease();
 }
 
 void lease_driver::let_go(std::uint32_t holder) {
@@ -340,12 +326,12 @@ void lease_driver::let_go(std::uint32_t holder) {
     if (holders_.leaves_others(holder, was_lost())) {
         release_share(holder);
     } else {
-        end_hold(may_hand_off(parts_.turn.now()));
+        end_hold(may_hand_off(client_.turn.now()));
     }
 }
 
 void lease_driver::send_release() {
-    if (queue_ != nullptr && !parts_.turn.stopped()) {
+    if (is_at_key() && !client_.turn.stopped()) {
         end_hold(false);
     }
 }
@@ -353,8 +339,8 @@ void lease_driver::send_release() {
 /// Its last holder releases it.
 void lease_driver::end_hold(bool is_handed_off) {
     end_loss_waiters(lease_result::not_held);
-    resume(event::just(is_handed_off ? event::kind_type::next_holder : event::kind_type::release),
-           parts_.turn.now());
+    drive(event::just(is_handed_off ? event::kind_type::next_holder : event::kind_type::release),
+          client_.turn.now());
 }
 
 // --- Sharing ----------------------------------------------------------------------------------------
@@ -364,14 +350,14 @@ void lease_driver::end_hold(bool is_handed_off) {
 /// a downgrade.
 bool lease_driver::may_be_shared(const lock_spec& wanted, core::time_point now) const {
     const core::lease_settings& options = spec_->policy->lease;
-    return !parts_.closing && &wanted.policy->kind() == &spec().policy->kind() &&
+    return !client_.closing && &wanted.policy->kind() == &spec().policy->kind() &&
            wanted.policy->lease == options && options.max_hold == core::duration::zero() &&
            !machine_.is_announced() && machine_.may_hand_off(now);
 }
 
 std::shared_ptr<lease_driver> lease_driver::add_holder() {
     holders_.add();
-    ++parts_.counts.held;
+    ++client_.counts.held;
     return self_;
 }
 
@@ -383,7 +369,8 @@ void lease_driver::share(share_operation& asker) {
     }
     rare().next_shares.push_back(std::static_pointer_cast<share_operation>(asker.self()));
     if (rare_->shares.empty()) {
-        begin_shares(parts_.turn.now());
+        begin_shares(client_.turn.now());
+        forget_if_over();
     }
 }
 
@@ -419,49 +406,42 @@ void lease_driver::release_share(std::uint32_t holder) {
         return;  // it has let go before
     }
     if (!lost) {
-        ++parts_.counts.released;
-        --parts_.counts.held;
+        ++client_.counts.released;
+        --client_.counts.held;
     }
     end_loss_waiters_of(holder, lease_result::not_held);
 }
 
 /// A reader does not shorten what others hold with it.
 core::duration lease_driver::ttl_for(const extend_operation& asker) const noexcept {
-    return spec().admission().shares_lease() ? std::max(asker.ttl(), machine_.watchdog().ttl())
-                                             : asker.ttl();
+    return admission().shares_lease() ? std::max(asker.ttl(), machine_.watchdog().ttl())
+                                      : asker.ttl();
 }
 
 // --- Hand-off ---------------------------------------------------------------------------------------
 
-/// Whether the first in the local queue wants a lease like this one.
-bool lease_driver::next_may_have_it() const {
-    if (queue_->empty() || queue_->attempting() != nullptr) {
-        return false;
-    }
-    const lock_policy& wanted = *queue_->front().wanted()->policy;
-    return &wanted ==
-               spec_->policy
-                   .get() ||  // mostly: `lock_handle` lets locks with the same options share them
+bool lease_driver::serves(const lock_policy& wanted) const noexcept {
+    // Mostly the policies are one object: `lock_handle` lets locks with the same options share it.
+    return &wanted == spec_->policy.get() ||
            (&wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease);
 }
 
 bool lease_driver::may_hand_off(core::time_point now) const {
-    return spec().admission().hands_off() && next_may_have_it() &&
+    return admission().hands_off() && queue_->next_may_have(*this) &&
            hold_.may_hand_off(holders_.handoffs(), spec_->policy->handoff, now) &&
            machine_.may_hand_off(now);
 }
 
-/// The machine has another holder: the first in the local queue. It is released if no waiter there wants it any more.
-void lease_driver::hand_off_to_next(core::time_point now) {
-    if (!next_may_have_it()) {
-        resume(event::just(event::kind_type::release), now);
-        return;
-    }
+std::shared_ptr<lease_driver> lease_driver::hand_off() {
     holders_.hand_off();
-    ++parts_.counts.released;
-    ++parts_.counts.handed_off;
+    ++client_.counts.released;
+    ++client_.counts.handed_off;
     resolve(core::release_outcome::released);
-    queue_->front().receive(self_);
+    return self_;
+}
+
+void lease_driver::give_back(core::time_point now) {
+    resume(event::just(event::kind_type::release), now);
 }
 
 /// Its keys stay where they are until the holder has let go: see `core::lease`. `late`: after the time when the client was
@@ -471,7 +451,7 @@ void lease_driver::on_lost(core::loss why, core::duration late) {
     const bool by_votes = why == core::loss::keys_gone || why == core::loss::unrenewable;
     rare().loss_details = by_votes && votes != nullptr
                               ? describe_lease_round(spec_->resource(), spec().policy->kind(),
-                                                     *votes, parts_.instances.states())
+                                                     *votes, client_.instances.states())
                               : describe(spec_->resource());
     if (why == core::loss::unrenewable && late >= core::loss_notice(spec_->policy->lease.ttl)) {
         rare().loss_details += describe_standstill(late);
@@ -480,10 +460,10 @@ void lease_driver::on_lost(core::loss why, core::duration late) {
     end_loss_waiters(lease_result::ended);
     end_operations();
     const std::size_t holders = holders_.count();
-    parts_.counts.lost.add(holders);
-    parts_.counts.held.add(std::uint64_t{0} - holders);
-    parts_.release_started();
-    parts_.out.reconsider(last_turn_);
+    client_.counts.lost.add(holders);
+    client_.counts.held.add(std::uint64_t{0} - holders);
+    client_.release_started();
+    client_.out.reconsider(last_turn_);
 }
 
 void lease_driver::end_operations() {
@@ -500,47 +480,27 @@ void lease_driver::end_operations() {
 }
 
 /// The machine has begun to release what was attempted, held or lost: the key is for others now.
-void lease_driver::on_releasing(core::time_point now) {
+void lease_driver::on_releasing() {
     for (release_operation& one : release_waiters_) {
-        parts_.gate.leave(one);
+        client_.gate.leave(one);
     }
     if (!machine_.was_held() && machine_.may_have_keys()) {
-        ++parts_.counts.undone;
+        ++client_.counts.undone;
     }
     if (!was_lost()) {
-        parts_.release_started();
-    }
-    if (queue_ != nullptr) {
-        if (!was_lost()) {
-            --parts_.counts.held;
+        client_.release_started();
+        if (is_at_key()) {
+            --client_.counts.held;
             end_operations();
         }
-        // Where the key is the token's, nothing is announced.
-        parts_.withdrawn.withdraw(queue_->announced(), spec_, machine_.without_key(), now);
-        queue_->end_hold(*this, now);
-        note_write(true);
-        parts_.queues.advance(*std::exchange(queue_, nullptr));
     }
-    parts_.out.reconsider(last_turn_);
-}
-
-/// The lease is about to write its keys. Those of this client that wait for one of them hear of it in the turn: one that waits
-/// beside it for room, and those in the queues of other names.
-void lease_driver::note_write(bool is_release) {
-    const bool waits_beside =
-        queue_->attempting() != nullptr && spec_->admission().counts_holders();
-    const bool may_wait_elsewhere =
-        is_release && (!spec_->more_keys.empty() || !parts_.members.at_more_keys.empty());
-    if (waits_beside || may_wait_elsewhere) {
-        parts_.own_writes.push_back(spec_);
-        parts_.turn.schedule();
-    }
+    client_.out.reconsider(last_turn_);
 }
 
 void lease_driver::on_resolved() {
     const core::release_outcome outcome = *machine_.outcome();
     if (outcome == core::release_outcome::released && machine_.was_held()) {
-        ++parts_.counts.released;
+        ++client_.counts.released;
     }
     if (outcome == core::release_outcome::no_quorum && machine_.was_held()) {
         explain_no_quorum(machine_.release_votes());
@@ -556,22 +516,22 @@ void lease_driver::resolve(core::release_outcome outcome) {
 
 void lease_driver::explain_no_quorum(const core::round& votes) {
     rare().no_quorum_details = describe_lease_round(spec_->resource(), spec().policy->kind(), votes,
-                                                    parts_.instances.states());
+                                                    client_.instances.states());
 }
 
 /// There is nothing left to do. Votes may still come.
 void lease_driver::end() {
-    parts_.alarms.stop_waiting(*this);
-    parts_.release_ended();
+    client_.alarms.stop_waiting(*this);
+    client_.release_ended();
 }
 
 void lease_driver::on_accepting(std::size_t index) {
-    resume(event::accepting(index), parts_.turn.now());
+    drive(event::accepting(index), client_.turn.now());
 }
 
 void lease_driver::on_close() {
     if (!release_waits()) {
-        resume(event::just(event::kind_type::close), parts_.turn.now());
+        drive(event::just(event::kind_type::close), client_.turn.now());
     }
 }
 
@@ -580,14 +540,13 @@ void lease_driver::on_closed() {
         return;
     }
     if (machine_.held()) {
-        resume(event::just(event::kind_type::close), parts_.turn.now());
+        resume(event::just(event::kind_type::close), client_.turn.now());
     }
     const bool resolves = machine_.releasing() && !machine_.outcome();
     machine_.disconnect();
-    if (queue_ != nullptr) {  // a lost lease whose holder has not let go, or whose release waits
+    if (is_at_key()) {  // a lost lease whose holder has not let go, or whose release waits
         rare().no_quorum_details = rare().loss_details;
-        queue_->end_hold(*this, parts_.turn.now());
-        parts_.queues.advance(*std::exchange(queue_, nullptr));
+        queue_->on_disconnected(*this, client_.turn.now());
     }
     end();
     if (resolves) {
@@ -600,7 +559,7 @@ void lease_driver::on_closed() {
 }
 
 void lease_driver::on_abandon() noexcept {
-    parts_.alarms.stop_waiting(*this);
+    client_.alarms.stop_waiting(*this);
     // The handlers of operations that wait for us may own the lease, and so us.
     const auto last = std::move(self_);
     const auto drop_all = [](auto& waiting) {
@@ -652,7 +611,7 @@ lease_driver::rarely_used& lease_driver::rare() {
 /// The last thing that an entry point does: it may be the end of us. The engine does not know us any more
 /// then, and the owner of a lease may destroy us on any thread.
 void lease_driver::forget_if_over() {
-    if (pending_votes_ == 0 && machine_.ended() && !busy_) {
+    if (pending_votes_ == 0 && machine_.ended()) {
         in_client::unlink();
         const auto dying = std::move(self_);
     }

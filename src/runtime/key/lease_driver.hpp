@@ -3,15 +3,17 @@
 #ifndef COLOCK_RUNTIME_KEY_LEASE_DRIVER_HPP
 #define COLOCK_RUNTIME_KEY_LEASE_DRIVER_HPP
 
+#include "core/client_hold.hpp"
 #include "core/lease.hpp"
 #include "core/outcome.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
+#include "runtime/in_client.hpp"
 #include "runtime/key/holders.hpp"
+#include "runtime/key/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/timer_queue.hpp"
-#include "runtime/members.hpp"
 #include "runtime/operations/lease_operation.hpp"
 #include "runtime/token.hpp"
 
@@ -29,24 +31,11 @@
 
 namespace colock::runtime {
 
-class local_queue;
-
-/// Waits for an attempt, which has a `lease_driver` of its own.
-class attempt_owner {
-public:
-    /// It has won: see `lease_driver::hold`.
-    virtual void on_granted(core::time_point now) = 0;
-    /// It has failed, and what it got or may get is being given back.
-    virtual void on_failed(core::acquire_outcome why, core::time_point now) = 0;
-    /// An instance has answered `lease_driver::ask_remaining`.
-    virtual void on_remaining(std::size_t index, const core::vote& vote) = 0;
-
-protected:
-    ~attempt_owner() = default;
-};
+class key_queue;
+struct loop;
 
 /// Drives a `core::lease`: carries out its steps and receives the votes; tells those that wait for it, and answers
-/// what other threads ask.
+/// what other threads ask. What a step means for others at the key, it leaves to the `key_queue`, which it tells last.
 ///
 /// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
 /// which it is, and all but the latest have released it. But of a reader's lease several may be holders at once: see
@@ -54,9 +43,13 @@ protected:
 ///
 /// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
 /// it is released, and no vote is pending.
-class lease_driver final : public instance::vote_receiver, public client_lease, private timed {
+class lease_driver final : public instance::vote_receiver,
+                           public in_client,
+                           public member_at_key,
+                           private timed {
 public:
-    lease_driver(std::shared_ptr<const lock_spec> spec, attempt_owner& owner);
+    /// For an attempt of the operation that is at the key.
+    lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue);
     ~lease_driver();
 
     // From any thread:
@@ -100,9 +93,6 @@ public:
     void begin(std::shared_ptr<lease_driver> self, const core::attempt& attempt,
                core::time_point now);
 
-    /// From `attempt_owner::on_granted`: the lease is at its key.
-    void hold(local_queue& queue);
-
     /// The attempt is not wanted any more: takes back what it got or may get.
     void give_up(core::time_point now);
 
@@ -117,20 +107,52 @@ public:
     /// The instances that are not known to have the key.
     [[nodiscard]] core::instance_set without_key() const { return machine_.without_key(); }
 
-    /// The owner does not want to hear of this attempt any more.
+    /// Nobody wants to hear of this attempt any more.
     void detach() noexcept;
 
-    // From the local queue, on the engine's executor:
+    // From the queue of the key, on the engine's executor:
 
-    [[nodiscard]] const lock_spec& spec() const noexcept override {
-        return downgraded() ? *rare_->reader_spec : *spec_;
+    /// Whether it is at its key: while held, or lost and not released.
+    [[nodiscard]] bool is_at_key() const noexcept { return at_key::is_linked(); }
+    /// It is from now on, by a round that was sent at `sent`.
+    void hold_since(core::time_point sent, core::time_point now) noexcept;
+    /// A downgrade has succeeded, and so its client has the key as a reader from now on.
+    void share_since(core::time_point now) noexcept { hold_ = core::client_hold(now, now); }
+    /// It is there no more.
+    void leave_key() noexcept { queue_ = nullptr; }
+    /// For how long its client has the key by it.
+    [[nodiscard]] const core::client_hold& held_by_client() const noexcept { return hold_; }
+
+    /// Of the lock that it is a lease of now: the readers' side, after a downgrade.
+    [[nodiscard]] const lock_spec& spec() const noexcept {
+        return is_downgraded() ? *rare_->reader_spec : *spec_;
     }
-    [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const override;
-    /// The number of the new one is `holder()` then.
-    std::shared_ptr<lease_driver> add_holder() override;
+    /// Of the lock that it was attempted for.
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& shared_spec() const noexcept {
+        return spec_;
+    }
+    /// Whether its holder has asked for it to become a reader's.
+    [[nodiscard]] bool is_downgraded() const noexcept { return rare_ && rare_->reader_spec; }
+    /// Whether that has succeeded.
+    [[nodiscard]] bool is_readers() const noexcept { return rare_ && rare_->is_readers; }
+    /// When the holder asked for it first.
+    [[nodiscard]] core::time_point downgrade_began() const noexcept {
+        return rare_->downgrade_began;
+    }
+    /// Whether an operation with that lock may have a share in it.
+    [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const;
+    /// Whether it is what an operation with that policy wants, once its holder has let go.
+    [[nodiscard]] bool serves(const lock_policy& wanted) const noexcept;
+    /// Adds a holder. Its number is `holder()` then.
+    std::shared_ptr<lease_driver> add_holder();
+    /// The same in place of the last one.
+    std::shared_ptr<lease_driver> hand_off();
+    /// It is handed off, and nobody wants it any more.
+    void give_back(core::time_point now);
 
     // From the lease and its operations, on the engine's executor:
 
+    [[nodiscard]] runtime::loop& loop() const noexcept;
     [[nodiscard]] bool is_held_by(const lease_operation& asker) const noexcept;
     /// `done` if the asker holds it, and started an operation of `shared_mutex` on a lock that can use it; else why not.
     [[nodiscard]] lease_result check(const lease_operation& asker,
@@ -141,8 +163,6 @@ public:
     /// With fencing it takes a round, which counts the fence of the new holder.
     void share(share_operation& asker);
     void downgrade(downgrade_operation& asker);
-    /// As `on_extended` of a downgrade: the client's other readers may enter.
-    void admit_readers();
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
 
@@ -154,17 +174,20 @@ public:
 
     // From the engine:
 
-    void on_accepting(std::size_t index) override;
-    void on_close() override;
-    [[nodiscard]] bool settled(core::time_point now) const override {
-        return machine_.settled(now);
-    }
-    [[nodiscard]] bool unanswered() const override {
+    /// Instance number `index` takes commands again.
+    void on_accepting(std::size_t index);
+    /// The client is being closed: the lease is lost.
+    void on_close();
+    /// Whether the closing client need not wait for it any longer: see `core::lease::settled`.
+    [[nodiscard]] bool settled(core::time_point now) const { return machine_.settled(now); }
+    /// Whether it was released, and too few instances have answered.
+    [[nodiscard]] bool unanswered() const {
         return (machine_.held() && release_waits()) ||
                (machine_.releasing() && !machine_.answered());
     }
-    void on_closed() override;
-    void on_abandon() noexcept override;
+    /// The connections are gone: nothing more can be released.
+    void on_closed();
+    void on_abandon() noexcept;
 
 private:
     template <typename Operation>
@@ -183,6 +206,7 @@ private:
         std::string no_quorum_details;
         std::shared_ptr<const lock_spec> reader_spec;  // once a downgrade has begun
         core::time_point downgrade_began{};            // the first one
+        bool is_readers = false;                       // once one has succeeded
     };
 
     void on_vote(std::size_t index, instance::command_tag tag, const core::vote& vote,
@@ -194,20 +218,21 @@ private:
     [[nodiscard]] bool was_lost() const noexcept {
         return loss_.load(std::memory_order_relaxed) != core::loss::none;
     }
-    /// Whether its holder has asked for it to become a reader's.
-    [[nodiscard]] bool downgraded() const noexcept { return rare_ && rare_->reader_spec; }
     [[nodiscard]] std::string_view held_as() noexcept;
     void release_share(std::uint32_t holder);
 
     /// Whether its holder has asked for its release, which the instances have no room for yet.
     [[nodiscard]] bool release_waits() const noexcept {
-        return queue_ != nullptr && std::any_of(release_waiters_.begin(), release_waiters_.end(),
-                                                std::mem_fn(&release_operation::waits_to_be_sent));
+        return is_at_key() && std::any_of(release_waiters_.begin(), release_waiters_.end(),
+                                          std::mem_fn(&release_operation::waits_to_be_sent));
     }
 
     [[nodiscard]] bool may_end_hold() const noexcept;
     [[nodiscard]] bool needs_room() const noexcept;
     void end_hold(bool is_handed_off);
+    /// Whether somebody waits for the end of the attempt.
+    [[nodiscard]] bool is_attempt() const noexcept { return queue_ != nullptr && !is_at_key(); }
+    void drive(const core::lease::event& e, core::time_point now);
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
     kinds::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
@@ -218,11 +243,8 @@ private:
     void end_shares(bool success);
     void on_lost(core::loss why, core::duration late);
     [[nodiscard]] bool may_hand_off(core::time_point now) const;
-    [[nodiscard]] bool next_may_have_it() const;
-    void hand_off_to_next(core::time_point now);
     void end_operations();
-    void on_releasing(core::time_point now);
-    void note_write(bool is_release);
+    void on_releasing();
     void on_resolved();
     void resolve(core::release_outcome outcome);
     void end();
@@ -237,18 +259,16 @@ private:
     // What every vote needs comes first, so that it is together in few cache lines, and with it what tells
     // where the rest is that most of them need.
     std::uint32_t pending_votes_ = 0;
-    bool busy_ = false;  // in a step, what comes of which may call us, but must not end us under it
-    bool let_go_ = false;          // the machine's, as far as it was acted upon
     std::uint32_t last_turn_ = 0;  // in which something was submitted
     // The number of the first holder that reads, for other threads. Writers may have held the lease before it.
     // Here it takes no space, because it fills a gap.
     std::atomic<std::uint32_t> first_reader_;
-    attempt_owner* attempt_;  // while it wants to hear of the attempt
+    key_queue* queue_;  // while attempted or at the key
     waiters<release_operation> release_waiters_;
     std::shared_ptr<const lock_spec> spec_;  // of the attempt, and the token's
     std::unique_ptr<rarely_used> rare_;      // null until it is
     core::lease machine_;
-    client_context& parts_;
+    client_context& client_;
     std::shared_ptr<lease_driver> self_;  // until all is over
 
     [[no_unique_address]] runtime::token token_;  // the next two fill the gap at its end
@@ -256,7 +276,7 @@ private:
     holders holders_;
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
-    local_queue* queue_ = nullptr;  // of the key, while held, or lost and not released
+    core::client_hold hold_;
 
     std::uint32_t renewals_counted_ = 0;
     std::uint32_t failed_renewals_counted_ = 0;

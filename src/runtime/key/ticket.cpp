@@ -4,7 +4,7 @@
 
 #include "kinds/kind.hpp"
 #include "runtime/client_context.hpp"
-#include "runtime/key/local_queue.hpp"
+#include "runtime/key/key_queue.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -35,59 +35,61 @@ std::uint64_t make_number(std::uint64_t random) noexcept {
 
 }  // namespace
 
-void ticket::join(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper) {
+ticket& ticket::make(key_queue& queue, std::shared_ptr<const lock_spec> wanted,
+                     std::size_t keeper) {
     const auto made = std::make_shared<ticket>(queue, std::move(wanted), keeper);
-    client_context& parts = made->parts_;
     made->self_ = made;
-    parts.members.tickets.push_back(*made);
-    queue.set_remote(made.get());
-    made->resume(event::join(parts.contention.join_from(made->spec_->key_hash)));
+    made->client_.members.tickets.push_back(*made);
+    return *made;
 }
 
-ticket::ticket(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper)
+ticket::ticket(key_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper)
     : spec_(std::move(wanted)),
-      parts_(*spec_->owner),
+      client_(*spec_->owner),
       queue_(&queue),
       keeper_(keeper),
-      number_(make_number(parts_.world.random())),
+      number_(make_number(client_.world.random())),
       machine_(settings_for(*spec_->policy)) {}
 
+void ticket::join() {
+    resume(event::join(client_.contention.join_from(spec_->key_hash)));
+}
+
 ticket::~ticket() {
-    parts_.alarms.stop_waiting(*this);
+    client_.alarms.stop_waiting(*this);
 }
 
 void ticket::ask(question what, core::step step, std::string_view key, core::time_point now) {
-    const waiter* const waiting = queue_ != nullptr ? queue_->attempting() : nullptr;
-    const lock_spec& wanted = waiting != nullptr ? *waiting->wanted() : *spec_;
+    const lock_spec* const wanted = queue_ != nullptr ? queue_->wanted() : nullptr;
     const core::time_point deadline =
         what == question::leave ? core::never : now + spec_->policy->lease.instance_timeout;
-    kinds::command& command = parts_.out.submit(*this, static_cast<instance::command_tag>(what),
-                                                core::instance_set::only(keeper_), deadline);
+    kinds::command& command = client_.out.submit(*this, static_cast<instance::command_tag>(what),
+                                                 core::instance_set::only(keeper_), deadline);
     command.step = step;
     command.key = key;
     command.ticket = number_;
     if (what == question::lock) {
-        command.kind = &wanted.policy->kind();
+        command.kind = &(wanted != nullptr ? *wanted : *spec_).policy->kind();
         command.more_keys = spec_->more_keys;
-        command.explains = waiting != nullptr && waiting->met_key_without_ttl();
+        command.explains = wanted != nullptr && queue_->met_key_without_ttl();
     } else {
         command.kind = &spec_->policy->kind().queue();
     }
     command.ttl = std::chrono::duration_cast<core::milliseconds>(machine_.ttl());
     ++pending_votes_;
-    last_turn_ = parts_.out.turn_number();
+    last_turn_ = client_.out.turn_number();
     first_turn_ = first_turn_.value_or(last_turn_);
 }
 
 void ticket::resume(const event& e) {
-    resume(e, parts_.turn.now());
+    resume(e, client_.turn.now());
 }
 
 void ticket::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
-/// The advice comes last: the operation that hears of it may leave.
+/// The advice comes last: this may leave the queue by it.
 void ticket::carry_out(const core::queue_ticket::step& step, core::time_point now) {
     if (step.join) {
         ask(question::join, core::step::join, spec_->key, now);
@@ -99,34 +101,24 @@ void ticket::carry_out(const core::queue_ticket::step& step, core::time_point no
         watch_before();
         ask(question::before, core::step::remaining, ticket_, now);
     }
-    parts_.alarms.wait(*this, step.until);
-    if (step.advice == core::queue_ticket::advice::none) {
-        return;
-    }
-    waiter* const waiting = queue_->attempting();
-    advice_ = step.advice;
-    if (advice_ == core::queue_ticket::advice::wait) {
-        parts_.contention.note(spec_->key_hash, true, now);
-    } else if (advice_ == core::queue_ticket::advice::broken ||
-               advice_ == core::queue_ticket::advice::over) {
-        leave();
-    }
-    if (waiting != nullptr) {
-        waiting->on_advice(step.advice);
+    client_.alarms.wait(*this, step.until);
+    if (step.advice != core::queue_ticket::advice::none) {
+        advice_ = step.advice;
+        queue_->on_advice(step.advice, now);
     }
 }
 
 void ticket::on_vote(std::size_t /*index*/, instance::command_tag tag, const core::vote& vote,
                      core::time_point now) {
     const auto alive = self_;  // it may leave
-    parts_.note_vote(vote, now);
+    client_.note_vote(vote, now);
     --pending_votes_;
     const auto what = static_cast<question>(tag);
     if (what == question::leave) {
         on_left(vote, now);
     } else if (queue_ != nullptr) {
-        if (what == question::lock && queue_->attempting() != nullptr) {
-            queue_->attempting()->note_remaining(keeper_, vote);
+        if (what == question::lock) {
+            queue_->note_remaining(keeper_, vote);
         }
         resume(event::voted(what == question::join   ? kind::joined
                             : what == question::lock ? kind::lock
@@ -182,46 +174,46 @@ void ticket::on_all_keys_changed(std::size_t index) {
 
 /// What the keeper was to tell may be lost.
 void ticket::on_instance_changed(std::size_t index) {
-    if (left_behind_ && index == keeper_ && parts_.instances.tells_changes(keeper_)) {
+    if (left_behind_ && index == keeper_ && client_.instances.tells_changes(keeper_)) {
         left_behind_ = false;
-        parts_.alarms.stop_waiting(*this);
-        ask_to_leave(parts_.turn.now());
-    } else if (queue_ != nullptr && !parts_.instances.can_keep_queue(keeper_)) {
+        client_.alarms.stop_waiting(*this);
+        ask_to_leave(client_.turn.now());
+    } else if (queue_ != nullptr && !client_.instances.can_keep_queue(keeper_)) {
         core::queue_ticket::step end;
         end.advice = core::queue_ticket::advice::broken;
-        carry_out(end, parts_.turn.now());
+        carry_out(end, client_.turn.now());
     } else {
         on_all_keys_changed(index);
     }
 }
 
 void ticket::leave() {
-    std::exchange(queue_, nullptr)->set_remote(nullptr);
+    queue_ = nullptr;
     stop_watching();
-    parts_.alarms.stop_waiting(*this);
-    parts_.out.reconsider(last_turn_);
-    if (first_turn_.value_or(parts_.out.turn_number()) == parts_.out.turn_number()) {
+    client_.alarms.stop_waiting(*this);
+    client_.out.reconsider(last_turn_);
+    if (first_turn_.value_or(client_.out.turn_number()) == client_.out.turn_number()) {
         forget_if_over();  // nothing was sent, and what was to be is withdrawn
         return;
     }
-    const core::time_point now = parts_.turn.now();
-    parts_.contention.step_aside(spec_->key_hash, machine_.rejoin_from(now));
+    const core::time_point now = client_.turn.now();
+    client_.contention.step_aside(spec_->key_hash, machine_.rejoin_from(now));
     ask_to_leave(now);
 }
 
 void ticket::ask_to_leave(core::time_point now) {
     ask(question::leave, core::step::leave, spec_->key, now);
     // The next client in the queue hears of it and asks all instances, which are to know of the release by then.
-    parts_.out.send_last(keeper_);
+    client_.out.send_last(keeper_);
 }
 
 /// A ticket that is left behind holds up the client behind it, which takes this one for alive.
 void ticket::on_left(const core::vote& vote, core::time_point now) {
     if (vote.kind == core::vote_kind::granted) {
-        parts_.contention.note(spec_->key_hash, vote.value != 0, now);
-    } else if (now < machine_.ticket_end() && !parts_.closing) {
+        client_.contention.note(spec_->key_hash, vote.value != 0, now);
+    } else if (now < machine_.ticket_end() && !client_.closing) {
         left_behind_ = true;
-        parts_.alarms.wait(*this, machine_.ticket_end());
+        client_.alarms.wait(*this, machine_.ticket_end());
     }
 }
 
@@ -230,12 +222,12 @@ void ticket::watch_before() {
     stop_watching();
     ticket_ = spec_->policy->kind().queue().ticket_name(spec_->key, machine_.before());
     watching_ = true;
-    parts_.members.watched[ticket_] = this;
+    client_.members.watched[ticket_] = this;
 }
 
 void ticket::stop_watching() noexcept {
     if (std::exchange(watching_, false)) {
-        parts_.members.watched.erase(ticket_);
+        client_.members.watched.erase(ticket_);
     }
 }
 
@@ -247,7 +239,7 @@ void ticket::forget_if_over() noexcept {
 }
 
 void ticket::on_abandon() noexcept {
-    parts_.alarms.stop_waiting(*this);
+    client_.alarms.stop_waiting(*this);
     const auto dying = std::move(self_);
 }
 

@@ -9,9 +9,9 @@
 #include "core/vote.hpp"
 #include "instance/batch.hpp"
 #include "kinds/command.hpp"
+#include "runtime/in_client.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/timer_queue.hpp"
-#include "runtime/members.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,33 +22,46 @@
 
 namespace colock::runtime {
 
-class local_queue;
+class key_queue;
 
 /// The client's part in the remote queue of a key: drives a `core::queue_ticket`, on behalf of the operation that is at the
-/// key in the client. Belongs to the key's local queue until it `leave`s; kept alive by itself until the last vote has
-/// come.
-class ticket final : public instance::vote_receiver, public remote_ticket, private timed {
+/// key in the client. It tells the key's queue what that advises, as the last thing. Belongs to that queue until it `leave`s;
+/// kept alive by itself until the last vote has come.
+class ticket final : public instance::vote_receiver, public in_client, private timed {
 public:
-    /// Joins the queue that instance number `keeper` keeps, for the waiters of that local queue.
-    static void join(local_queue& queue, std::shared_ptr<const lock_spec> wanted,
-                     std::size_t keeper);
+    /// A ticket in the queue that instance number `keeper` keeps, for the waiters of that client.
+    static ticket& make(key_queue& queue, std::shared_ptr<const lock_spec> wanted,
+                        std::size_t keeper);
 
-    ticket(local_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper);
+    ticket(key_queue& queue, std::shared_ptr<const lock_spec> wanted, std::size_t keeper);
     ~ticket();
 
-    [[nodiscard]] core::queue_ticket::advice advice() const noexcept override { return advice_; }
-    [[nodiscard]] bool is_first() const noexcept override { return machine_.is_first(); }
-    [[nodiscard]] bool has_others_before() const noexcept override {
-        return machine_.before() != 0;
-    }
-    void on_denied(const core::round& votes, bool may_have_written) override;
-    void on_held() override;
-    void leave() override;
-    void on_lock_changed(std::size_t index) override;
-    void on_ticket_changed(std::size_t index) override;
-    void on_all_keys_changed(std::size_t index) override;
-    void on_instance_changed(std::size_t index) override;
-    void on_abandon() noexcept override;
+    /// Once it is the queue's.
+    void join();
+
+    /// The latest that is known of it.
+    [[nodiscard]] core::queue_ticket::advice advice() const noexcept { return advice_; }
+    /// Whether no other client was before it when it joined last.
+    [[nodiscard]] bool is_first() const noexcept { return machine_.is_first(); }
+    /// Whether another client was. Both are false before the first answer.
+    [[nodiscard]] bool has_others_before() const noexcept { return machine_.before() != 0; }
+    /// An attempt was denied, with these votes. It may have written to the lock's key all the same: an announcement.
+    void on_denied(const core::round& votes, bool may_have_written);
+    /// An attempt was granted: the ticket stays until the release, but no longer than for a while.
+    void on_held();
+    /// Nobody of this client waits there any more, nor has the lock.
+    void leave();
+
+    /// Something has happened to the lock's key at instance number `index`.
+    void on_lock_changed(std::size_t index);
+
+    // From the engine:
+
+    /// The same of the ticket that `members::watched` has it under.
+    void on_ticket_changed(std::size_t index);
+    void on_all_keys_changed(std::size_t index);
+    void on_instance_changed(std::size_t index);
+    void on_abandon() noexcept;
 
 private:
     enum class question : instance::command_tag { join, lock, before, leave };
@@ -72,8 +85,8 @@ private:
     void forget_if_over() noexcept;
 
     std::shared_ptr<const lock_spec> spec_;
-    client_context& parts_;
-    local_queue* queue_;  // null once it has left
+    client_context& client_;
+    key_queue* queue_;  // null once it has left
     std::size_t keeper_;
     std::uint64_t number_;
     core::queue_ticket machine_;

@@ -3,8 +3,8 @@
 #ifndef COLOCK_RUNTIME_LOOP_COMPLETIONS_HPP
 #define COLOCK_RUNTIME_LOOP_COMPLETIONS_HPP
 
+#include "runtime/loop/operation.hpp"
 #include "runtime/loop/turn_clock.hpp"
-#include "runtime/operations/operation.hpp"
 
 #include <cstddef>
 #include <memory>

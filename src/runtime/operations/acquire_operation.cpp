@@ -4,8 +4,9 @@
 
 #include "runtime/client_context.hpp"
 #include "runtime/describe.hpp"
-#include "runtime/key/lease_driver.hpp"
-#include "runtime/key/local_queue.hpp"
+#include "runtime/instance_group.hpp"
+#include "runtime/key/announcement.hpp"
+#include "runtime/key/key_queue.hpp"
 #include "runtime/key/ticket.hpp"
 #include "runtime/recycling_allocator.hpp"
 
@@ -41,30 +42,18 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
 
 acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
                                      core::time_point deadline)
-    : spec_(std::move(spec)), parts_(*spec_->owner), deadline_(deadline) {}
+    : member_at_key(spec->admission()),
+      spec_(std::move(spec)),
+      loop_(*spec_->owner),
+      instances_(spec_->owner->instances),
+      deadline_(deadline) {}
 
 acquire_operation::~acquire_operation() = default;
 
 void acquire_operation::on_start() {
-    ++parts_.counts.acquiring;
-    arrived_ = parts_.turn.now();
-    parts_.members.waiters.push_back(*this);
-    if (parts_.closing) {
-        on_close();
-        return;
-    }
-    queue_ = parts_.queues.find(*spec_);
-    if (queue_ == nullptr) {
-        queue_ = &parts_.queues.open(*this);
-        begin();
-    } else if (!queue_->admits(*spec_)) {
-        wait_in_local_queue();
-    } else if (client_lease* const lease = queue_->to_be_shared(*this, arrived_)) {
-        receive(lease->add_holder());
-    } else {
-        queue_->enter(*this);
-        begin();
-    }
+    ++loop_.counts.acquiring;
+    arrived_ = loop_.turn.now();
+    spec_->owner->queues.start(*this);
 }
 
 /// Waits first come, first served, and at most as long as its attempts would take. A single attempt does not wait. The
@@ -76,13 +65,10 @@ void acquire_operation::wait_in_local_queue() {
         until = longest < until - arrived_ ? arrived_ + longest : until;
     }
     stage_ = stage::in_local_queue;
-    queue_->push(*this);
-    ++parts_.counts.queued;
     if (until <= arrived_ && may_enter_with_first()) {
-        const core::duration start = parts_.instances.starting()
-                                         ? spec_->policy->unavailable_timeout
-                                         : core::duration::zero();
-        until = arrived_ + std::max(start, parts_.settings.instance_timeout);
+        const core::duration start =
+            instances_.starting() ? spec_->policy->unavailable_timeout : core::duration::zero();
+        until = arrived_ + std::max(start, spec_->policy->lease.instance_timeout);
         until = deadline_ > arrived_ ? std::min(until, deadline_) : until;
     }
     if (until <= arrived_) {
@@ -95,41 +81,37 @@ void acquire_operation::wait_in_local_queue() {
 /// Whether a reader attempts for this client, which this reader may follow: no other waiter keeps them apart, and no instance
 /// has denied that attempt.
 bool acquire_operation::may_enter_with_first() const {
-    const waiter* const first = queue_->attempting();
-    return first != nullptr && !first->finding() && !queue_->is_held_against(*spec_) &&
-           !queue_->has_rival_before(*this);
+    const acquire_operation* const first = queue_->attempting();
+    return first != nullptr && !first->finding() && !queue_->local().is_held_against(admission()) &&
+           !queue_->local().has_rival_before(*this);
 }
 
 /// The time was up before its turn in this client. The operations before it are in its way, unless they have found no quorum.
 /// A reader is not in the way of readers.
 core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
     using core::acquire_outcome;
-    if (queue_->is_held_against(*spec_)) {
+    if (queue_->local().is_held_against(admission())) {
         return acquire_outcome::contended;
     }
-    const waiter* const first = queue_->attempting();
+    const acquire_operation* const first = queue_->attempting();
     if (const auto found = first != nullptr ? first->finding() : std::nullopt) {
         return *found;
     }
-    return queue_->has_rival_before(*this) ? acquire_outcome::contended
-                                           : acquire_outcome::no_quorum;
+    return queue_->local().has_rival_before(*this) ? acquire_outcome::contended
+                                                   : acquire_outcome::no_quorum;
 }
 
 void acquire_operation::begin() {
     if (!running()) {
         return;  // it was cancelled meanwhile
     }
-    parts_.alarms.stop_waiting(*this);  // in the local queue
-    for (const std::string_view key : spec_->more_keys) {
-        parts_.members.at_more_keys.emplace(key, this);
-    }
-    if (parts_.instances.starting()) {
+    loop_.alarms.stop_waiting(*this);  // in the local queue
+    if (instances_.starting()) {
         wait_for_start();
-    } else if ((queue_->remote() != nullptr ||
-                parts_.contention.expected_at(spec_->key_hash, parts_.turn.recent_time())) &&
+    } else if ((queue_->remote() != nullptr || queue_->expects_other_clients()) &&
                join_remote_queue()) {
         wait_for_turn();
-    } else if (std::min(queue_->next_attempt(), deadline_) > parts_.turn.recent_time()) {
+    } else if (std::min(queue_->next_attempt(), deadline_) > loop_.turn.recent_time()) {
         stage_ = stage::stepping_aside;
         wait(std::min(queue_->next_attempt(), deadline_));
     } else {
@@ -149,33 +131,33 @@ void acquire_operation::wait_for_start() {
 
 /// An operation with a limited number of attempts makes them when they are due.
 bool acquire_operation::may_join_remote_queue() const noexcept {
-    return spec_->policy->attempts == 0 && deadline_ > parts_.turn.recent_time();
+    return spec_->policy->attempts == 0 && deadline_ > loop_.turn.recent_time();
 }
 
 bool acquire_operation::can_join_remote_queue() const {
-    return may_join_remote_queue() && parts_.instances.keeper_of(spec_->key).has_value();
+    return may_join_remote_queue() && instances_.keeper_of(spec_->key).has_value();
 }
 
 /// False if the client cannot wait in a remote queue.
 bool acquire_operation::join_remote_queue() {
     if (!may_join_remote_queue()) {
         queue_->leave_remote_queue();
-    } else if (queue_->remote() == nullptr) {
-        if (const auto keeper = parts_.instances.keeper_of(spec_->key)) {
-            ticket::join(*queue_, spec_, *keeper);
-        }
+        return false;
     }
-    if (queue_->remote() != nullptr && queued_since_ == core::never) {
-        queued_since_ = parts_.turn.now();
+    if (!queue_->join_remote_queue(*this)) {
+        return false;
     }
-    return queue_->remote() != nullptr;
+    if (queued_since_ == core::never) {
+        queued_since_ = loop_.turn.now();
+    }
+    return true;
 }
 
 /// The first in the remote queue does not announce itself if it waits as a mutex, and readers that overlap may keep it waiting for
 /// ever. So the writers behind it announce themselves after a while, and the readers join those that read. Where a writer has
 /// announced itself, the instances let no reader in.
 bool acquire_operation::may_pass() const noexcept {
-    return announces() || spec_->admission().is_unlimited();
+    return announces() || admission().is_unlimited();
 }
 
 bool acquire_operation::has_queued_for_long(core::time_point now) const noexcept {
@@ -188,7 +170,7 @@ core::time_point acquire_operation::end_of_turn_wait() const noexcept {
 
 /// Other clients that wait are no reason to say that the lock is held, if there is always room for this one.
 bool acquire_operation::others_hold_it_up() const {
-    return !spec_->admission().is_unlimited() && queue_->remote()->has_others_before();
+    return !admission().is_unlimited() && queue_->remote()->has_others_before();
 }
 
 void acquire_operation::wait_for_turn() {
@@ -206,7 +188,7 @@ void acquire_operation::on_advice(core::queue_ticket::advice advice) {
         } else if (advice == queue_ticket::advice::broken) {
             // For a random time, or all that waited would be there at once.
             stage_ = stage::stepping_aside;
-            wait(parts_.turn.now() + spec_->policy->retry.delay(0, parts_.next_seed()));
+            wait(loop_.turn.now() + spec_->policy->retry.delay(0, loop_.next_seed()));
         }
     } else if (stage_ == stage::attempting && machine_->backing_off()) {
         switch (advice) {
@@ -235,13 +217,13 @@ void acquire_operation::start_attempts() {
     const bool has_waited_for_start = stage_ == stage::waiting_for_start;
     stage_ = stage::attempting;
     machine_ =
-        make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), parts_.next_seed());
+        make_recycled<core::acquire>(settings_for(*spec_->policy, deadline_), loop_.next_seed());
     if (has_waited_for_start) {
         machine_->no_quorum_since(arrived_);
     } else if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
-    if (queue_->is_held()) {
+    if (queue_->local().is_held()) {
         machine_->expect_others();
     }
     resume(event::start());
@@ -252,16 +234,10 @@ void acquire_operation::receive(std::shared_ptr<lease_driver> lease) {
     finish(core::acquire_outcome::granted);
 }
 
-bool acquire_operation::fails_with(const failure_to_acquire& first, core::time_point now) {
-    const core::time_point since = std::max(first.no_quorum_since, arrived_);
-    if (now - since < spec_->policy->unavailable_timeout) {
-        return false;
-    }
-    details_ = first.details;
-    leave_line();
+void acquire_operation::fail_as(core::acquire_outcome outcome, const std::string& details) {
+    details_ = details;
     queue_ = nullptr;
-    finish(first.outcome);
-    return true;
+    finish(outcome);
 }
 
 std::optional<core::acquire_outcome> acquire_operation::finding() const noexcept {
@@ -283,8 +259,8 @@ void acquire_operation::cancel() {
     }
     if (machine_) {
         if (lease_ && lease_->attempting()) {
-            parts_.counts.contended.add(lease_->votes().denied() != 0 ? 1 : 0);
-            lease_->give_up(parts_.turn.now());
+            loop_.counts.contended.add(lease_->votes().denied() != 0 ? 1 : 0);
+            lease_->give_up(loop_.turn.now());
         }
         resume(event::just(event::kind_type::cancel));
     } else {
@@ -295,6 +271,7 @@ void acquire_operation::cancel() {
 void acquire_operation::on_instances_changed(bool quorum_is_back) {
     switch (stage_) {
         case stage::in_local_queue:
+        case stage::next:
             break;
         case stage::stepping_aside:
             if (quorum_is_back) {
@@ -304,7 +281,7 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
         case stage::waiting_for_turn:
             break;
         case stage::waiting_for_start:
-            if (!parts_.instances.starting()) {
+            if (!instances_.starting()) {
                 start_attempts();
             }
             break;
@@ -319,7 +296,7 @@ void acquire_operation::on_instances_changed(bool quorum_is_back) {
 void acquire_operation::on_key_changed(std::size_t index) {
     if (stage_ == stage::stepping_aside) {  // since others have held it
         start_attempts();
-    } else if (stage_ == stage::attempting && !spec_->admission().counts_holders()) {
+    } else if (stage_ == stage::attempting && !admission().counts_holders()) {
         resume(event::changed(index));
     } else if (stage_ == stage::attempting && is_in_turn() && machine_->asks_remaining(index)) {
         looking_.add(index);
@@ -329,10 +306,6 @@ void acquire_operation::on_key_changed(std::size_t index) {
 
 bool acquire_operation::is_in_turn() const noexcept {
     return queue_->remote() == nullptr || queue_->remote()->is_first();
-}
-
-void acquire_operation::on_more_key_changed(std::size_t index) {
-    queue_->on_key_changed(index);
 }
 
 void acquire_operation::on_close() {
@@ -346,16 +319,15 @@ void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) 
         vote.kind == core::vote_kind::denied && vote.key == core::key_state::absent;
     const bool has_changed = looking_.contains(index);
     looking_.remove(index);
-    resume(has_changed && is_free
-               ? event::changed(index)
-               : event::remaining(index, vote, parts_.instances.tells_changes(index)));
+    resume(has_changed && is_free ? event::changed(index)
+                                  : event::remaining(index, vote, instances_.tells_changes(index)));
 }
 
 void acquire_operation::note_remaining(std::size_t index, const core::vote& vote) {
     const bool has_no_ttl =
         vote.kind == core::vote_kind::denied && vote.remaining == core::milliseconds::max();
     if (vote.kind == core::vote_kind::denied && vote.detail) {
-        denials_.resize(parts_.instances.size());
+        denials_.resize(instances_.size());
         denials_[index] = vote;
     } else if (!has_no_ttl && !denials_.empty()) {
         denials_[index].detail.reset();
@@ -364,16 +336,16 @@ void acquire_operation::note_remaining(std::size_t index, const core::vote& vote
         without_ttl_.remove(index);
     } else if (!without_ttl_.contains(index)) {
         without_ttl_.add(index);
-        ++parts_.counts.keys_without_ttl;
+        ++loop_.counts.keys_without_ttl;
     }
 }
 
 void acquire_operation::on_time(core::time_point now) {
     switch (stage_) {
         case stage::in_local_queue:
-            if (at_key::is_linked()) {  // else it is about to attempt
-                finish(outcome_in_local_queue());
-            }
+            finish(outcome_in_local_queue());
+            break;
+        case stage::next:
             break;
         case stage::waiting_for_turn:
             if (now < deadline_ && !has_queued_for_long(now)) {
@@ -394,7 +366,7 @@ void acquire_operation::on_time(core::time_point now) {
             } else if (now < send_until_) {
                 wait(send_until_);
             } else {
-                parts_.gate.leave(*this);
+                loop_.gate.leave(*this);
                 give_up_sending(now);
             }
             break;
@@ -402,12 +374,12 @@ void acquire_operation::on_time(core::time_point now) {
 }
 
 void acquire_operation::resume(const event& e) {
-    const core::time_point now = parts_.turn.now();
+    const core::time_point now = loop_.turn.now();
     carry_out(machine_->resume(e, now), now);
 }
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
-    if (step.attempt && (step.at_once || parts_.gate.admits_attempt())) {
+    if (step.attempt && (step.at_once || loop_.gate.admits_attempt())) {
         begin_attempt(now);
     } else if (step.attempt) {
         wait_to_be_sent(now);
@@ -421,8 +393,8 @@ void acquire_operation::carry_out(const core::acquire::step& step, core::time_po
 /// Until the instances have room for it. A single attempt of a caller that gave no time waits as long as it would wait for
 /// votes.
 void acquire_operation::wait_to_be_sent(core::time_point now) {
-    send_until_ = deadline_ > arrived_ ? deadline_ : now + parts_.settings.instance_timeout;
-    parts_.gate.wait_for_attempt(*this);
+    send_until_ = deadline_ > arrived_ ? deadline_ : now + spec_->policy->lease.instance_timeout;
+    loop_.gate.wait_for_attempt(*this);
     wait(send_until_);
 }
 
@@ -437,7 +409,7 @@ void acquire_operation::on_admitted(core::time_point now) {
 
 void acquire_operation::give_up_sending(core::time_point now) {
     is_overloaded_ = true;
-    const core::round none(parts_.instances.size());
+    const core::round none(instances_.size());
     carry_out(machine_->resume(event::attempted(core::acquire_outcome::no_quorum, none), now), now);
 }
 
@@ -446,14 +418,14 @@ void acquire_operation::begin_attempt(core::time_point now) {
         last_votes_ = std::make_unique<const core::round>(lease_->votes());
         lease_->detach();
     }
-    lease_ = std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_,
-                                                static_cast<attempt_owner&>(*this));
+    lease_ =
+        std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_);
     looking_ = {};
-    ++parts_.counts.attempts;
+    ++loop_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
     attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
     if (attempt.announces) {
-        queue_->announced().made(spec_->policy->kind(), now);
+        queue_->announce(now);
     }
     lease_->begin(lease_, attempt, now);
 }
@@ -462,18 +434,16 @@ bool acquire_operation::is_announcement_due() const {
     if (!announces()) {
         return false;
     }
-    const remote_ticket* const ticket = queue_->remote();
+    const class ticket* const ticket = queue_->remote();
     return announcement::is_due(
         spec_->policy->kind(),
         {.joins_remote_queue_next = machine_->attempts() == 1 && can_join_remote_queue(),
          .has_ticket = ticket != nullptr,
          .is_first = ticket != nullptr && ticket->is_first(),
-         .has_queued_for_long = has_queued_for_long(parts_.turn.recent_time())});
+         .has_queued_for_long = has_queued_for_long(loop_.turn.recent_time())});
 }
 
-void acquire_operation::on_granted(core::time_point now) {
-    queue_->begin_hold(*lease_, machine_->sent(), now);
-    lease_->hold(*queue_);
+void acquire_operation::on_granted() {
     finish(core::acquire_outcome::granted);
 }
 
@@ -481,8 +451,8 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
     machine_->set_announces(is_announcement_due());
     const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
     if (!machine_->waits_for_quarantine()) {
-        ++(why == core::acquire_outcome::contended ? parts_.counts.contended
-                                                   : parts_.counts.unavailable);
+        ++(why == core::acquire_outcome::contended ? loop_.counts.contended
+                                                   : loop_.counts.unavailable);
     }
     carry_out(next, now);
     if (running() && machine_->backing_off()) {
@@ -496,17 +466,14 @@ void acquire_operation::wait_for_others() {
     const bool had_ticket = queue_->remote() != nullptr;
     if (votes.unreachable() || votes.won() || !join_remote_queue()) {
         ask_remaining();
-        return;
-    }
-    parts_.contention.note(spec_->key_hash, true, parts_.turn.recent_time());
-    if (had_ticket) {
-        queue_->remote()->on_denied(votes, announces());
+    } else {
+        queue_->on_denied(votes, had_ticket);
     }
 }
 
 /// Asks the instances that denied the last attempt, or may deny it yet.
 void acquire_operation::ask_remaining() {
-    for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
+    for (std::size_t i = 0; i != instances_.size(); ++i) {
         if (machine_->asks_remaining(i)) {
             ask_remaining(i);
         }
@@ -519,87 +486,34 @@ void acquire_operation::ask_remaining(std::size_t index) {
 }
 
 void acquire_operation::wait(core::time_point until) {
-    parts_.alarms.wait(*this, until);
+    loop_.alarms.wait(*this, until);
 }
 
+/// The last thing that happens here: its queue may be gone after that.
 void acquire_operation::finish(core::acquire_outcome outcome) {
     outcome_ = outcome;
     if (outcome == core::acquire_outcome::cancelled) {
-        ++parts_.counts.cancelled;
+        ++loop_.counts.cancelled;
     }
     if (outcome == core::acquire_outcome::granted) {
-        ++parts_.counts.acquired;
+        ++loop_.counts.acquired;
         holder_ = lease_->holder();
         fence_ = lease_->fence();
     } else {
         explain(outcome);
         if (lease_) {
-            parts_.withdrawn.withdraw(queue_->announced(), spec_, lease_->without_key(),
-                                      parts_.turn.now());
+            queue_->withdraw(spec_, lease_->without_key());
             lease_->detach();
             lease_.reset();
         }
     }
-    parts_.alarms.stop_waiting(*this);
-    parts_.gate.leave(*this);
-    leave_more_keys();
+    loop_.alarms.stop_waiting(*this);
+    loop_.gate.leave(*this);
     in_client::unlink();
-    --parts_.counts.acquiring;
-    parts_.finished.add(take());
-    leave_queue(outcome);
-}
-
-void acquire_operation::leave_more_keys() noexcept {
-    auto& all = parts_.members.at_more_keys;
-    for (const std::string_view key : spec_->more_keys) {
-        const auto found = all.equal_range(key);
-        const auto ours = std::find_if(found.first, found.second,
-                                       [this](const auto& one) { return one.second == this; });
-        if (ours != found.second) {
-            all.erase(ours);
-        }
-    }
-}
-
-/// Of the waiters of this client.
-void acquire_operation::leave_line() {
-    queue_->remove(*this);
-    --parts_.counts.queued;
-}
-
-void acquire_operation::leave_queue(core::acquire_outcome outcome) {
-    if (queue_ == nullptr) {
-        return;
-    }
-    const bool was_in_line = at_key::is_linked();
-    if (was_in_line) {
-        leave_line();
-    }
-    local_queue* const queue = std::exchange(queue_, nullptr);
-    if (was_in_line) {
-        // After any other end all of them end, or the queue advances anyway.
-        if (outcome != core::acquire_outcome::granted && outcome != core::acquire_outcome::closed) {
-            parts_.queues.advance(*queue);  // readers behind a writer may enter now
-        }
-    } else if (outcome == core::acquire_outcome::granted) {
-        if (spec_->admission().leaves_room()) {
-            parts_.queues.advance(*queue);  // those behind it may enter, too
-        }
-    } else {
-        queue->leave();
-        if (stage_ == stage::attempting) {
-            queue->give_up(machine_->next_attempt(), machine_->no_quorum_since());
-        }
-        const bool has_failed = outcome == core::acquire_outcome::no_quorum ||
-                                outcome == core::acquire_outcome::too_slow;
-        // It may only have had too little time.
-        if (has_failed && machine_->no_quorum_since() != core::never) {
-            const core::time_point now = parts_.turn.recent_time();
-            const failure_to_acquire why{outcome, machine_->no_quorum_since(), details_};
-            while (!queue->empty() && queue->front().fails_with(why, now)) {
-            }
-        }
-        parts_.queues.advance(*queue);
+    --loop_.counts.acquiring;
+    loop_.finished.add(take());
+    if (queue_ != nullptr) {
+        std::exchange(queue_, nullptr)->on_finished(*this, outcome);
     }
 }
 
@@ -612,7 +526,8 @@ void acquire_operation::explain(core::acquire_outcome outcome) {
     }
     const bool has_failed =
         outcome == core::acquire_outcome::no_quorum || outcome == core::acquire_outcome::too_slow;
-    const waiter* const first = at_key::is_linked() && has_failed ? queue_->attempting() : nullptr;
+    const acquire_operation* const first =
+        stage_ == stage::in_local_queue && has_failed ? queue_->attempting() : nullptr;
     if (outcome == core::acquire_outcome::closed) {
         details_ = describe(spec_->resource());
     } else {
@@ -624,7 +539,7 @@ std::string acquire_operation::story() const {
     if (is_overloaded_) {
         return describe(spec_->resource())
             .append(": the client is overloaded: ")
-            .append(std::to_string(parts_.counts.waiting_to_send))
+            .append(std::to_string(loop_.counts.waiting_to_send))
             .append(" others wait until the instances have room for them");
     }
     if (!lease_) {
@@ -634,19 +549,20 @@ std::string acquire_operation::story() const {
     const bool is_unanswered = votes.silent() == votes.instances();
     std::string text = describe_attempt(spec_->resource(), spec_->policy->kind(),
                                         is_unanswered && last_votes_ ? *last_votes_ : votes,
-                                        parts_.instances.states(), {without_ttl_, denials_});
+                                        instances_.states(), {without_ttl_, denials_});
     return client_holds_it() ? text + ", this client holds it already" : text;
 }
 
 /// As a task that waits for itself may want to know.
 bool acquire_operation::client_holds_it() const noexcept {
-    return queue_ != nullptr && queue_->is_held();
+    return queue_ != nullptr && queue_->local().is_held();
 }
 
 std::string acquire_operation::why_without_attempt() const {
     std::string_view why;
     switch (stage_) {
         case stage::in_local_queue:
+        case stage::next:
             why = client_holds_it() ? ": this client holds it already"
                                     : ": waiting in the local queue behind others of this client";
             break;
@@ -660,10 +576,10 @@ std::string acquire_operation::why_without_attempt() const {
             break;
         case stage::waiting_for_start:
             return describe(spec_->resource(), "not tried yet, too few instances are connected",
-                            parts_.instances.states());
+                            instances_.states());
     }
     std::string text = describe(spec_->resource()).append(why);
-    const waiter* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
+    const acquire_operation* const first = queue_ != nullptr ? queue_->attempting() : nullptr;
     if (first != nullptr && first->met_key_without_ttl()) {
         text += ", the key has no ttl";
     }
@@ -671,10 +587,8 @@ std::string acquire_operation::why_without_attempt() const {
 }
 
 void acquire_operation::on_abandon() noexcept {
-    parts_.alarms.stop_waiting(*this);
-    if (at_key::is_linked()) {
-        queue_->remove(*this);
-    }
+    loop_.alarms.stop_waiting(*this);
+    at_key::unlink();
     if (lease_) {
         lease_->detach();
     }

@@ -9,11 +9,13 @@
 #include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "runtime/in_client.hpp"
 #include "runtime/key/lease_driver.hpp"
+#include "runtime/key/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/loop/operation.hpp"
 #include "runtime/loop/send_gate.hpp"
 #include "runtime/loop/timer_queue.hpp"
-#include "runtime/members.hpp"
 #include "runtime/recycling_allocator.hpp"
 
 #include <cstddef>
@@ -25,9 +27,17 @@
 
 namespace colock::runtime {
 
+class instance_group;
+class key_queue;
+struct loop;
+
 /// Waits in the local queue, if others of the client are at its key; then drives `core::acquire`: sends its
 /// attempts, each with a `lease_driver` of its own, and feeds it the votes. Or it is handed a lease, or a share in one.
-class acquire_operation : public waiter, private attempt_owner, private gated, private timed {
+class acquire_operation : public operation,
+                          public in_client,
+                          public member_at_key,
+                          private gated,
+                          private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
     acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline);
@@ -35,24 +45,56 @@ public:
 
     void cancel() final;
 
-    [[nodiscard]] const std::shared_ptr<const lock_spec>& wanted() const noexcept final {
-        return spec_;
-    }
-    [[nodiscard]] core::time_point arrived() const noexcept final { return arrived_; }
-    void begin() final;
-    void receive(std::shared_ptr<lease_driver> lease) final;
-    [[nodiscard]] bool fails_with(const failure_to_acquire& first, core::time_point now) final;
-    [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept final;
-    [[nodiscard]] std::string story() const final;
-    void on_advice(core::queue_ticket::advice advice) final;
-    void note_remaining(std::size_t index, const core::vote& vote) final;
-    [[nodiscard]] bool met_key_without_ttl() const noexcept final { return !without_ttl_.empty(); }
+    [[nodiscard]] const std::shared_ptr<const lock_spec>& spec() const noexcept { return spec_; }
+    [[nodiscard]] core::time_point arrived() const noexcept { return arrived_; }
+    [[nodiscard]] core::time_point deadline() const noexcept { return deadline_; }
+    /// Null until it attempts.
+    [[nodiscard]] const core::acquire* machine() const noexcept { return machine_.get(); }
+    [[nodiscard]] key_queue& queue() noexcept { return *queue_; }
+
+    // From its queue. The calls that may end it are the last thing that the queue does.
+
+    /// It has come to this queue: one of the next four follows.
+    void come_to(key_queue& queue) noexcept { queue_ = &queue; }
+    /// Others of the client are before it.
+    void wait_in_local_queue();
+    /// Nobody is any more, and it is about to begin.
+    void become_next() noexcept { stage_ = stage::next; }
+    void begin();
+    /// It has the lease now, or a share in it.
+    void receive(std::shared_ptr<lease_driver> lease);
+    /// Fails as the one that was at the key has, which has told that story. It has left the queue.
+    void fail_as(core::acquire_outcome outcome, const std::string& details);
+    /// Its attempt has won. Its lease is at the key.
+    void on_granted();
+    /// Its attempt has failed, and what it got or may get is being given back.
+    void on_failed(core::acquire_outcome why, core::time_point now);
+    /// What the remote queue advises.
+    void on_advice(core::queue_ticket::advice advice);
+    /// An instance has answered how long it will deny.
+    void on_remaining(std::size_t index, const core::vote& vote);
+    /// The same, if it was asked for another reason.
+    void note_remaining(std::size_t index, const core::vote& vote);
+
+    /// What it has found out so far. Contended: an instance has denied, or another client is before it in the remote queue.
+    /// Nothing: no attempt has ended, and no instance has denied.
+    [[nodiscard]] std::optional<core::acquire_outcome> finding() const noexcept;
+    /// What an error of it would tell now.
+    [[nodiscard]] std::string story() const;
+    [[nodiscard]] const std::string& details() const noexcept { return details_; }
+    /// Whether it has been told that the key has no ttl.
+    [[nodiscard]] bool met_key_without_ttl() const noexcept { return !without_ttl_.empty(); }
+
+    // From its queue, and from the engine:
+
     /// Starts, if the instances are what it was waiting for; tries again, if they are back.
-    void on_instances_changed(bool quorum_is_back) final;
-    void on_key_changed(std::size_t index) final;
-    void on_more_key_changed(std::size_t index) final;
-    void on_close() final;
-    void on_abandon() noexcept final;
+    void on_instances_changed(bool quorum_is_back);
+    /// Something has happened to its key at instance number `index`.
+    void on_key_changed(std::size_t index);
+    /// The client is being closed.
+    void on_close();
+    /// There is no world any more.
+    void on_abandon() noexcept;
 
 protected:
     [[nodiscard]] core::acquire_outcome result() const noexcept { return outcome_; }
@@ -64,29 +106,23 @@ protected:
     /// Which of the lease's holders it has become.
     [[nodiscard]] std::uint32_t holder() const noexcept { return holder_; }
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
-    [[nodiscard]] std::string& details() noexcept { return details_; }
+    [[nodiscard]] std::string take_details() noexcept { return std::move(details_); }
 
 private:
     enum class stage : std::uint8_t {
         in_local_queue,
-        stepping_aside,     ///< first, but it is too early for an attempt
-        waiting_for_turn,   ///< first, but other clients were here before: see `core::queue_ticket`
-        waiting_for_start,  ///< first, but the instances are still connecting for the first time
+        next,               ///< at the key from here on, and begins at the end of the turn
+        stepping_aside,     ///< it is too early for an attempt
+        waiting_for_turn,   ///< other clients were here before: see `core::queue_ticket`
+        waiting_for_start,  ///< the instances are still connecting for the first time
         attempting,
     };
 
     void on_start() final;
     void on_time(core::time_point now) override;
-    void on_granted(core::time_point now) override;
-    void on_failed(core::acquire_outcome why, core::time_point now) override;
-    void on_remaining(std::size_t index, const core::vote& vote) override;
     void on_admitted(core::time_point now) override;
-    void wait_in_local_queue();
     [[nodiscard]] bool may_enter_with_first() const;
     [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
-    void leave_queue(core::acquire_outcome outcome);
-    void leave_line();
-    void leave_more_keys() noexcept;
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool can_join_remote_queue() const;
     [[nodiscard]] bool announces() const noexcept { return spec_->policy->kind().announces(); }
@@ -115,11 +151,12 @@ private:
     void finish(core::acquire_outcome outcome);
 
     std::shared_ptr<const lock_spec> spec_;
-    client_context& parts_;
+    loop& loop_;
+    const instance_group& instances_;
     core::time_point deadline_;
     recycled<core::acquire> machine_;      // once it attempts
     std::shared_ptr<lease_driver> lease_;  // of the current attempt, or the one that was granted
-    local_queue* queue_ = nullptr;         // while running
+    key_queue* queue_ = nullptr;           // while running
     core::time_point arrived_{};
     core::time_point send_until_{};                // while it waits to be sent
     core::time_point queued_since_ = core::never;  // in the remote queue

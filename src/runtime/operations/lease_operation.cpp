@@ -2,8 +2,8 @@
 
 #include "runtime/operations/lease_operation.hpp"
 
-#include "runtime/client_context.hpp"
 #include "runtime/key/lease_driver.hpp"
+#include "runtime/loop/loop.hpp"
 
 namespace colock::runtime {
 namespace {
@@ -19,7 +19,7 @@ void lease_operation::finish(lease_result result) {
     if (running()) {
         result_ = result;
         waiting_for_lease::unlink();
-        lease_->owner()->finished.add(take());
+        lease_->loop().finished.add(take());
     }
 }
 
@@ -35,10 +35,6 @@ void downgrade_operation::on_start() {
     lease().downgrade(*this);
 }
 
-void downgrade_operation::on_extended() {
-    lease().admit_readers();
-}
-
 void share_operation::on_start() {
     if (const lease_result usable = lease().check(*this, *shared_); usable != lease_result::done) {
         finish(usable);
@@ -50,7 +46,7 @@ void share_operation::on_start() {
 }
 
 void share_operation::receive(std::uint32_t holder, std::uint64_t fence) {
-    ++lease().owner()->counts.acquired;
+    ++lease().loop().counts.acquired;
     new_holder_ = holder;
     fence_ = fence;
     finish(lease_result::done);
@@ -66,7 +62,7 @@ void release_operation::on_admitted(core::time_point /*now*/) {
 
 void release_operation::cancel() {
     const bool waits = waits_to_be_sent();
-    lease().owner()->gate.leave(*this);
+    lease().loop().gate.leave(*this);
     lease_operation::cancel();
     if (waits) {
         lease().send_release();
@@ -74,7 +70,7 @@ void release_operation::cancel() {
 }
 
 void release_operation::resolve(core::release_outcome outcome) {
-    lease().owner()->gate.leave(*this);
+    lease().loop().gate.leave(*this);
     outcome_ = outcome;
     finish(result_of(outcome));
 }

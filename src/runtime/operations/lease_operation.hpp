@@ -6,8 +6,8 @@
 #include "core/outcome.hpp"
 #include "core/time.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/loop/operation.hpp"
 #include "runtime/loop/send_gate.hpp"
-#include "runtime/operations/operation.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -69,9 +69,7 @@ public:
     extend_operation(std::shared_ptr<lease_driver> lease, std::uint32_t holder, core::duration ttl)
         : lease_operation(std::move(lease), holder), ttl_(ttl) {}
     [[nodiscard]] core::duration ttl() const noexcept { return ttl_; }
-
-    /// It has succeeded.
-    virtual void on_extended() {}
+    [[nodiscard]] virtual bool is_downgrade() const noexcept { return false; }
 
 private:
     void on_start() override;
@@ -91,7 +89,7 @@ public:
     [[nodiscard]] const std::shared_ptr<const lock_spec>& shared() const noexcept {
         return shared_;
     }
-    void on_extended() final;
+    [[nodiscard]] bool is_downgrade() const noexcept final { return true; }
 
 private:
     void on_start() final;

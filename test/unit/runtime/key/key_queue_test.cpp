@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "virtual_world.hpp"
+#include "../virtual_world.hpp"
 
 #include <chrono>
 #include <memory>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using boost::unit_test::label;
 using core::acquire_outcome;
 
-BOOST_AUTO_TEST_SUITE(local_queue)
+BOOST_AUTO_TEST_SUITE(key_queue)
 
 BOOST_AUTO_TEST_CASE(local_waiters_send_nothing_and_are_served_in_order) {
     virtual_deployment five(5);

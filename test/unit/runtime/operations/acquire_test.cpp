@@ -6,7 +6,7 @@
 
 #include "kinds/exclusive.hpp"
 #include "kinds/shared.hpp"
-#include "virtual_world.hpp"
+#include "../virtual_world.hpp"
 
 #include <chrono>
 #include <memory>

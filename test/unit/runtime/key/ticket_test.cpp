@@ -4,7 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "virtual_world.hpp"
+#include "../virtual_world.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_RUNTIME_OPERATIONS_OPERATION_HPP
-#define COLOCK_RUNTIME_OPERATIONS_OPERATION_HPP
+#ifndef COLOCK_RUNTIME_LOOP_OPERATION_HPP
+#define COLOCK_RUNTIME_LOOP_OPERATION_HPP
 
 #include <memory>
 #include <utility>

@@ -1,0 +1,399 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/key/key_queue.hpp"
+
+#include "runtime/client_context.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+acquire_operation& operation_of(member_at_key& one) noexcept {
+    return static_cast<acquire_operation&>(one);
+}
+
+lease_driver& lease_of(member_at_key& one) noexcept {
+    return static_cast<lease_driver&>(one);
+}
+
+}  // namespace
+
+key_queue::key_queue(client_context& client, const acquire_operation& first) noexcept
+    : client_(client), spec_(first.spec().get()) {}
+
+acquire_operation* key_queue::attempting() const noexcept {
+    return local_.attempting() == nullptr ? nullptr : &operation_of(*local_.attempting());
+}
+
+const lock_spec* key_queue::wanted() const noexcept {
+    return attempting() == nullptr ? nullptr : attempting()->spec().get();
+}
+
+bool key_queue::met_key_without_ttl() const noexcept {
+    return attempting() != nullptr && attempting()->met_key_without_ttl();
+}
+
+acquire_operation& key_queue::front() noexcept {
+    return operation_of(local_.front());
+}
+
+// --- Operations -------------------------------------------------------------------------------------
+
+void key_queue::start(acquire_operation& newcomer) {
+    newcomer.come_to(*this);
+    if (!local_.admits(newcomer.admission())) {
+        local_.push(newcomer);
+        ++client_.counts.queued;
+        newcomer.wait_in_local_queue();
+    } else if (lease_driver* const lease = to_be_shared(newcomer, newcomer.arrived())) {
+        newcomer.receive(lease->add_holder());
+    } else {
+        enter(newcomer);
+        begin(newcomer);
+    }
+}
+
+void key_queue::enter(acquire_operation& newcomer) noexcept {
+    spec_ = newcomer.spec().get();
+    local_.enter(newcomer);
+}
+
+void key_queue::begin(acquire_operation& next) {
+    listen_to_more_keys(next);
+    next.begin();
+}
+
+/// It is in no list when it begins: its queue knows it as the one that attempts.
+std::shared_ptr<acquire_operation> key_queue::next() {
+    while (local_.admits_next()) {
+        acquire_operation& waiter = front();
+        if (lease_driver* const lease = to_be_shared(waiter, client_.turn.now())) {
+            waiter.receive(lease->add_holder());  // which takes it out of the queue
+            continue;
+        }
+        remove(waiter);
+        enter(waiter);
+        waiter.become_next();
+        return std::static_pointer_cast<acquire_operation>(waiter.self());
+    }
+    return nullptr;
+}
+
+void key_queue::remove(acquire_operation& waiter) noexcept {
+    local_.remove(waiter);
+    --client_.counts.queued;
+}
+
+/// The lease at the key in which that operation may have a share; null if there is none. With fencing its fence was counted
+/// after the operation came. An older one may be smaller than that of another client's writer, if the lease has lost its keys.
+lease_driver* key_queue::to_be_shared(const acquire_operation& newcomer, core::time_point now) {
+    const lock_spec& wanted = *newcomer.spec();
+    if (!local_.held_as().shares_lease() || local_.latest() == nullptr) {
+        return nullptr;
+    }
+    lease_driver& latest = lease_of(*local_.latest());
+    if (!latest.held_by_client().may_hand_off(0, wanted.policy->handoff, now) ||
+        (wanted.policy->lease.value_per_holder && newcomer.arrived() > confirmed_)) {
+        return nullptr;
+    }
+    return latest.may_be_shared(wanted, now) ? &latest : nullptr;
+}
+
+void key_queue::announce(core::time_point now) noexcept {
+    announced_.made(attempting()->spec()->policy->kind(), now);
+}
+
+void key_queue::withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where) {
+    client_.withdrawn.withdraw(announced_, of, where, client_.turn.now());
+}
+
+void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcome) {
+    if (one.at_key::is_linked()) {
+        remove(one);
+        // After any other end all of them end, or the queue advances anyway.
+        if (outcome != core::acquire_outcome::granted && outcome != core::acquire_outcome::closed) {
+            client_.queues.advance(*this);  // readers behind a writer may enter now
+        }
+        return;
+    }
+    forget_more_keys(one);
+    if (outcome == core::acquire_outcome::granted) {
+        if (one.admission().leaves_room()) {
+            client_.queues.advance(*this);  // those behind it may enter, too
+        }
+        return;
+    }
+    leave(one, outcome);
+    client_.queues.advance(*this);
+}
+
+/// It was at the key.
+void key_queue::leave(const acquire_operation& one, core::acquire_outcome outcome) {
+    local_.leave();
+    if (local_.is_held()) {
+        spec_ = &lease_of(local_.any_lease()).spec();
+    }
+    const core::acquire* const machine = one.machine();
+    if (machine == nullptr) {
+        return;
+    }
+    next_attempt_ = machine->next_attempt();
+    no_quorum_since_ = machine->no_quorum_since();
+    const bool has_failed =
+        outcome == core::acquire_outcome::no_quorum || outcome == core::acquire_outcome::too_slow;
+    if (has_failed &&
+        no_quorum_since_ != core::never) {  // else it may only have had too little time
+        fail_others(outcome, one.details());
+    }
+}
+
+/// The first waiters fail as well, if they have waited as long as they may for a quorum.
+void key_queue::fail_others(core::acquire_outcome outcome, const std::string& details) {
+    const core::time_point now = client_.turn.recent_time();
+    while (!local_.empty()) {
+        acquire_operation& waiter = front();
+        const core::time_point since = std::max(no_quorum_since_, waiter.arrived());
+        if (now - since < waiter.spec()->policy->unavailable_timeout) {
+            return;
+        }
+        remove(waiter);
+        waiter.fail_as(outcome, details);
+    }
+}
+
+/// Those whose lock has a key beside its first one are told of that one, too.
+void key_queue::listen_to_more_keys(const acquire_operation& one) {
+    for (const std::string_view key : one.spec()->more_keys) {
+        client_.members.at_more_keys.emplace(key, this);
+    }
+}
+
+void key_queue::forget_more_keys(const acquire_operation& one) noexcept {
+    auto& all = client_.members.at_more_keys;
+    for (const std::string_view key : one.spec()->more_keys) {
+        const auto found = all.equal_range(key);
+        const auto ours = std::find_if(found.first, found.second,
+                                       [this](const auto& entry) { return entry.second == this; });
+        if (ours != found.second) {
+            all.erase(ours);
+        }
+    }
+}
+
+// --- Leases -----------------------------------------------------------------------------------------
+
+/// An attempt's lease is that of the operation at the key. Others are at the key themselves.
+void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core::time_point now) {
+    if (step.attempt == core::acquire_outcome::granted) {
+        begin_hold(lease, now);
+    } else if (step.attempt) {
+        attempting()->on_failed(*step.attempt, now);
+    } else if (!lease.is_at_key()) {
+        return;
+    } else if (step.let_go) {
+        end_hold(lease, now);
+    } else {
+        if (step.send || !step.heals.empty()) {
+            note_write(lease, false);
+        }
+        if (step.handed_off) {
+            hand_off(lease, now);
+        } else if (step.extended && lease.is_readers()) {
+            become_shared(lease, now);
+        }
+    }
+}
+
+void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
+    acquire_operation& winner = *attempting();
+    const core::time_point sent = winner.machine()->sent();
+    local_.hold(lease);
+    lease.hold_since(sent, now);
+    confirmed_ = sent;
+    no_quorum_since_ = core::never;
+    if (local_.held_as().leaves_room()) {
+        leave_remote_queue();  // others may enter as well
+    } else if (ticket_ != nullptr) {
+        ticket_->on_held();
+    }
+    winner.on_granted();
+}
+
+/// By the first downgrade that has succeeded. The readers that it has admitted may wait in the remote queue when a second one
+/// ends, so that changes nothing.
+void key_queue::become_shared(lease_driver& lease, core::time_point now) {
+    if (local_.held_as().shares_lease()) {
+        return;
+    }
+    local_.hold_as(lease);
+    lease.share_since(now);
+    confirmed_ = lease.downgrade_began();
+    leave_remote_queue();  // as for a reader that was granted
+    client_.queues.advance(*this);
+}
+
+void key_queue::end_hold(lease_driver& lease, core::time_point now) {
+    // Where the key is the token's, nothing is announced.
+    client_.withdrawn.withdraw(announced_, lease.shared_spec(), lease.without_key(), now);
+    let_go(lease, now);
+    note_write(lease, true);
+    client_.queues.advance(*this);
+}
+
+void key_queue::on_disconnected(lease_driver& lease, core::time_point now) {
+    let_go(lease, now);
+    client_.queues.advance(*this);
+}
+
+void key_queue::let_go(lease_driver& lease, core::time_point now) {
+    local_.let_go(lease);
+    lease.leave_key();
+    if (local_.attempting() == nullptr && local_.is_held()) {
+        spec_ = &lease_of(local_.any_lease()).spec();
+    }
+    if (!local_.held_as().leaves_room()) {
+        next_attempt_ = now + lease.held_by_client().cool_down(now);
+        leave_remote_queue();
+    }
+}
+
+bool key_queue::next_may_have(const lease_driver& lease) {
+    if (local_.empty() || local_.attempting() != nullptr) {
+        return false;
+    }
+    return lease.serves(*front().spec()->policy);
+}
+
+/// It is released if no waiter wants it any more.
+void key_queue::hand_off(lease_driver& lease, core::time_point now) {
+    if (next_may_have(lease)) {
+        front().receive(lease.hand_off());
+    } else {
+        lease.give_back(now);
+    }
+}
+
+/// The lease is about to write its keys. Those of this client that wait for one of them hear of it in the turn: one that waits
+/// beside it for room, and those in the queues of other names.
+void key_queue::note_write(const lease_driver& lease, bool is_release) {
+    const bool waits_beside = local_.attempting() != nullptr && lease.admission().counts_holders();
+    const bool may_wait_elsewhere = is_release && (!lease.shared_spec()->more_keys.empty() ||
+                                                   !client_.members.at_more_keys.empty());
+    if (waits_beside || may_wait_elsewhere) {
+        client_.own_writes.push_back(lease.shared_spec());
+        client_.turn.schedule();
+    }
+}
+
+void key_queue::on_remaining(std::size_t index, const core::vote& vote) {
+    attempting()->on_remaining(index, vote);
+}
+
+// --- The remote queue -------------------------------------------------------------------------------
+
+bool key_queue::expects_other_clients() {
+    return client_.contention.expected_at(spec_->key_hash, client_.turn.recent_time());
+}
+
+bool key_queue::join_remote_queue(const acquire_operation& waiting) {
+    if (ticket_ == nullptr) {
+        if (const auto keeper = client_.instances.keeper_of(spec_->key)) {
+            ticket_ = &ticket::make(*this, waiting.spec(), *keeper);
+            ticket_->join();
+        }
+    }
+    return ticket_ != nullptr;
+}
+
+void key_queue::leave_remote_queue() {
+    if (ticket_ != nullptr) {
+        std::exchange(ticket_, nullptr)->leave();
+    }
+}
+
+void key_queue::on_denied(const core::round& votes, bool had_ticket) {
+    client_.contention.note(spec_->key_hash, true, client_.turn.recent_time());
+    if (had_ticket) {
+        ticket_->on_denied(votes, attempting()->spec()->policy->kind().announces());
+    }
+}
+
+void key_queue::on_advice(core::queue_ticket::advice advice, core::time_point now) {
+    using core::queue_ticket;
+    if (advice == queue_ticket::advice::wait) {
+        client_.contention.note(spec_->key_hash, true, now);
+    } else if (advice == queue_ticket::advice::broken || advice == queue_ticket::advice::over) {
+        leave_remote_queue();
+    }
+    if (acquire_operation* const waiting = attempting()) {
+        waiting->on_advice(advice);
+    }
+}
+
+void key_queue::note_remaining(std::size_t index, const core::vote& vote) {
+    if (acquire_operation* const waiting = attempting()) {
+        waiting->note_remaining(index, vote);
+    }
+}
+
+void key_queue::on_key_changed(std::size_t index) {
+    if (acquire_operation* const waiting = attempting()) {
+        const auto owned = waiting->self();  // the first to hear of it may end it, and us
+        if (ticket_ != nullptr) {
+            ticket_->on_lock_changed(index);
+        }
+        if (waiting->running()) {
+            waiting->on_key_changed(index);
+        }
+    }
+}
+
+// --- All queues of a client -------------------------------------------------------------------------
+
+key_queue* key_queues::find(const hashed_key& key) const noexcept {
+    const auto found = queues_.find(key);
+    return found == queues_.end() ? nullptr : found->get();
+}
+
+void key_queues::start(acquire_operation& newcomer) {
+    client_.members.acquiring.push_back(newcomer);
+    if (client_.closing) {
+        newcomer.on_close();
+        return;
+    }
+    key_queue* queue = find(hashed_key{newcomer.spec()->key, newcomer.spec()->key_hash});
+    if (queue == nullptr) {
+        queue = queues_.insert(make_recycled<key_queue>(client_, newcomer)).first->get();
+    }
+    queue->start(newcomer);
+}
+
+void key_queues::advance(key_queue& queue) {
+    if (auto next = queue.next()) {
+        next_.push_back(std::move(next));
+        client_.turn.schedule();
+        return;
+    }
+    if (!queue.local().needs_remote_queue()) {
+        queue.leave_remote_queue();
+    }
+    if (queue.local().unused()) {
+        assert(queue.remote() == nullptr);  // it refers to the queue
+        queues_.erase(identity{&queue, queue.spec().key_hash});
+    }
+}
+
+void key_queues::begin_next() {
+    while (!next_.empty()) {
+        for (const auto& one : std::exchange(next_, {})) {
+            if (one->running()) {  // else it was cancelled meanwhile
+                one->queue().begin(*one);
+            }
+        }
+    }
+}
+
+}  // namespace colock::runtime

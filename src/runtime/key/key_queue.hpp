@@ -1,0 +1,207 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_RUNTIME_KEY_KEY_QUEUE_HPP
+#define COLOCK_RUNTIME_KEY_KEY_QUEUE_HPP
+
+#include "core/instance_set.hpp"
+#include "core/lease_step.hpp"
+#include "core/outcome.hpp"
+#include "core/queue_ticket.hpp"
+#include "core/round.hpp"
+#include "core/time.hpp"
+#include "core/vote.hpp"
+#include "runtime/key/announcement.hpp"
+#include "runtime/key/local_queue.hpp"
+#include "runtime/lock_spec.hpp"
+#include "runtime/recycling_allocator.hpp"
+
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock::runtime {
+
+class acquire_operation;
+class lease_driver;
+class ticket;
+
+/// What one client does at one key. It is the mediator of the operations and leases there, of the client's ticket in the remote
+/// queue, and of what the client has announced. These tell it what has happened to them, as the last thing that they do. It tells
+/// the others what follows. They do not know each other.
+class key_queue {
+public:
+    /// The client has a queue for each key that somebody is at. `first` is about to `start` there.
+    key_queue(client_context& client, const acquire_operation& first) noexcept;
+
+    /// Of a lease or an operation that is at the key.
+    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+
+    /// Who is at the key, and who waits.
+    [[nodiscard]] const local_queue& local() const noexcept { return local_; }
+    /// The operation that is at the key, if there is one.
+    [[nodiscard]] acquire_operation* attempting() const noexcept;
+
+    /// The lock that this wants; null without one.
+    [[nodiscard]] const lock_spec* wanted() const noexcept;
+    /// Whether this was told that the key has no ttl.
+    [[nodiscard]] bool met_key_without_ttl() const noexcept;
+
+    /// The client's ticket in the remote queue; null if it has not joined.
+    [[nodiscard]] const ticket* remote() const noexcept { return ticket_; }
+
+    /// Before it there is no sense in an attempt.
+    [[nodiscard]] core::time_point next_attempt() const noexcept { return next_attempt_; }
+    /// Since when attempts have found no quorum; `core::never` if the last one did.
+    [[nodiscard]] core::time_point no_quorum_since() const noexcept { return no_quorum_since_; }
+
+    // From operations:
+
+    /// It waits, has a share in a lease that is there, or begins.
+    void start(acquire_operation& newcomer);
+    /// It has been the first waiter, and begins.
+    void begin(acquire_operation& next);
+    /// Takes a ticket for an operation that is at the key, if there is none. Returns false if that cannot be.
+    bool join_remote_queue(const acquire_operation& waiting);
+    void leave_remote_queue();
+    /// Whether other clients are known to wait for the key, so that it is fair to join them before the first attempt.
+    [[nodiscard]] bool expects_other_clients();
+    /// The attempt of an operation that waits on in the remote queue was denied. If `had_ticket`, it was before that attempt.
+    void on_denied(const core::round& votes, bool had_ticket);
+    /// An attempt that announces its waiter is being sent.
+    void announce(core::time_point now) noexcept;
+    /// Takes back what was announced at those instances, if it still stands.
+    void withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where);
+    /// It has ended, and is not in this queue any more.
+    void on_finished(acquire_operation& one, core::acquire_outcome outcome);
+
+    // From leases:
+
+    /// The lease's machine has decided this, and the lease has done what is its own.
+    void on_lease(lease_driver& lease, const core::lease_step& step, core::time_point now);
+    /// An instance has told a lease whose attempt was denied how long that will last.
+    void on_remaining(std::size_t index, const core::vote& vote);
+    /// Whether the first waiter wants a lease like this one.
+    [[nodiscard]] bool next_may_have(const lease_driver& lease);
+    /// A lease that is at the key has ended without a release.
+    void on_disconnected(lease_driver& lease, core::time_point now);
+
+    // From the ticket:
+
+    void on_advice(core::queue_ticket::advice advice, core::time_point now);
+    /// An instance has told the ticket how long the lock is held there.
+    void note_remaining(std::size_t index, const core::vote& vote);
+
+    // From the engine, and from `key_queues`:
+
+    /// Something has happened to a key of the lock at instance number `index`.
+    void on_key_changed(std::size_t index);
+
+    /// Takes the first waiter out of the local queue and to the key, if it may be there. Returns it, or null.
+    [[nodiscard]] std::shared_ptr<acquire_operation> next();
+
+private:
+    [[nodiscard]] acquire_operation& front() noexcept;
+    [[nodiscard]] lease_driver* to_be_shared(const acquire_operation& newcomer,
+                                             core::time_point now);
+    void remove(acquire_operation& waiter) noexcept;
+    void enter(acquire_operation& newcomer) noexcept;
+    void leave(const acquire_operation& one, core::acquire_outcome outcome);
+    void begin_hold(lease_driver& lease, core::time_point now);
+    void become_shared(lease_driver& lease, core::time_point now);
+    void end_hold(lease_driver& lease, core::time_point now);
+    void let_go(lease_driver& lease, core::time_point now);
+    void hand_off(lease_driver& lease, core::time_point now);
+    void note_write(const lease_driver& lease, bool is_release);
+    void fail_others(core::acquire_outcome outcome, const std::string& details);
+    void listen_to_more_keys(const acquire_operation& one);
+    void forget_more_keys(const acquire_operation& one) noexcept;
+
+    client_context& client_;
+    const lock_spec* spec_;
+    local_queue local_;
+    ticket* ticket_ = nullptr;
+    announcement announced_;
+    core::time_point confirmed_{};  // a round that was sent then or later has confirmed the lease
+    core::time_point next_attempt_ = core::time_point::min();
+    core::time_point no_quorum_since_ = core::never;
+};
+
+/// The queues of a client, by key: one for each key that somebody is at.
+class key_queues {
+public:
+    explicit key_queues(client_context& client) noexcept : client_(client) {}
+
+    /// Null if nobody is at the key.
+    [[nodiscard]] key_queue* find(std::string_view key) const noexcept {
+        return find(hashed_key{key, hash_of_key(key)});
+    }
+
+    /// An operation has come to its key.
+    void start(acquire_operation& newcomer);
+
+    /// A lease or an operation has come to the key, or has left it: the next waiter begins at the end of the turn, if it
+    /// may. An unused queue is gone after that.
+    void advance(key_queue& queue);
+
+    /// Begins with those that may.
+    void begin_next();
+
+    /// Destroys those that have not begun.
+    void drop_next() noexcept { const auto next = std::exchange(next_, {}); }
+
+private:
+    using queue_pointer = recycled<key_queue>;
+
+    struct hashed_key {
+        std::string_view key;
+        std::size_t hash;
+
+        friend bool operator==(const hashed_key& a, const hashed_key& b) noexcept {
+            return a.hash == b.hash && a.key == b.key;
+        }
+    };
+
+    /// To find a queue without comparing keys.
+    struct identity {
+        const key_queue* queue;
+        std::size_t hash;
+    };
+
+    static hashed_key key_of(const hashed_key& key) noexcept { return key; }
+    static hashed_key key_of(const queue_pointer& queue) noexcept {
+        return {queue->spec().key, queue->spec().key_hash};
+    }
+
+    struct same_key {
+        using is_transparent = void;
+        bool operator()(const auto& a, const auto& b) const noexcept {
+            return key_of(a) == key_of(b);
+        }
+        bool operator()(const identity& a, const queue_pointer& b) const noexcept {
+            return a.queue == b.get();
+        }
+        bool operator()(const queue_pointer& a, const identity& b) const noexcept {
+            return a.get() == b.queue;
+        }
+    };
+    struct hasher {
+        using is_transparent = void;
+        std::size_t operator()(const auto& a) const noexcept { return key_of(a).hash; }
+        std::size_t operator()(const identity& a) const noexcept { return a.hash; }
+    };
+
+    [[nodiscard]] key_queue* find(const hashed_key& key) const noexcept;
+
+    client_context& client_;
+    boost::unordered_flat_set<queue_pointer, hasher, same_key> queues_;
+    std::vector<std::shared_ptr<acquire_operation>> next_;  // at their keys, and about to begin
+};
+
+}  // namespace colock::runtime
+
+#endif

@@ -246,7 +246,7 @@ void engine::abandon() noexcept {
     abandon_all(parts_.members.leases);
     abandon_all(parts_.members.giving_back);
     abandon_all(parts_.members.tickets);
-    parts_.queues.drop_next();
+    parts_.queues.abandon();
     parts_.finished.drop();
     for (const auto& waiting : std::exchange(close_waiters_, {})) {
         const auto dying = waiting->take();

@@ -568,7 +568,8 @@ colock_mutant(
     if (@MUTANT@ && outcome == core::acquire_outcome::cancelled && !local_.empty()) {
         acquire_operation& forgotten = front();
         remove(forgotten);
-        enter(forgotten);
+        local_.enter(forgotten);
+        forgotten.become_next();
     } else {
         client_.queues.advance(*this);
     }]]

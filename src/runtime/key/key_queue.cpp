@@ -21,9 +21,6 @@ lease_driver& lease_of(member_at_key& one) noexcept {
 
 }  // namespace
 
-key_queue::key_queue(client_context& client, const acquire_operation& first) noexcept
-    : client_(client), spec_(first.spec().get()) {}
-
 acquire_operation* key_queue::attempting() const noexcept {
     return local_.attempting() == nullptr ? nullptr : &operation_of(*local_.attempting());
 }
@@ -51,14 +48,9 @@ void key_queue::start(acquire_operation& newcomer) {
     } else if (lease_driver* const lease = to_be_shared(newcomer, newcomer.arrived())) {
         newcomer.receive(lease->add_holder());
     } else {
-        enter(newcomer);
+        local_.enter(newcomer);
         begin(newcomer);
     }
-}
-
-void key_queue::enter(acquire_operation& newcomer) noexcept {
-    spec_ = newcomer.spec().get();
-    local_.enter(newcomer);
 }
 
 void key_queue::begin(acquire_operation& next) {
@@ -75,7 +67,7 @@ std::shared_ptr<acquire_operation> key_queue::next() {
             continue;
         }
         remove(waiter);
-        enter(waiter);
+        local_.enter(waiter);
         waiter.become_next();
         return std::static_pointer_cast<acquire_operation>(waiter.self());
     }
@@ -121,6 +113,10 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
     }
     forget_more_keys(one);
     if (outcome == core::acquire_outcome::granted) {
+        if (local_.attempting() == &one) {  // it was handed a lease
+            local_.leave();
+            leave_remote_queue();
+        }
         if (one.admission().leaves_room()) {
             client_.queues.advance(*this);  // those behind it may enter, too
         }
@@ -133,9 +129,6 @@ void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcom
 /// It was at the key.
 void key_queue::leave(const acquire_operation& one, core::acquire_outcome outcome) {
     local_.leave();
-    if (local_.is_held()) {
-        spec_ = &lease_of(local_.any_lease()).spec();
-    }
     const core::acquire* const machine = one.machine();
     if (machine == nullptr) {
         return;
@@ -251,26 +244,26 @@ void key_queue::on_disconnected(lease_driver& lease, core::time_point now) {
 void key_queue::let_go(lease_driver& lease, core::time_point now) {
     local_.let_go(lease);
     lease.leave_key();
-    if (local_.attempting() == nullptr && local_.is_held()) {
-        spec_ = &lease_of(local_.any_lease()).spec();
-    }
     if (!local_.held_as().leaves_room()) {
         next_attempt_ = now + lease.held_by_client().cool_down(now);
         leave_remote_queue();
     }
 }
 
-bool key_queue::next_may_have(const lease_driver& lease) {
-    if (local_.empty() || local_.attempting() != nullptr) {
-        return false;
+acquire_operation* key_queue::next_for(const lease_driver& lease) noexcept {
+    acquire_operation* next = attempting();
+    if (next == nullptr && !local_.empty()) {
+        next = &front();
+    } else if (next != nullptr && !(lease.admission().counts_holders() && next->may_receive())) {
+        next = nullptr;
     }
-    return lease.serves(*front().spec()->policy);
+    return next != nullptr && lease.serves(*next->spec()->policy) ? next : nullptr;
 }
 
 /// It is released if no waiter wants it any more.
 void key_queue::hand_off(lease_driver& lease, core::time_point now) {
-    if (next_may_have(lease)) {
-        front().receive(lease.hand_off());
+    if (acquire_operation* const next = next_for(lease)) {
+        next->receive(lease.hand_off());
     } else {
         lease.give_back(now);
     }
@@ -295,12 +288,12 @@ void key_queue::on_remaining(std::size_t index, const core::vote& vote) {
 // --- The remote queue -------------------------------------------------------------------------------
 
 bool key_queue::expects_other_clients() {
-    return client_.contention.expected_at(spec_->key_hash, client_.turn.recent_time());
+    return client_.contention.expected_at(lock_->key_hash, client_.turn.recent_time());
 }
 
 bool key_queue::join_remote_queue(const acquire_operation& waiting) {
     if (ticket_ == nullptr) {
-        if (const auto keeper = client_.instances.keeper_of(spec_->key)) {
+        if (const auto keeper = client_.instances.keeper_of(lock_->key)) {
             ticket_ = &ticket::make(*this, waiting.spec(), *keeper);
             ticket_->join();
         }
@@ -315,7 +308,7 @@ void key_queue::leave_remote_queue() {
 }
 
 void key_queue::on_denied(const core::round& votes, bool had_ticket) {
-    client_.contention.note(spec_->key_hash, true, client_.turn.recent_time());
+    client_.contention.note(lock_->key_hash, true, client_.turn.recent_time());
     if (had_ticket) {
         ticket_->on_denied(votes, attempting()->spec()->policy->kind().announces());
     }
@@ -324,7 +317,7 @@ void key_queue::on_denied(const core::round& votes, bool had_ticket) {
 void key_queue::on_advice(core::queue_ticket::advice advice, core::time_point now) {
     using core::queue_ticket;
     if (advice == queue_ticket::advice::wait) {
-        client_.contention.note(spec_->key_hash, true, now);
+        client_.contention.note(lock_->key_hash, true, now);
     } else if (advice == queue_ticket::advice::broken || advice == queue_ticket::advice::over) {
         leave_remote_queue();
     }
@@ -355,7 +348,7 @@ void key_queue::on_key_changed(std::size_t index) {
 
 key_queue* key_queues::find(const hashed_key& key) const noexcept {
     const auto found = queues_.find(key);
-    return found == queues_.end() ? nullptr : found->get();
+    return found == queues_.end() ? nullptr : found->second.get();
 }
 
 void key_queues::start(acquire_operation& newcomer) {
@@ -364,9 +357,11 @@ void key_queues::start(acquire_operation& newcomer) {
         newcomer.on_close();
         return;
     }
-    key_queue* queue = find(hashed_key{newcomer.spec()->key, newcomer.spec()->key_hash});
+    const std::shared_ptr<const lock_spec>& lock = newcomer.spec();
+    key_queue* queue = find(key_of(*lock));
     if (queue == nullptr) {
-        queue = queues_.insert(make_recycled<key_queue>(client_, newcomer)).first->get();
+        auto opened = make_recycled<key_queue>(client_, lock);
+        queue = queues_.emplace(key_of(*lock), std::move(opened)).first->second.get();
     }
     queue->start(newcomer);
 }
@@ -382,7 +377,7 @@ void key_queues::advance(key_queue& queue) {
     }
     if (queue.local().unused()) {
         assert(queue.remote() == nullptr);  // it refers to the queue
-        queues_.erase(identity{&queue, queue.spec().key_hash});
+        queues_.erase(key_of(queue.lock()));
     }
 }
 

@@ -15,7 +15,7 @@
 #include "runtime/lock_spec.hpp"
 #include "runtime/recycling_allocator.hpp"
 
-#include <boost/unordered/unordered_flat_set.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -35,11 +35,12 @@ class ticket;
 /// the others what follows. They do not know each other.
 class key_queue {
 public:
-    /// The client has a queue for each key that somebody is at. `first` is about to `start` there.
-    key_queue(client_context& client, const acquire_operation& first) noexcept;
+    /// The client has a queue for each key that somebody is at. `lock` is one that has this key.
+    key_queue(client_context& client, std::shared_ptr<const lock_spec> lock) noexcept
+        : client_(client), lock_(std::move(lock)) {}
 
-    /// Of a lease or an operation that is at the key.
-    [[nodiscard]] const lock_spec& spec() const noexcept { return *spec_; }
+    /// A lock that has this key.
+    [[nodiscard]] const lock_spec& lock() const noexcept { return *lock_; }
 
     /// Who is at the key, and who waits.
     [[nodiscard]] const local_queue& local() const noexcept { return local_; }
@@ -76,7 +77,7 @@ public:
     void announce(core::time_point now) noexcept;
     /// Takes back what was announced at those instances, if it still stands.
     void withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where);
-    /// It has ended, and is not in this queue any more.
+    /// It has ended.
     void on_finished(acquire_operation& one, core::acquire_outcome outcome);
 
     // From leases:
@@ -85,8 +86,9 @@ public:
     void on_lease(lease_driver& lease, const core::lease_step& step, core::time_point now);
     /// An instance has told a lease whose attempt was denied how long that will last.
     void on_remaining(std::size_t index, const core::vote& vote);
-    /// Whether the first waiter wants a lease like this one.
-    [[nodiscard]] bool next_may_have(const lease_driver& lease);
+    /// The operation that wants a lease like this one, and may be handed it: the first waiter, or the one at the key if that waits
+    /// for room beside the lease. Null if there is none.
+    [[nodiscard]] acquire_operation* next_for(const lease_driver& lease) noexcept;
     /// A lease that is at the key has ended without a release.
     void on_disconnected(lease_driver& lease, core::time_point now);
 
@@ -109,7 +111,6 @@ private:
     [[nodiscard]] lease_driver* to_be_shared(const acquire_operation& newcomer,
                                              core::time_point now);
     void remove(acquire_operation& waiter) noexcept;
-    void enter(acquire_operation& newcomer) noexcept;
     void leave(const acquire_operation& one, core::acquire_outcome outcome);
     void begin_hold(lease_driver& lease, core::time_point now);
     void become_shared(lease_driver& lease, core::time_point now);
@@ -122,7 +123,7 @@ private:
     void forget_more_keys(const acquire_operation& one) noexcept;
 
     client_context& client_;
-    const lock_spec* spec_;
+    std::shared_ptr<const lock_spec> lock_;
     local_queue local_;
     ticket* ticket_ = nullptr;
     announcement announced_;
@@ -151,12 +152,14 @@ public:
     /// Begins with those that may.
     void begin_next();
 
-    /// Destroys those that have not begun.
-    void drop_next() noexcept { const auto next = std::exchange(next_, {}); }
+    /// There is no world any more.
+    void abandon() noexcept {
+        const auto next = std::exchange(next_, {});
+        queues_.clear();
+    }
 
 private:
-    using queue_pointer = recycled<key_queue>;
-
+    /// Of the lock that its queue has.
     struct hashed_key {
         std::string_view key;
         std::size_t hash;
@@ -165,40 +168,15 @@ private:
             return a.hash == b.hash && a.key == b.key;
         }
     };
-
-    /// To find a queue without comparing keys.
-    struct identity {
-        const key_queue* queue;
-        std::size_t hash;
-    };
-
-    static hashed_key key_of(const hashed_key& key) noexcept { return key; }
-    static hashed_key key_of(const queue_pointer& queue) noexcept {
-        return {queue->spec().key, queue->spec().key_hash};
-    }
-
-    struct same_key {
-        using is_transparent = void;
-        bool operator()(const auto& a, const auto& b) const noexcept {
-            return key_of(a) == key_of(b);
-        }
-        bool operator()(const identity& a, const queue_pointer& b) const noexcept {
-            return a.queue == b.get();
-        }
-        bool operator()(const queue_pointer& a, const identity& b) const noexcept {
-            return a.get() == b.queue;
-        }
-    };
     struct hasher {
-        using is_transparent = void;
-        std::size_t operator()(const auto& a) const noexcept { return key_of(a).hash; }
-        std::size_t operator()(const identity& a) const noexcept { return a.hash; }
+        std::size_t operator()(const hashed_key& a) const noexcept { return a.hash; }
     };
+    static hashed_key key_of(const lock_spec& lock) noexcept { return {lock.key, lock.key_hash}; }
 
     [[nodiscard]] key_queue* find(const hashed_key& key) const noexcept;
 
     client_context& client_;
-    boost::unordered_flat_set<queue_pointer, hasher, same_key> queues_;
+    boost::unordered_flat_map<hashed_key, recycled<key_queue>, hasher> queues_;
     std::vector<std::shared_ptr<acquire_operation>> next_;  // at their keys, and about to begin
 };
 

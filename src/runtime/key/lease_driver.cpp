@@ -427,7 +427,7 @@ bool lease_driver::serves(const lock_policy& wanted) const noexcept {
 }
 
 bool lease_driver::may_hand_off(core::time_point now) const {
-    return admission().hands_off() && queue_->next_may_have(*this) &&
+    return admission().hands_off() && queue_->next_for(*this) != nullptr &&
            hold_.may_hand_off(holders_.handoffs(), spec_->policy->handoff, now) &&
            machine_.may_hand_off(now);
 }

@@ -90,9 +90,6 @@ public:
     /// A lease has let go of the key.
     void let_go(member_at_key& lease) noexcept;
 
-    /// A lease that is there; not if nobody holds the key.
-    [[nodiscard]] member_at_key& any_lease() noexcept { return leases_.back(); }
-
 private:
     using list = boost::intrusive::list<member_at_key, boost::intrusive::base_hook<at_key>,
                                         boost::intrusive::constant_time_size<false>>;

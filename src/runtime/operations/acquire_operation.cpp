@@ -229,7 +229,22 @@ void acquire_operation::start_attempts() {
     resume(event::start());
 }
 
+bool acquire_operation::may_receive() const noexcept {
+    switch (stage_) {
+        case stage::stepping_aside:
+        case stage::waiting_for_turn:
+            return true;
+        case stage::attempting:
+            return machine_->backing_off();
+        default:
+            return false;
+    }
+}
+
 void acquire_operation::receive(std::shared_ptr<lease_driver> lease) {
+    if (lease_) {
+        lease_->detach();
+    }
     lease_ = std::move(lease);
     finish(core::acquire_outcome::granted);
 }

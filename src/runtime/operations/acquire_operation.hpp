@@ -61,6 +61,8 @@ public:
     /// Nobody is any more, and it is about to begin.
     void become_next() noexcept { stage_ = stage::next; }
     void begin();
+    /// Whether it waits for room at the key, without an attempt under way. So it may be handed a lease that is there.
+    [[nodiscard]] bool may_receive() const noexcept;
     /// It has the lease now, or a share in it.
     void receive(std::shared_ptr<lease_driver> lease);
     /// Fails as the one that was at the key has, which has told that story. It has left the queue.

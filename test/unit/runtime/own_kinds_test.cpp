@@ -134,6 +134,13 @@ runtime::lock_policy patient(const client& of, const kinds::lock_kind& kind) {
     return policy;
 }
 
+/// The same, with hand-offs.
+runtime::lock_policy generous(const client& of) {
+    runtime::lock_policy policy = patient(of, counted);
+    policy.handoff = of.usual_policy().handoff;
+    return policy;
+}
+
 acquire take(client& by, core::time_point deadline = core::never) {
     return by.acquire("a", patient(by, counted), deadline);
 }
@@ -194,6 +201,48 @@ BOOST_AUTO_TEST_CASE(a_waiter_takes_the_room_that_its_own_client_makes) {
         fourth->let_go();
         world().run_for(100ms);
     }
+}
+
+/// Without a round trip, as a lease of an exclusive kind is. So the key does not change, and nobody else hears of it.
+BOOST_AUTO_TEST_CASE(a_waiter_is_handed_the_lease_of_its_own_client) {
+    const acquire beside = taken(*b);
+    const acquire first = a->acquire("a", generous(*a));
+    expect_granted(first, 10ms);
+    const acquire second = a->acquire("a", generous(*a));
+    world().run_for(10ms);  // it has found no room
+    BOOST_TEST_REQUIRE(!second->is_finished);
+    const std::uint64_t before = executed();
+    const core::time_point released = world().now();
+    first->let_go();
+    expect_granted(second, 1ms);
+    BOOST_TEST((second->finished_at == released));
+    BOOST_TEST(second->lease->token() == first->lease->token());
+    BOOST_TEST(a->engine().parts().counts.handed_off == 1U);
+    BOOST_TEST(executed() - before <= 1U);  // it leaves the remote queue
+    second->let_go();
+    world().run_for(100ms);
+    const acquire other = taken(*c);  // there is room again
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_is_not_handed_off_for_ever_beside_other_clients) {
+    acquire holder = a->acquire("a", generous(*a));
+    expect_granted(holder, 10ms);
+    const acquire second = taken(*b);
+    const acquire other = waiting(*c);
+    int handed = 0;
+    while (!other->is_finished && handed != 1000) {
+        const acquire next = a->acquire("a", generous(*a));
+        world().run_for(1ms);
+        holder->let_go();
+        BOOST_TEST_REQUIRE(
+            world().run_until([&] { return next->is_finished || other->is_finished; }, 1s));
+        if (next->is_finished) {
+            holder = next;
+            ++handed;
+        }
+    }
+    BOOST_TEST(other->granted());
+    BOOST_TEST(handed <= 100);
 }
 
 /// Its own client renews a lease beside it. After that write the servers notify the client no more, unless it asks again.

@@ -45,8 +45,7 @@ public:
     using lock_kind::lock_kind;
 
     /// In full: its reply is not read, so nothing would send it again after NOSCRIPT.
-    void announce(const kinds::command& command, script_form /*form*/,
-                  resp::command_writer& to) const override {
+    void announce(const kinds::command& command, resp::command_writer& to) const override {
         write_script(scripts::claim, script_form::in_full, to, {command.key},
                      number(command.announces ? traits().announcement_ttl.count() : 0).text(),
                      number(static_cast<long long>(command.ticket)).text(),

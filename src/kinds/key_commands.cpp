@@ -10,10 +10,12 @@
 #include "kinds/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 namespace colock::kinds {
 
@@ -72,22 +74,12 @@ void erase_if_empty(const table::entry& left, const kinds::command& command, tab
 
 void release_many::encode(std::span<const command* const> commands, script_form form,
                           resp::command_writer& to) const {
-    constexpr std::size_t before_keys = 3;
-    to.begin(before_keys + 2 * commands.size());
-    if (is_in_full(form)) {
-        to.add(words<"EVAL">);
-        to.add(scripts::release_many.text);
-    } else {
-        to.add(words<"EVALSHA">);
-        to.add(scripts::release_many.digest);
-    }
-    to.add(number(static_cast<long long>(commands.size())).text());
-    for (const command* const one : commands) {
-        to.add(one->key);
-    }
-    for (const command* const one : commands) {
-        to.add(one->token);
-    }
+    std::array<std::string_view, most> keys;
+    std::array<std::string_view, most> tokens;
+    std::ranges::transform(commands, keys.begin(), &command::key);
+    std::ranges::transform(commands, tokens.begin(), &command::token);
+    write_script(scripts::release_many, form, to, std::span(keys).first(commands.size()),
+                 std::span(tokens).first(commands.size()));
 }
 
 vote release_many::decode(std::size_t index, std::size_t count, const resp::value& reply) const {

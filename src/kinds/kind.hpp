@@ -70,8 +70,7 @@ public:
 
     /// Writes what stands in front of a contended acquire, as one command with one reply, which tells nothing. It announces that
     /// the sender waits, if `command::announces`, and clears away what does not hold the key any more.
-    virtual void announce(const command& /*command*/, script_form /*form*/,
-                          resp::command_writer& /*to*/) const {}
+    virtual void announce(const command& /*command*/, resp::command_writer& /*to*/) const {}
 
     /// Writes `step::withdraw`: takes an announcement back.
     virtual void withdraw(const command& /*command*/, resp::command_writer& /*to*/) const {}
@@ -90,12 +89,12 @@ public:
     /// With which adjacent commands it is sent as one; null if it is sent by itself.
     [[nodiscard]] const coalescing* coalesces(const command& command, const capabilities& server,
                                               script_form form) const noexcept {
+        if (command.step != core::step::release) {
+            return nullptr;
+        }
         const bool is_usual = form == script_form::shortest && !server.is_clustered &&
                               !is_native(command, server, form);
-        return command.step == core::step::release &&
-                       (is_usual || form == script_form::many_in_full)
-                   ? traits_.releases
-                   : nullptr;
+        return is_usual || form == script_form::many_in_full ? traits_.releases : nullptr;
     }
 
     /// What a reply means that is no error, and no grant of those that the traits tell of. It has no other values inside it.

@@ -5,6 +5,7 @@
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/fence.hpp"
 #include "kinds/key_commands.hpp"
+#include "kinds/lock_key.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -27,15 +28,14 @@ void claim(const kinds::command& command, table& keys, const instant& at) {
     if (!is_behind_announcement(command, script_form::shortest)) {
         return;
     }
-    table::entry* const found = keys.find(command.key, at.now);
-    if (found == nullptr || found->is_exclusive()) {
+    lock_key key(keys, command.key, at.now);
+    if (key.set() == nullptr) {
         return;
     }
-    if (found->readers.empty()) {
-        keys.erase(command.key);
+    if (key.set()->shares.empty()) {
+        key.erase();
     } else if (command.announces) {
-        found->leave_mark(command.ticket, at.now, writer_mark_ttl);
-        keys.changed(command.key);
+        key.mark(command.ticket);
     }
 }
 
@@ -103,7 +103,7 @@ public:
             return execute_for_holder(command, keys, at);
         }
         claim(command, keys, at);
-        if (keys.find(command.key, at.now) != nullptr) {
+        if (lock_key(keys, command.key, at.now).exists()) {
             return vote::denied(key_state::foreign);
         }
         keys.put(command.key, command.token, at.now + command.ttl);
@@ -141,27 +141,27 @@ public:
 
     vote execute(const kinds::command& command, table& keys, const instant& at) const override {
         if (command.part == counter_part) {
-            return keys.move_fence(command.key, command.value, fence_use::count, at);
+            return move_fence(command, fence_use::count, keys, at);
         }
         claim(command, keys, at);
-        const table::entry* const found = keys.find(command.key, at.now);
+        const lock_key key(keys, command.key, at.now);
         switch (command.step) {
             case step::acquire: {
-                if (found != nullptr) {
-                    return found->denial();
+                if (key.exists()) {
+                    return key.denial();
                 }
                 // The counter first: a token that has the key was counted.
-                vote counted = keys.move_fence(command.key, command.value, fence_use::count, at);
+                vote counted = move_fence(command, fence_use::count, keys, at);
                 if (counted.kind == core::vote_kind::granted) {
                     keys.put(command.key, command.token, at.now + command.ttl);
                 }
                 return counted;
             }
             case step::confirm:
-                if (found == nullptr || !found->is_held_by(command.token)) {
-                    return found == nullptr ? vote::denied(key_state::absent) : found->denial();
+                if (!key.is_held_by(command.token)) {
+                    return key.exists() ? key.denial() : vote::denied(key_state::absent);
                 }
-                return keys.move_fence(command.key, command.value, fence_use::count, at);
+                return move_fence(command, fence_use::count, keys, at);
             default:
                 return execute_for_holder(command, keys, at);
         }

@@ -3,10 +3,18 @@
 #ifndef COLOCK_KINDS_FENCE_HPP
 #define COLOCK_KINDS_FENCE_HPP
 
+#include "core/vote.hpp"
+#include "kinds/capabilities.hpp"
+#include "kinds/command.hpp"
+#include "resp/writer.hpp"
+
 #include <chrono>
 #include <cstdint>
 
 namespace colock::kinds {
+
+struct instant;
+class table;
 
 // What the scripts in the servers and the kinds in memory have in common.
 //
@@ -30,6 +38,15 @@ enum class fence_use : std::uint8_t {
     read,  ///< a reader: to the current second at least. Older data may have come back, with a counter that is behind
            ///< the last writer's
 };
+
+/// The part of a step that moves the fence counter on for the holder of the key, without a look at the key.
+inline constexpr std::uint8_t counter_part = 1;
+void write_count(const kinds::command& command, fence_use use, script_form form,
+                 resp::command_writer& to);
+
+/// Moves the fence counter of the command's key on, as parts/fence_counter.lua does. It moves to `command::value` at least. If that is 0,
+/// it moves as `use` says. The vote has the counter.
+core::vote move_fence(const kinds::command& command, fence_use use, table& keys, const instant& at);
 
 }  // namespace colock::kinds
 

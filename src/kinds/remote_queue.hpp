@@ -5,11 +5,19 @@
 
 #include "kinds/kind.hpp"
 
+#include <cstdint>
+#include <vector>
+
 namespace colock::kinds {
 
 /// The remote queue of a key, with the steps join and leave: a list of the tickets of the clients that wait, and each
 /// ticket a key that lives as long as its client waits, and lives. See `core::queue_ticket`.
 extern const queue_kind& remote_queue;
+
+/// That list in memory, the longest waiting first. A ticket is an empty string.
+struct waiting_clients {
+    std::vector<std::uint64_t> tickets;
+};
 
 }  // namespace colock::kinds
 

@@ -5,6 +5,7 @@
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/fence.hpp"
 #include "kinds/key_commands.hpp"
+#include "kinds/lock_key.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -71,7 +72,7 @@ public:
 
     vote execute(const kinds::command& command, table& keys, const instant& at) const override {
         if (command.part == counter_part) {
-            return keys.move_fence(command.key, command.value, fence_use::read, at);
+            return move_fence(command, fence_use::read, keys, at);
         }
         if (command.step == step::confirm) {
             return fenced_writer.execute(command, keys, at);
@@ -79,28 +80,24 @@ public:
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);
         }
-        table::entry* found = keys.find(command.key, at.now);
-        if (found != nullptr && !joins(command)) {
+        lock_key key(keys, command.key, at.now);
+        if (key.exists() && !joins(command)) {
             return vote::denied(key_state::foreign);
         }
-        if (found != nullptr && found->is_exclusive()) {
-            return found->denial();
+        if (key.is_exclusive()) {
+            return key.denial();
         }
-        if (found != nullptr && found->marked_until() > at.now) {
+        if (key.marked_until() > at.now) {
             return vote::denied(key_state::announced);
         }
         vote granted = vote::granted();
         if (is_fenced()) {
-            granted = keys.move_fence(command.key, command.value, fence_use::read, at);
+            granted = move_fence(command, fence_use::read, keys, at);
             if (granted.kind != core::vote_kind::granted) {
                 return granted;
             }
         }
-        if (found == nullptr) {
-            found = &keys.put(command.key, {}, at.now);
-        }
-        found->share(command.token, at.now + command.ttl);
-        keys.changed(command.key);
+        key.share(command.token, at.now + command.ttl);
         return granted;
     }
 

@@ -5,7 +5,7 @@
 
 #include "kinds/command.hpp"
 #include "kinds/exclusive.hpp"
-#include "kinds/key_commands.hpp"
+#include "kinds/fence.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/remote_queue.hpp"
 

@@ -1,15 +1,19 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "kinds/table.hpp"
+#include "kinds/auxiliary_key.hpp"
 #include "kinds/exclusive.hpp"
 #include "kinds/fence.hpp"
 #include "kinds/label.hpp"
+#include "kinds/lock_key.hpp"
+#include "kinds/remote_queue.hpp"
 #include "kinds/shared.hpp"
 #include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_lost_counter_restarts_above_all_granted_fences) {
     for (int i = 1; i != 100; ++i) {  // one a microsecond
         s.wall += 1us;
         if (i % 7 == 0) {
-            s.keys.forget_counter("k");
+            s.keys.erase(fence_key("k"));
         }
         const auto fence = s.next();
         BOOST_TEST(fence > last);
@@ -139,9 +143,9 @@ BOOST_AUTO_TEST_CASE(only_the_holder_raises_the_counter_and_never_lowers_it) {
 BOOST_AUTO_TEST_CASE(raising_a_lost_counter_creates_it_again) {
     subject s;
     const auto fence = s.run(test::fenced_acquire, "ann").value;
-    s.keys.forget_counter("k");
+    s.keys.erase(fence_key("k"));
     BOOST_TEST(s.run(step::confirm, "ann", fence + at_second(9)).value == fence + at_second(9));
-    s.keys.forget_counter("k");
+    s.keys.erase(fence_key("k"));
     s.wall += 1us;
     BOOST_TEST(s.run(step::confirm, "ann", 1).value == fence + 1);  // by the clock
 }
@@ -168,7 +172,8 @@ BOOST_AUTO_TEST_CASE(a_counter_at_its_limit_fails_further_acquires) {
         const vote v = s.run(test::fenced_acquire, "ann");
         BOOST_TEST((v.kind == vote_kind::failed && v.reason == core::failure::server_error));
         BOOST_TEST(v.detail->starts_with("FENCE "));
-        BOOST_TEST(s.keys.size() == 0U);  // nobody has the key whom it has not counted
+        BOOST_TEST(
+            (s.keys.find("k", s.now) == nullptr));  // nobody has the key whom it has not counted
     }
     s.run(step::acquire, "ann");
     BOOST_TEST((s.run(step::confirm, "ann", core::value_limit).kind == vote_kind::failed));
@@ -178,7 +183,7 @@ BOOST_AUTO_TEST_CASE(expired_keys_are_collected) {
     table keys;
     kinds::command c;
     c.step = step::acquire;
-    c.kind = &fenced;
+    c.kind = &exclusive;
     c.token = "ann";
     c.ttl = 1ms;
     core::time_point now{std::chrono::hours(1000)};
@@ -221,17 +226,17 @@ BOOST_AUTO_TEST_CASE(a_waiter_whose_ticket_has_expired_is_skipped) {
 // The waiter behind it is told of each change.
 BOOST_AUTO_TEST_CASE(a_ticket_is_not_rewritten_on_every_join) {
     subject s;
+    const auto changes = [&s] { return std::ranges::count(s.keys.changes(), ticket_key("k", 11)); };
     s.run(step::join, "", 11);
-    BOOST_TEST(s.keys.changes() == std::vector<std::string>{"{k}:colock:ticket:11"},
-               boost::test_tools::per_element());
+    BOOST_TEST(changes() == 1);
     s.now += 4s;
     s.run(step::join, "", 11);
     BOOST_TEST(s.keys.changes().empty());
     s.now += 2s;
     s.run(step::join, "", 11);
-    BOOST_TEST(s.keys.changes().size() == 1U);
+    BOOST_TEST(changes() == 1);
     s.run(step::leave, "", 11);
-    BOOST_TEST(s.keys.changes().size() == 1U);
+    BOOST_TEST(changes() == 1);
 }
 
 /// Fault 21: the clock of a simulated server can be set back, as that of a real one.
@@ -244,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_writer_mark_ends_when_the_clock_is_set_back, *label("faul
         s.now -= 1min;
         s.run(waits ? claims : claims.without_waiting(), "cid");
         const core::time_point expected = waits ? s.now + writer_mark_ttl : core::time_point::min();
-        BOOST_TEST((s.keys.mark_until("k", s.now) == expected));
+        BOOST_TEST((lock_key(s.keys, "k", s.now).marked_until() == expected));
     }
     subject s;
     s.run({step::acquire, shared}, "reader:a");
@@ -300,6 +305,61 @@ BOOST_AUTO_TEST_CASE(a_lock_named_like_a_ticket_is_not_overwritten) {
     s.run(step::leave, "", 11);
     c.step = step::extend;
     BOOST_TEST((s.keys.execute(c, s.now).kind == vote_kind::granted));
+}
+
+// --- Names, and what others have under them ------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_name_holds_a_value_of_one_type_until_its_end) {
+    table keys;
+    const core::time_point now{std::chrono::hours(1000)};
+    BOOST_TEST((keys.find("k", now) == nullptr));
+    keys.put("k", "text", now + 2ms);
+    BOOST_TEST_REQUIRE((keys.find("k", now) != nullptr));
+    BOOST_TEST(*keys.find("k", now)->as<std::string>() == "text");
+    BOOST_TEST((keys.find("k", now)->as<int>() == nullptr));
+    keys.put("k", 7, now + 1ms);
+    BOOST_TEST((keys.find("k", now)->as<std::string>() == nullptr));
+    BOOST_TEST((keys.find("k", now)->as<unsigned>() == nullptr));
+    BOOST_TEST(*keys.find("k", now)->as<int>() == 7);
+    const table copy = keys;
+    BOOST_TEST((keys.find("k", now + 1ms) == nullptr));
+    BOOST_TEST(keys.size() == 0U);
+    BOOST_TEST(copy.size() == 1U);
+    keys.put("k", std::string("text"), now + 1ms);
+    keys.erase("k");
+    keys.erase("k");
+    BOOST_TEST(keys.size() == 0U);
+}
+
+/// As the scripts do with a list.
+BOOST_AUTO_TEST_CASE(a_value_that_no_lock_wrote_denies_every_lock) {
+    subject s;
+    s.keys.put("k", 7, s.now + 1min);
+    for (const lock_kind* const kind :
+         {&exclusive, &writer, &fenced, &fenced_writer, &shared, &fenced_shared}) {
+        const std::string token = kind->traits().admission.shares_lease() ? "reader:ann" : "ann";
+        for (const step what : {step::acquire, step::extend, step::release}) {
+            const vote v = s.run({what, *kind, true}, token);
+            BOOST_TEST((v.kind == vote_kind::denied && v.key == core::key_state::foreign));
+        }
+        BOOST_TEST((s.run({step::remaining, *kind}, token).remaining == 1min));
+    }
+    BOOST_TEST(*s.run({step::extend, exclusive}, "ann").detail == "a value");
+    BOOST_TEST((s.run({step::withdraw, writer}, "ann").kind == vote_kind::denied));
+    BOOST_TEST(*s.keys.find("k", s.now)->as<int>() == 7);
+}
+
+BOOST_AUTO_TEST_CASE(a_value_in_the_place_of_a_counter_or_a_queue_is_not_touched) {
+    subject s;
+    s.keys.put(fence_key("k"), "text", s.now + 1min);
+    const vote counted = s.run(test::fenced_acquire, "ann");
+    BOOST_TEST((counted.kind == vote_kind::failed && counted.detail->starts_with("FENCE ")));
+    BOOST_TEST((s.keys.find("k", s.now) == nullptr));
+    s.keys.put(queue_key("k"), "text", s.now + 1min);
+    const vote joined = s.run(step::join, "", 11);
+    BOOST_TEST((joined.kind == vote_kind::failed && joined.detail->starts_with("QUEUE ")));
+    BOOST_TEST(s.run(step::leave, "", 11).value == 0U);
+    BOOST_TEST(s.keys.size() == 2U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,7 +3,7 @@
 #include <colock/shared_mutex.hpp>
 
 #include "call.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "lease_access.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/lease_state.hpp"

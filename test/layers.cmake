@@ -25,6 +25,14 @@ set(above_instance "(runtime)")
 # What only src/kinds names: the lock kinds, and their scripts.
 set(one_kind "kinds::(exclusive|fenced|shared|writer|fenced_writer|fenced_shared|remote_queue)([^a-z_]|$)")
 
+# Each kind has a folder. No file above these includes one of them, so a kind is added without a change there. Of the kinds that are
+# here, each includes only those that it is made of.
+set(folder_of_kind "[a-z_]+")
+set(kinds_below_exclusive "none")
+set(kinds_below_queue "none")
+set(kinds_below_fenced "exclusive")
+set(kinds_below_shared "exclusive|fenced")
+
 # In the runtime, what a file must not know, the first that matches its name: its parts do not know what works with them.
 set(runtime_parts
     "asio_host=/none/"
@@ -85,8 +93,19 @@ function(find_faults root)
             if(layer MATCHES "^(core|instance|runtime)$")
                 find_lines(
                     "${file}" "must not name a lock kind"
-                    "^[^/]*(${one_kind})|^#include \"kinds/(exclusive|shared|remote_queue|key_commands)[.]hpp\""
+                    "^[^/]*(${one_kind})|^#include \"kinds/(${folder_of_kind}/|holder_steps[.]hpp|lock_key[.]hpp)"
                 )
+            endif()
+            if(name MATCHES "^src/kinds/[^/]+$")
+                find_lines("${file}" "must not include a kind" "^#include \"kinds/${folder_of_kind}/")
+            elseif(name MATCHES "^src/kinds/(${folder_of_kind})/")
+                set(kind "${CMAKE_MATCH_1}")
+                if(DEFINED kinds_below_${kind})
+                    find_lines(
+                        "${file}" "must not include that kind" "^#include \"kinds/${folder_of_kind}/"
+                        EXCEPT "\"kinds/(${kind}|${kinds_below_${kind}})/"
+                    )
+                endif()
             endif()
             if(name MATCHES "^src/runtime/")
                 foreach(part IN LISTS runtime_parts)
@@ -146,8 +165,17 @@ if(SELF_TEST_IN)
     expect(src/resp/reader.cpp "\"resp/value.hpp\"" right)
     expect(src/resp/reader.cpp "\"core/vote.hpp\"" wrong)
     expect(src/resp/reader.cpp "<boost/asio/buffer.hpp>" wrong)
-    expect(src/kinds/exclusive.cpp "\"resp/writer.hpp\"" right)
-    expect(src/kinds/exclusive.cpp "\"instance/batch.hpp\"" wrong)
+    expect(src/kinds/exclusive/exclusive.cpp "\"resp/writer.hpp\"" right)
+    expect(src/kinds/exclusive/exclusive.cpp "\"instance/batch.hpp\"" wrong)
+    expect(src/kinds/exclusive/exclusive.cpp "\"kinds/exclusive/exclusive.hpp\"" right)
+    expect(src/kinds/exclusive/exclusive.cpp "\"kinds/lock_key.hpp\"" right)
+    expect(src/kinds/exclusive/exclusive.cpp "\"kinds/shared/shared.hpp\"" wrong)
+    expect(src/kinds/shared/writer.cpp "\"kinds/fenced/fenced.hpp\"" right)
+    expect(src/kinds/fenced/fenced.cpp "\"kinds/shared/shared.hpp\"" wrong)
+    expect(src/kinds/own/own.cpp "\"kinds/fenced/fenced.hpp\"" right)
+    expect(src/kinds/kind.cpp "\"kinds/kind.hpp\"" right)
+    expect(src/kinds/kind.cpp "\"kinds/queue/remote_queue.hpp\"" wrong)
+    expect(src/kinds/holder_steps.cpp "\"kinds/own/own.hpp\"" wrong)
     expect(src/core/command.hpp "\"kinds/kind.hpp\"" wrong)
     expect_text(src/core/command.hpp "namespace colock::kinds {" wrong)
     expect_text(src/core/command.hpp "    const kinds::lock_kind* kind = nullptr" wrong)
@@ -158,7 +186,9 @@ if(SELF_TEST_IN)
     expect_text(src/runtime/lock_spec.hpp "const kinds::lock_kind* kind = &kinds::exclusive" wrong)
     expect_text(src/runtime/lock_spec.hpp "/// As `kinds::exclusive`." right)
     expect_text(src/instance/redis/node.cpp "kind.admission == kinds::shared)" wrong)
-    expect(src/instance/redis/encoder.cpp "\"kinds/key_commands.hpp\"" wrong)
+    expect(src/instance/redis/encoder.cpp "\"kinds/holder_steps.hpp\"" wrong)
+    expect(src/instance/redis/encoder.cpp "\"kinds/shared/shared.hpp\"" wrong)
+    expect(src/instance/redis/encoder.cpp "\"kinds/replies.hpp\"" right)
     expect(src/instance/redis/connection.cpp "\"resp/reader.hpp\"" right)
     expect(src/instance/redis/connection.cpp "<boost/asio/buffer.hpp>" right)
     expect(src/instance/redis/connection.cpp "<boost/redis/connection.hpp>" wrong)

@@ -113,7 +113,7 @@ public:
     /// Carries a command out in memory.
     virtual core::vote execute(const command& command, table& keys, const instant& at) const = 0;
 
-    /// The kind that keeps the remote queue of its keys.
+    /// The kind that keeps the remote queue of its keys. The usual one defines this function, so that nothing here includes it.
     [[nodiscard]] virtual const queue_kind& queue() const noexcept;
 
     /// Whether a command works on keys of our own beside the lock's key.

@@ -18,7 +18,7 @@
 // - an exclusive holder has it as a string, its token;
 // - one reader holds it as a string too, a token that begins with `reader:`;
 // - several readers hold it as a sorted set of their tokens, by the times at which they expire on a clock of the key's own:
-//   see parts/readers.lua. So each reader's share has a life of its own, and the key lives as long as the last.
+//   see lock_key.lua. So each reader's share has a life of its own, and the key lives as long as the last.
 //
 // So an exclusive lock of any library on the same name excludes readers, and is excluded by them.
 //
@@ -96,7 +96,7 @@ public:
     /// When it ends. It must exist.
     [[nodiscard]] core::time_point expires() const noexcept { return entry_->expires; }
 
-    /// The vote on a command of another token, as held_by_another in parts/readers.lua. Of several readers, the last one counts.
+    /// The vote on a command of another token, as held_by_another in lock_key.lua. Of several readers, the last one counts.
     [[nodiscard]] core::vote denial(core::milliseconds remaining = core::unknown_remaining) const;
 
     /// The one holder keeps it until then.

@@ -8,7 +8,7 @@
 #include "instance/fresh_random.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/encoder.hpp"
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/timer_queue.hpp"
 #include "runtime/token.hpp"

@@ -1,8 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
-#include "kinds/auxiliary_key.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/queue/remote_queue.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/table.hpp"

@@ -50,7 +50,7 @@ colock_mutant(
 colock_mutant(
     NAME extend_without_token_check
     WHAT "an extend prolongs the key of any holder"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[case step::extend:
             if (ours) {]]
     WITH [[case step::extend:
@@ -59,7 +59,7 @@ colock_mutant(
 colock_mutant(
     NAME release_without_token_check
     WHAT "a release deletes the key of any holder"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[case step::release:
             if (ours) {]]
     WITH [[case step::release:
@@ -68,7 +68,7 @@ colock_mutant(
 colock_mutant(
     NAME acquire_overwrites
     WHAT "an acquire overwrites a key that is held"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/exclusive/exclusive.cpp
     FIND [[if (lock_key(keys, command.key, at.now).exists()) {]]
     WITH [[if (lock_key(keys, command.key, at.now).exists() && !@MUTANT@) {]]
 )
@@ -315,14 +315,14 @@ colock_mutant(
 colock_mutant(
     NAME extend_shortens
     WHAT "a late extend shortens the life of a key"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[std::max(held.expires(), at.now + command.ttl)]]
     WITH [[std::max(@MUTANT@ ? at.now : held.expires(), at.now + command.ttl)]]
 )
 colock_mutant(
     NAME extend_recreates
     WHAT "an extend creates a missing key"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[            break;
 
         case step::release:]]
@@ -396,14 +396,14 @@ colock_mutant(
 colock_mutant(
     NAME raise_without_token_check
     WHAT "an instance acknowledges a fence although another holder has its key"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/fenced/fenced.cpp
     FIND [[if (!key.is_held_by(command.token)) {]]
     WITH [[if (!key.is_held_by(command.token) && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME counter_after_the_key
     WHAT "the key is created before the counter is checked"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/fenced/fenced.cpp
     FIND [[                vote counted =]]
     WITH [[                if (@MUTANT@) {
                     keys.put(command.key, command.token, at.now + command.ttl);
@@ -413,7 +413,7 @@ colock_mutant(
 colock_mutant(
     NAME counters_begin_at_one
     WHAT "a lost counter starts again at one instead of the time"
-    FILE src/kinds/fence.cpp
+    FILE src/kinds/fenced/fence_counter.cpp
     FIND [[        value = std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
     WITH [[        value = @MUTANT@ ? std::max<std::uint64_t>(1, least)
                          : std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
@@ -421,7 +421,7 @@ colock_mutant(
 colock_mutant(
     NAME reader_believes_an_old_counter
     WHAT "a reader uses a counter that may have been restored from older data"
-    FILE src/kinds/fence.cpp
+    FILE src/kinds/fenced/fence_counter.cpp
     FIND [[if (least == 0) {]]
     WITH [[if (least == 0 && (use == fence_use::count || !@MUTANT@)) {]]
 )
@@ -671,14 +671,14 @@ colock_mutant(
 colock_mutant(
     NAME mark_is_ignored
     WHAT "readers enter although a writer mark is set"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[if (key.marked_until() > at.now)]]
     WITH [[if (key.marked_until() > at.now && !@MUTANT@)]]
 )
 colock_mutant(
     NAME no_mark
     WHAT "a denied writer sets no writer mark"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/shared/writer.cpp
     FIND [[} else if (command.announces) {]]
     WITH [[} else if (command.announces && !@MUTANT@) {]]
 )
@@ -747,14 +747,14 @@ colock_mutant(
 colock_mutant(
     NAME reader_joins_a_writer
     WHAT "a reader enters while a writer holds the lock"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[if (key.is_exclusive()) {]]
     WITH [[if (key.is_exclusive() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME claim_removes_readers
     WHAT "a writer removes live readers"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/shared/writer.cpp
     FIND [[if (key.set()->shares.empty()) {]]
     WITH [[if (key.set()->shares.empty() || @MUTANT@) {]]
 )
@@ -835,7 +835,7 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_is_an_extend
     WHAT "an instance handles a downgrade as a renewal of the writer's lease"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[if (!is_reader(command.token)) {]]
     WITH [[if (!is_reader(command.token) || (held.is_exclusive() && @MUTANT@)) {]]
 )
@@ -944,7 +944,7 @@ colock_mutant(
 colock_mutant(
     NAME renewal_for_all_readers
     WHAT "the renewal of one reader prolongs the shares of the others"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
     WITH [[if (@MUTANT@ && held.set() != nullptr) {
         for (const reader_set::share& one : reader_set(*held.set()).shares) {
@@ -956,7 +956,7 @@ colock_mutant(
 colock_mutant(
     NAME renewal_of_the_key_alone
     WHAT "the renewal of a reader prolongs the key, but not the share"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
     WITH [[    if (@MUTANT@ && !held.is_exclusive()) {
         held.prolong(until);
@@ -1013,14 +1013,14 @@ colock_mutant(
 colock_mutant(
     NAME readers_enter_one_by_one
     WHAT "a reader does not enter while another reader holds the lock"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[return command.contended || command.heals || is_fenced();]]
     WITH [[return (command.contended || command.heals || is_fenced()) && !@MUTANT@;]]
 )
 colock_mutant(
     NAME mark_keeps_one_out
     WHAT "a writer mark keeps only one reader out"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[            return vote::denied(key_state::announced);
         }
         vote granted]]
@@ -1036,7 +1036,7 @@ colock_mutant(
 colock_mutant(
     NAME mark_renewed_by_readers
     WHAT "a denied reader prolongs the writer mark"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[            return vote::denied(key_state::announced);
         }
         vote granted]]

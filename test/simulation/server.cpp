@@ -3,9 +3,10 @@
 #include "simulation/server.hpp"
 
 #include "instance/redis/key_slot.hpp"
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/exclusive.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "kinds/fenced/fenced.hpp"
 #include "virtual_world.hpp"
 
 #include <chrono>

@@ -4,9 +4,8 @@
 #define COLOCK_TEST_UNIT_RUNTIME_SHARED_HPP
 
 #include "core/time.hpp"
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/remote_queue.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/queue/remote_queue.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/virtual_world.hpp"
 
 #include <boost/test/unit_test.hpp>

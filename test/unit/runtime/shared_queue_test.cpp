@@ -2,7 +2,7 @@
 
 // Readers, writers and mutexes that wait for one key in the remote queue, in virtual time.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,12 +1,12 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_KINDS_KEY_COMMANDS_HPP
-#define COLOCK_KINDS_KEY_COMMANDS_HPP
+#ifndef COLOCK_KINDS_HOLDER_STEPS_HPP
+#define COLOCK_KINDS_HOLDER_STEPS_HPP
 
 #include "kinds/coalescing.hpp"
 #include "kinds/kind.hpp"
 
-// What kinds have in common: the steps of one that holds a key, which extend.lua and release.lua carry out.
+// What several kinds have in common: the steps for the holder of a `lock_key`, which extend.lua and release.lua carry out.
 
 namespace colock::kinds {
 

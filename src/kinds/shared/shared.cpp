@@ -1,10 +1,10 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/fence.hpp"
-#include "kinds/key_commands.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/holder_steps.hpp"
 #include "kinds/lock_key.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
@@ -27,16 +27,16 @@ using resp::number;
 
 class shared_kind final : public lock_kind {
 public:
-    explicit constexpr shared_kind(bool fenced)
-        : lock_kind({.name = fenced ? "fenced shared" : "shared",
+    explicit constexpr shared_kind(bool counts)
+        : lock_kind({.name = counts ? "fenced shared" : "shared",
                      .admission = admission::shared(),
                      .token_prefix = reader_prefix,
-                     .agreement = fenced ? core::agreement::largest : core::agreement::none,
-                     .value_per_holder = fenced,
+                     .agreement = counts ? core::agreement::largest : core::agreement::none,
+                     .value_per_holder = counts,
                      .releases = &releases_together,
-                     .acquire_grants_by_ok = !fenced,
+                     .acquire_grants_by_ok = !counts,
                      .holder_grants_by_one = true,
-                     .tries_twice = !fenced}) {}
+                     .tries_twice = !counts}) {}
 
     void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
@@ -45,7 +45,7 @@ public:
         } else if (command.step == step::acquire) {
             write_acquire(command, form, to);
         } else if (command.step == step::confirm) {
-            fenced_writer.encode(command, server, form, to);
+            fenced.encode(command, server, form, to);
         } else {
             write_for_holder(command, server, form, to);
         }
@@ -75,7 +75,7 @@ public:
             return move_fence(command, fence_use::read, keys, at);
         }
         if (command.step == step::confirm) {
-            return fenced_writer.execute(command, keys, at);
+            return fenced.execute(command, keys, at);
         }
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);

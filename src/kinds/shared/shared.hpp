@@ -1,14 +1,23 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_KINDS_SHARED_HPP
-#define COLOCK_KINDS_SHARED_HPP
+#ifndef COLOCK_KINDS_SHARED_SHARED_HPP
+#define COLOCK_KINDS_SHARED_SHARED_HPP
 
+#include "kinds/auxiliary_key.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/lock_key.hpp"
+
+#include <string>
+#include <string_view>
 
 // The two sides of a read-write lock. Its key is a `lock_key`.
 
 namespace colock::kinds {
+
+/// Where a set of readers is made before it takes the place of the key. It exists inside a script only.
+inline std::string new_set_key(std::string_view key) {
+    return auxiliary_key(key, "readers");
+}
 
 /// A reader's side. The first attempt is a SET with NX, as cheap as an exclusive one. If it is denied, the next looks
 /// whether only readers are in the way, and joins them.

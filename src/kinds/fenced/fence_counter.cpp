@@ -1,8 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/fence.hpp"
+#include "kinds/fenced/fence_counter.hpp"
 
-#include "kinds/auxiliary_key.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
 #include "kinds/table.hpp"

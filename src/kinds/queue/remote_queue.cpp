@@ -1,9 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/remote_queue.hpp"
+#include "kinds/queue/remote_queue.hpp"
 
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/key_commands.hpp"
+#include "kinds/holder_steps.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -150,5 +149,9 @@ constexpr remote_queue_kind the_remote_queue;
 }  // namespace
 
 constinit const queue_kind& remote_queue = the_remote_queue;
+
+const queue_kind& lock_kind::queue() const noexcept {
+    return remote_queue;
+}
 
 }  // namespace colock::kinds

@@ -1,6 +1,6 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/key_commands.hpp"
+#include "kinds/holder_steps.hpp"
 
 #include "kinds/lock_key.hpp"
 #include "kinds/replies.hpp"
@@ -147,9 +147,6 @@ vote execute_for_holder(const kinds::command& command, table& keys, const instan
                 return vote::granted();
             }
             break;
-
-        case step::withdraw:
-            return key.unmark(command.ticket) ? vote::granted() : vote::denied(key_state::absent);
 
         default: {
             assert(command.step == step::remaining);

@@ -2,7 +2,8 @@
 
 #include <colock/mutex.hpp>
 
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fenced.hpp"
 
 namespace colock {
 

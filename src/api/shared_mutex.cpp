@@ -4,7 +4,7 @@
 
 #include "api/call.hpp"
 #include "api/lease_access.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "runtime/asio_host.hpp"
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"

@@ -92,10 +92,8 @@ acquire::step acquire::on_backoff(const event& e, time_point now) {
         case kind::remaining:
             // One that is told that a key is gone already still takes a step aside, or all that were
             // told would be back at the same moment.
-            expect_free_at(e.index,
-                           e.vote->kind == vote_kind::denied && e.vote->key == key_state::absent
-                               ? now + step_aside()
-                               : run_out(e.vote->remaining, now));
+            expect_free_at(
+                e.index, is_absent(*e.vote) ? now + step_aside() : run_out(e.vote->remaining, now));
             if (e.will_tell && e.vote->kind == vote_kind::denied) {
                 telling_.add(e.index);
                 rely_on_being_told(now);

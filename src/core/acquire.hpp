@@ -30,7 +30,8 @@ struct acquire_settings {
     duration unavailable_timeout{};
     /// Whether an attempt that was denied may succeed at once, as the next is sent as contended. The two count as one.
     bool tries_twice = false;
-    /// Whether a contended attempt announces that its sender waits. So one that was denied, and waits, makes the next at once.
+    /// Whether a contended attempt announces that its sender waits. A waiter whose first attempt was denied then makes the next
+    /// attempt immediately.
     bool announces = false;
     /// However long it may wait, an attempt is made this often, by which the instances learn that it still waits; 0 = not.
     duration attempt_interval{};

@@ -25,7 +25,7 @@ enum class step : std::uint8_t {
     /// Wait in the remote queue of the key, with that `ticket`, for `ttl`: see `core::queue_ticket`. The vote has the
     /// ticket before it, or 0.
     join,
-    leave,  ///< give the ticket up. The vote has the number of those that are left
+    leave,  ///< leave the remote queue. The vote has the number of tickets that are left
 };
 
 /// Values and tickets are smaller: what a double, and so a script in the server, can count without a gap.
@@ -56,7 +56,7 @@ struct command {
     time_point deadline = never;  ///< not sent after that
     /// What the lease has, or is to have, beside its keys: a fence, or the number of a permit. 0: none, or any.
     std::uint64_t value = 0;
-    /// The number by which a client is known among those that wait: that of its announcement, or of its ticket.
+    /// Identifies a waiting client: the number of its announcement, or of its ticket in the remote queue.
     std::uint64_t ticket = 0;
 };
 

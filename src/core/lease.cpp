@@ -299,24 +299,22 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     part_.emplace<renew>(settings, now, valid_until);
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
-    for (std::size_t i = 0; i != keys_.size(); ++i) {
-        if (const auto v = votes_.vote_of(i); v && has_other_value(*v)) {
-            step.heals.add(i);
-            expect_acquire(i);
+    if (settings_->agreement == agreement::same) {
+        for (std::size_t i = 0; i != keys_.size(); ++i) {
+            if (votes_.has_granted(i) && votes_.value_of(i) != value_) {
+                step.heals.add(i);
+                expect_acquire(i);
+            }
         }
     }
     return step;
 }
 
-/// Whether an instance has granted another value than the lease has, where all must have the same.
-bool lease::has_other_value(const core::vote& v) const noexcept {
-    return settings_->agreement == agreement::same && v.kind == vote_kind::granted &&
-           v.value != value_;
-}
-
-/// An instance has granted the attempt after all.
+/// An instance has granted the attempt after all. If all must have the same value, it may have another one.
 lease_step lease::correct_value(const event& e) {
-    if (e.tag != latest_ || !has_other_value(*e.vote)) {
+    const bool has_other_value = settings_->agreement == agreement::same &&
+                                 e.vote->kind == vote_kind::granted && e.vote->value != value_;
+    if (e.tag != latest_ || !has_other_value) {
         return {};
     }
     expect_acquire(e.index);

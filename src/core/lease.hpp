@@ -200,7 +200,7 @@ public:
     /// The value of its latest holder; 0 until it is known, and if grants bring none.
     [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
-    /// Whether an instance has told that somebody waits for what this lease holds, and no other is to enter.
+    /// Whether an instance has reported that a waiter has announced itself at the key, which keeps others out.
     [[nodiscard]] bool is_announced() const noexcept { return is_announced_; }
 
     /// The instances that are not known to have the key.
@@ -264,7 +264,6 @@ private:
     lease_step agree_on_value(time_point now);
     lease_step raise(std::uint64_t value, time_point now);
     [[nodiscard]] lease_step correct_value(const event& e);
-    [[nodiscard]] bool has_other_value(const core::vote& v) const noexcept;
     [[nodiscard]] bool is_outdated(lease_tag tag) const noexcept;
     void expect_acquire(std::size_t index) noexcept;
     lease_step decide_attempt(time_point now);

@@ -20,8 +20,8 @@ public:
         extend,
         release,
         remaining,
-        heal,  ///< an acquire that gives an instance its key back
-        raise,  ///< the second round of an attempt: has those that granted less confirm the largest value
+        heal,   ///< an acquire that gives an instance its key back
+        raise,  ///< the second round of an attempt: writes the largest value back to all instances
         retake,  ///< another round of an attempt whose values differ: an acquire of that value or more
         next_value,  ///< a value for the next holder, inside the same client
     };

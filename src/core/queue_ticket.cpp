@@ -74,8 +74,7 @@ void queue_ticket::forget(sight outdated, sight& of) noexcept {
 
 queue_ticket::step queue_ticket::on_answer(const event& e, time_point now) {
     const vote& v = *e.vote;
-    const sight seen =
-        v.kind == vote_kind::denied && v.key == key_state::absent ? sight::gone : sight::watched;
+    const sight seen = is_absent(v) ? sight::gone : sight::watched;
     switch (e.kind) {
         case event::kind_type::joined:
             note_position(v, now);

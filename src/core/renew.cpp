@@ -213,8 +213,7 @@ instance_set renew::take_healable() {
     }
     for (std::size_t i = 0; i != round_->votes.instances(); ++i) {
         const std::optional<vote> v = round_->votes.vote_of(i);
-        if (!round_->healed.contains(i) && v && v->kind == vote_kind::denied &&
-            v->key == key_state::absent) {
+        if (!round_->healed.contains(i) && v && is_absent(*v)) {
             round_->healed.add(i);
             result.add(i);
         }

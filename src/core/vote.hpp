@@ -66,8 +66,8 @@ struct vote {
     failure reason = failure::none;
     core::key_state key = key_state::absent;
     union {  // as small as it can be: there is a vote for each command
-        /// Of a grant: the value that comes with it, 0 without one. For `join`, the ticket before that one. For `leave`, the
-        /// number of those that are left.
+        /// The value that a grant brings; 0 if it brings none. The grant of `join` brings the ticket ahead of the new one. That of
+        /// `leave` brings the number of tickets that are left.
         std::uint64_t value;
         /// For `remaining` and a key that somebody holds: the rest of its life;
         /// `milliseconds::max()` for a key without ttl.
@@ -105,6 +105,11 @@ struct vote {
         return reason == failure::quarantined ? time_point(quarantine_end) : never;
     }
 };
+
+/// Whether it was denied because there is no key.
+inline bool is_absent(const vote& v) noexcept {
+    return v.kind == vote_kind::denied && v.key == key_state::absent;
+}
 
 /// Whether the vote is an answer of the server.
 inline bool answered(const vote& v) noexcept {

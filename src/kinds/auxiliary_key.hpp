@@ -4,7 +4,6 @@
 #define COLOCK_KINDS_AUXILIARY_KEY_HPP
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -37,31 +36,6 @@ inline std::string auxiliary_key(std::string_view key, std::string_view role) {
     result.reserve(before.size() + key.size() + after.size() + role.size());
     result.append(before).append(key).append(after).append(role);
     return result;
-}
-
-/// The counter of the key's fences.
-inline std::string fence_key(std::string_view key) {
-    return auxiliary_key(key, "fence");
-}
-
-/// Where a set of readers is made before it takes the place of the key. It exists inside a script only.
-inline std::string new_set_key(std::string_view key) {
-    return auxiliary_key(key, "readers");
-}
-
-/// The remote queue: a list of the tickets of the clients that wait for the key.
-inline std::string queue_key(std::string_view key) {
-    return auxiliary_key(key, "queue");
-}
-
-/// What the name of each ticket in the queue begins with; its number follows.
-inline std::string ticket_prefix(std::string_view key) {
-    return auxiliary_key(key, "ticket:");
-}
-
-/// The ticket with that number.
-inline std::string ticket_key(std::string_view key, std::uint64_t number) {
-    return ticket_prefix(key) + std::to_string(number);
 }
 
 }  // namespace colock::kinds

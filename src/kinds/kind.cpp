@@ -2,18 +2,12 @@
 
 #include "kinds/kind.hpp"
 
-#include "kinds/remote_queue.hpp"
-
 #include <string>
 #include <string_view>
 
 namespace colock::kinds {
 
 using core::key_state;
-
-const queue_kind& lock_kind::queue() const noexcept {
-    return remote_queue;
-}
 
 std::string lock_kind::why(const core::vote& denial, std::string_view detail) const {
     switch (denial.key) {

@@ -70,8 +70,7 @@ public:
 
     /// Writes what stands in front of a contended acquire, as one command with one reply, which tells nothing. It announces that
     /// the sender waits, if `command::announces`, and clears away what does not hold the key any more.
-    virtual void announce(const command& /*command*/, script_form /*form*/,
-                          resp::command_writer& /*to*/) const {}
+    virtual void announce(const command& /*command*/, resp::command_writer& /*to*/) const {}
 
     /// Writes `step::withdraw`: takes an announcement back.
     virtual void withdraw(const command& /*command*/, resp::command_writer& /*to*/) const {}
@@ -90,12 +89,12 @@ public:
     /// With which adjacent commands it is sent as one; null if it is sent by itself.
     [[nodiscard]] const coalescing* coalesces(const command& command, const capabilities& server,
                                               script_form form) const noexcept {
+        if (command.step != core::step::release) {
+            return nullptr;
+        }
         const bool is_usual = form == script_form::shortest && !server.is_clustered &&
                               !is_native(command, server, form);
-        return command.step == core::step::release &&
-                       (is_usual || form == script_form::many_in_full)
-                   ? traits_.releases
-                   : nullptr;
+        return is_usual || form == script_form::many_in_full ? traits_.releases : nullptr;
     }
 
     /// What a reply means that is no error, and no grant of those that the traits tell of. It has no other values inside it.
@@ -114,7 +113,7 @@ public:
     /// Carries a command out in memory.
     virtual core::vote execute(const command& command, table& keys, const instant& at) const = 0;
 
-    /// The kind that keeps the remote queue of its keys.
+    /// The kind that keeps the remote queue of its keys. The usual one defines this function, so that nothing here includes it.
     [[nodiscard]] virtual const queue_kind& queue() const noexcept;
 
     /// Whether a command works on keys of our own beside the lock's key.

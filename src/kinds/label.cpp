@@ -2,7 +2,7 @@
 
 #include "kinds/label.hpp"
 
-#include "kinds/shared.hpp"
+#include "kinds/lock_key.hpp"
 
 #include <algorithm>
 

@@ -21,7 +21,7 @@ inline constexpr std::size_t longest_label = 64;
     return c > ' ' && c < '\x7f';
 }
 
-/// Returns the label in a token, as label_at in parts/readers.lua. Returns an empty text if there is none, or if the value is no
+/// Returns the label in a token, as label_at in lock_key.lua. Returns an empty text if there is none, or if the value is no
 /// token.
 [[nodiscard]] std::string_view label_in(std::string_view token) noexcept;
 

@@ -6,15 +6,17 @@
 #include "core/time.hpp"
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
-#include "kinds/fence.hpp"
 
+#include <any>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace colock::kinds {
@@ -28,125 +30,83 @@ struct instant {
     wall_time wall{};  ///< only for commands about fences
 };
 
-/// What a server knows of locks, in memory: keys with their holders and ends, and what is beside them.
+/// A server's keys, in memory: values of any type, each with a name and a ttl. A lock kind uses the names that it uses on servers,
+/// and stores its own types there.
 ///
 /// Thread-safety: distinct objects safe, shared objects unsafe.
 class table {
 public:
-    struct reader {
-        std::string token;
-        core::time_point expires;
-    };
-
-    /// Of a waiting writer.
-    struct mark {
-        std::uint64_t client;
-        core::time_point expires;
-    };
-
-    /// A key. It holds one token, or has readers; or neither, if they have all left and a writer waits.
-    struct entry {
-        std::string token;
-        core::time_point expires;
-        std::vector<reader> readers{};
-        std::vector<mark> marks{};
-
-        [[nodiscard]] bool is_exclusive() const noexcept {
-            return readers.empty() && marks.empty();
+    /// A value and its end. Most values are tokens, so a string is stored without a further allocation.
+    class entry {
+    public:
+        /// Returns the value. Returns null if it is of another type: then another kind wrote it.
+        template <typename T>
+        [[nodiscard]] T* as() noexcept {
+            if constexpr (std::is_same_v<T, std::string>) {
+                return other_.has_value() ? nullptr : &text_;
+            } else {
+                return std::any_cast<T>(&other_);
+            }
         }
-        /// Whether a token holds it, be it as one of the readers, or as the writer that a reader has been.
-        [[nodiscard]] bool is_held_by(std::string_view holder) const noexcept;
-        /// When the last of its readers expires; `time_point::min()` if there is none.
-        [[nodiscard]] core::time_point last_reader_until() const noexcept;
-        /// The vote on a command of another token, as held_by_another in parts/readers.lua. Of several readers, the last one counts.
-        [[nodiscard]] core::vote denial(
-            core::milliseconds remaining = core::unknown_remaining) const;
-        /// That reader holds it for so long at least.
-        void share(std::string_view holder, core::time_point until);
-        void unshare(std::string_view holder);
-        /// When the last mark expires; `time_point::min()` if there is none.
-        [[nodiscard]] core::time_point marked_until() const noexcept;
-        /// A writer of that client waits, for so long.
-        void leave_mark(std::uint64_t client, core::time_point now, core::milliseconds life);
-        /// No writer of that client waits. Returns whether there was a mark of it.
-        bool unmark(std::uint64_t client);
-        /// Readers and marks that have expired go, and marks that would live longer than one may: those were left before the
-        /// clock was set back. Returns whether anything is left, if there was anything.
-        bool drop_expired(core::time_point now);
+
+        core::time_point expires;
 
     private:
-        void set_expiry();
-    };
+        friend table;
 
-    /// The clients that wait for a key, the longest waiting first. Each has a ticket, which is a key without a token.
-    struct queue {
-        std::vector<std::uint64_t> tickets;
-        core::time_point expires;
+        std::string text_;
+        std::any other_;  // if it is no string
     };
 
     /// Executes a command as its kind says, and answers as a server would.
     core::vote execute(const kinds::command& command, core::time_point now, wall_time wall = {});
 
-    /// The keys that the last command has written or deleted: clients that have asked for one of them may want to know.
+    /// The names that the last command has written or deleted: clients that have asked for one of them may want to know.
     [[nodiscard]] const std::vector<std::string>& changes() const noexcept { return changes_; }
 
-    /// How many keys there are, the expired ones that were not yet collected included.
-    [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
-
-    /// When the last mark of waiting writers on that key ends; `time_point::min()` if there is none.
-    [[nodiscard]] core::time_point mark_until(std::string_view key, core::time_point now) {
-        const entry* const found = find(key, now);
-        return found != nullptr ? found->marked_until() : core::time_point::min();
-    }
+    /// How many names there are. Expired ones that were not yet collected count.
+    [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
 
     /// Forgets everything, as a server that restarts without its data.
-    void clear() noexcept {
-        keys_.clear();
-        counters_.clear();
-        queues_.clear();
-    }
-
-    /// Forgets the fence counter of a key.
-    void forget_counter(std::string_view key);
+    void clear() noexcept { entries_.clear(); }
 
     // For kinds:
 
-    /// The key, unless it has expired; else null. Until the next `put` or `erase` of that key.
-    [[nodiscard]] entry* find(std::string_view key, core::time_point now);
-    entry& put(std::string_view key, std::string_view token, core::time_point expires);
-    void erase(std::string_view key);
-    /// Something was written to the key in place.
-    void changed(std::string_view key) { changes_.emplace_back(key); }
+    /// Returns what has that name, until the next `put` or `erase` of it. Returns null if there is none, or if it has expired.
+    [[nodiscard]] entry* find(std::string_view name, core::time_point now);
 
-    /// Moves the key's fence counter on, as parts/fence_counter.lua does: to `least` at least, or if that is 0, as `use` says.
-    core::vote move_fence(std::string_view key, std::uint64_t least, fence_use use,
-                          const instant& at);
+    /// Puts a string there, in place of any other value.
+    entry& put(std::string_view name, std::string_view text, core::time_point expires);
 
-    /// The remote queue of a key, empty if there was none.
-    [[nodiscard]] queue& queue_of(std::string_view key, core::time_point now);
-    void close_queue(std::string_view key);
+    /// Puts a value there whose type can be copied.
+    template <typename T>
+        requires(!std::convertible_to<T, std::string_view>)
+    entry& put(std::string_view name, T value, core::time_point expires) {
+        entry& written = write(name, expires);
+        written.other_ = std::move(value);
+        return written;
+    }
+
+    void erase(std::string_view name);
+
+    /// The value or its end was changed in place. It need not be told of a name that no client asks for.
+    void changed(std::string_view name) { changes_.emplace_back(name); }
 
 private:
-    struct counter {
-        std::uint64_t value = 0;
-        core::time_point expires;
-    };
     struct hash {
         using is_transparent = void;
-        std::size_t operator()(std::string_view key) const noexcept {
-            return std::hash<std::string_view>{}(key);
+        std::size_t operator()(std::string_view name) const noexcept {
+            return std::hash<std::string_view>{}(name);
         }
     };
-    template <typename T>
-    using map = std::unordered_map<std::string, T, hash, std::equal_to<>>;
 
+    /// Makes an empty string.
+    entry& write(std::string_view name, core::time_point expires);
     void collect_expired(core::time_point now);
 
-    map<entry> keys_;
-    map<counter> counters_;  // by the key
-    map<queue> queues_;      // by the key that is waited for
+    std::unordered_map<std::string, entry, hash, std::equal_to<>> entries_;
     std::vector<std::string> changes_;
-    std::size_t collect_at_ = 1024;  // the size at which to look for expired keys again
+    std::size_t collect_at_ = 1024;  // the size at which to look for expired ones again
 };
 
 }  // namespace colock::kinds

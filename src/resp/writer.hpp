@@ -118,15 +118,6 @@ public:
         end_at(at);
     }
 
-    /// A command of so many words and strings, which `add` adds.
-    void begin(std::size_t count) {
-        end_at(detail::write_size(room_for(detail::around_argument), '*', count));
-    }
-    template <typename Argument>
-    void add(const Argument& argument) {
-        end_at(put(room_for(most(argument)), argument));
-    }
-
     /// What was written: the beginning of the buffer.
     [[nodiscard]] std::string_view text() const noexcept { return {buffer_.data(), size_}; }
 

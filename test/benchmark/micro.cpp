@@ -7,7 +7,7 @@
 #include "instance/batch.hpp"
 #include "instance/redis/decode.hpp"
 #include "instance/redis/encoder.hpp"
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
 #include "platform/fresh_random.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/loop/timer_queue.hpp"

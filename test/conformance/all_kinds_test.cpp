@@ -3,9 +3,10 @@
 // What all lock kinds have in common: the rights that they need, and that memory gives the votes of a server.
 
 #include "conformance.hpp"
-#include "kinds/exclusive.hpp"
-#include "kinds/remote_queue.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/queue/remote_queue.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

@@ -5,7 +5,7 @@
 
 #include "integration/instance_rig.hpp"
 #include "integration/locks.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/documented_rights.hpp"
 #include "support/redis_server.hpp"
 #include "support/step_of_kind.hpp"

@@ -2,10 +2,10 @@
 
 // Readers and writers of one name, and exclusive locks on it.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "conformance.hpp"
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fence_counter.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

@@ -3,7 +3,7 @@
 // A Redis Cluster: slots that move, and nodes that come and go. What happens while many lock is in cluster_chaos_test.
 
 #include "instance_rig.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/documented_rights.hpp"
 #include "support/fake_server.hpp"
 #include "support/meter.hpp"

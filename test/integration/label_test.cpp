@@ -5,10 +5,10 @@
 
 #include "instance_rig.hpp"
 #include "integration/locks.hpp"
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fence_counter.hpp"
 #include "kinds/scripts.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/step_of_kind.hpp"
 
 #include <boost/test/data/monomorphic.hpp>

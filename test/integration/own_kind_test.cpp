@@ -1,8 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
-#include "kinds/auxiliary_key.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/queue/remote_queue.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/table.hpp"
@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -97,13 +96,14 @@ public:
 
     vote execute(const kinds::command& command, kinds::table& keys,
                  const kinds::instant& at) const override {
-        kinds::table::entry* const found = keys.find(command.key, at.now);
-        const bool ours = found != nullptr && found->token == command.token;
+        auto* const found = keys.find(command.key, at.now);
+        const auto* const lock = found != nullptr ? found->as<hash>() : nullptr;
+        const bool ours = lock != nullptr && lock->owner == command.token;
         if (command.step == step::remaining) {
             return remaining_until(found != nullptr ? found->expires : at.now, at.now);
         }
         if (command.step == step::acquire && found == nullptr) {
-            keys.put(command.key, command.token, at.now + command.ttl);
+            keys.put(command.key, hash{std::string(command.token)}, at.now + command.ttl);
         } else if (command.step == step::extend && ours) {
             found->expires = std::max(found->expires, at.now + command.ttl);
             keys.changed(command.key);
@@ -114,6 +114,12 @@ public:
         }
         return vote::granted();
     }
+
+private:
+    /// The value in memory.
+    struct hash {
+        std::string owner;
+    };
 };
 
 // --- Several holders, each with a number ----------------------------------------------------------------
@@ -197,34 +203,37 @@ public:
                                                        : kinds::decode_compare(reply);
     }
 
-    /// A permit is a reader of the table's entry. Its name begins with its number.
     vote execute(const kinds::command& command, kinds::table& keys,
                  const kinds::instant& at) const override {
         note_number(command);
-        const kinds::table::entry* const found = keys.find(command.key, at.now);
-        if (found != nullptr && found->is_exclusive()) {
+        auto* const found = keys.find(command.key, at.now);
+        if (found != nullptr && found->as<holders>() == nullptr) {
             return vote::denied(key_state::foreign);
         }
-        const numbers held(found, permits_);
-        const std::uint64_t own = held.of(command.token);
+        holders held = found != nullptr ? *found->as<holders>() : holders();
+        std::erase_if(held, [&](const auto& one) { return one.second.expires <= at.now; });
+        const std::uint64_t own = permit_of(command.token, held);
         const std::uint64_t least = std::max<std::uint64_t>(command.value, 1);
+        const auto is_free = [&](std::uint64_t permit) {
+            return permit <= permits_ && (permit == own || !held.contains(permit));
+        };
         switch (command.step) {
             case step::remaining:
-                return remaining_until(held.next_free_at(at.now), at.now);
+                return remaining_until(next_free_at(held, at.now), at.now);
             case step::release:
                 return own == 0 ? vote::denied(key_state::absent)
-                                : put(command, own, 0, keys, at.now);
+                                : put(command, own, 0, held, keys, at.now);
             case step::extend:
                 return own != least ? vote::denied(key_state::absent)
-                                    : put(command, own, own, keys, at.now);
+                                    : put(command, own, own, held, keys, at.now);
             default:
                 break;
         }
         std::uint64_t permit = command.heals || own < least ? least : own;
-        while (!command.heals && permit <= permits_ && !held.is_free(permit, own)) {
+        while (!command.heals && permit <= permits_ && !is_free(permit)) {
             ++permit;
         }
-        return put(command, own, held.is_free(permit, own) ? permit : 0, keys, at.now);
+        return put(command, own, is_free(permit) ? permit : 0, held, keys, at.now);
     }
 
     /// The number of a lease, as its latest renewal told; 0 before the first one.
@@ -234,61 +243,46 @@ public:
     }
 
 private:
-    /// Who has which, in memory.
-    class numbers {
-    public:
-        numbers(const kinds::table::entry* found, std::uint64_t limit) : limit_(limit) {
-            if (found == nullptr) {
-                return;
-            }
-            for (const kinds::table::reader& one : found->readers) {
-                std::uint64_t permit = 0;
-                std::from_chars(one.token.data(), one.token.data() + one.token.size(), permit);
-                held_.emplace(permit, &one);
-            }
-        }
-        [[nodiscard]] std::uint64_t of(std::string_view token) const {
-            const auto found = std::ranges::find_if(held_, [token](const auto& one) {
-                return one.second->token == name(one.first, token);
-            });
-            return found != held_.end() ? found->first : 0;
-        }
-        [[nodiscard]] bool is_free(std::uint64_t permit, std::uint64_t own) const {
-            return permit <= limit_ && (permit == own || !held_.contains(permit));
-        }
-        [[nodiscard]] core::time_point next_free_at(core::time_point now) const {
-            core::time_point first = held_.size() < limit_ ? now : core::never;
-            for (const auto& [permit, holder] : held_) {
-                first = std::min(first, holder->expires);
-            }
-            return first;
-        }
-
-    private:
-        std::uint64_t limit_;
-        std::map<std::uint64_t, const kinds::table::reader*> held_;
+    struct holder {
+        std::string token;
+        core::time_point expires;
     };
+    using holders = std::map<std::uint64_t, holder>;  // the value in memory, by the number
 
-    static std::string name(std::uint64_t permit, std::string_view token) {
-        return std::to_string(permit).append(" ").append(token);
-    }
     static number text_of(std::uint64_t value) { return number(static_cast<long long>(value)); }
+
+    /// The number that the token has; 0 if it has none.
+    static std::uint64_t permit_of(std::string_view token, const holders& held) {
+        const auto found = std::ranges::find_if(
+            held, [token](const auto& one) { return one.second.token == token; });
+        return found != held.end() ? found->first : 0;
+    }
+
+    [[nodiscard]] core::time_point next_free_at(const holders& held, core::time_point now) const {
+        core::time_point first = held.size() < permits_ ? now : core::never;
+        for (const auto& [permit, by] : held) {
+            first = std::min(first, by.expires);
+        }
+        return first;
+    }
 
     /// Gives the token another number in place of its own one. 0: none.
     static vote put(const kinds::command& command, std::uint64_t old, std::uint64_t permit,
-                    kinds::table& keys, core::time_point now) {
-        kinds::table::entry* entry = keys.find(command.key, now);
+                    holders& held, kinds::table& keys, core::time_point now) {
+        core::time_point end = now + command.ttl;
+        if (old != 0) {
+            end = std::max(end, held[old].expires);
+            held.erase(old);
+        }
         if (permit != 0) {
-            entry = entry != nullptr ? entry : &keys.put(command.key, {}, now);
-            entry->share(name(permit, command.token), now + command.ttl);
+            held[permit] = {std::string(command.token), end};
         }
-        if (old != 0 && old != permit) {
-            entry->unshare(name(old, command.token));
-        }
-        if (entry != nullptr && entry->readers.empty()) {
+        if (held.empty()) {
             keys.erase(command.key);
         } else if (permit != 0 || old != 0) {
-            keys.changed(command.key);
+            const auto last = std::ranges::max_element(
+                held, {}, [](const auto& one) { return one.second.expires; });
+            keys.put(command.key, held, last->second.expires);
         }
         return command.step != step::acquire ? vote::granted()
                : permit != 0                 ? vote::granted(permit)
@@ -358,9 +352,10 @@ public:
         std::size_t others = 0;
         core::time_point end = at.now;
         for (const std::string_view key : all) {
-            if (const auto* const found = keys.find(key, at.now)) {
+            if (auto* const found = keys.find(key, at.now)) {
                 end = std::max(end, found->expires);
-                if (found->token == command.token) {
+                const auto* const token = found->as<std::string>();
+                if (token != nullptr && *token == command.token) {
                     own.push_back(key);
                 } else {
                     ++others;

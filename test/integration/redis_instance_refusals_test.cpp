@@ -5,7 +5,7 @@
 #include "integration/locks.hpp"
 #include "integration/redis_instance.hpp"
 #include "kinds/script_commands.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/redis_server.hpp"
 
 #include <colock/client.hpp>

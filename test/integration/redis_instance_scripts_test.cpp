@@ -5,7 +5,8 @@
 #include "integration/instance_group.hpp"
 #include "integration/locks.hpp"
 #include "integration/redis_instance.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/redis_server.hpp"
 #include "support/run.hpp"
 

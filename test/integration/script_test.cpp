@@ -3,8 +3,10 @@
 // What holds for each Lua script, whatever the key has and whatever the server refuses: a script does all or nothing, a holder's
 // renewal and release always work, and no script depends on the server's clock.
 
-#include "kinds/auxiliary_key.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/queue/remote_queue.hpp"
 #include "kinds/scripts.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_server.hpp"
 

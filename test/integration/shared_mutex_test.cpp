@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include <boost/test/unit_test.hpp>
 

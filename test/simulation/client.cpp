@@ -2,7 +2,8 @@
 
 #include "simulation/client.hpp"
 
-#include "kinds/shared.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include "support/instance_set_text.hpp"
 #include "support/vote_text.hpp"

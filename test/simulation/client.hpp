@@ -12,7 +12,7 @@
 
 #include "instance/batch.hpp"
 #include "instance/send_window.hpp"
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/key/lease_driver.hpp"

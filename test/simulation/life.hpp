@@ -5,7 +5,7 @@
 
 #include "simulation/time.hpp"
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "runtime/lock_spec.hpp"
 
 #include <cstddef>

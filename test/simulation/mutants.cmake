@@ -50,27 +50,27 @@ colock_mutant(
 colock_mutant(
     NAME extend_without_token_check
     WHAT "an extend prolongs the key of any holder"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[case step::extend:
             if (ours) {]]
     WITH [[case step::extend:
-            if (ours || (exists && @MUTANT@)) {]]
+            if (ours || (key.exists() && @MUTANT@)) {]]
 )
 colock_mutant(
     NAME release_without_token_check
     WHAT "a release deletes the key of any holder"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[case step::release:
             if (ours) {]]
     WITH [[case step::release:
-            if (ours || (exists && @MUTANT@)) {]]
+            if (ours || (key.exists() && @MUTANT@)) {]]
 )
 colock_mutant(
     NAME acquire_overwrites
     WHAT "an acquire overwrites a key that is held"
-    FILE src/kinds/exclusive.cpp
-    FIND [[if (keys.find(command.key, at.now) != nullptr) {]]
-    WITH [[if (keys.find(command.key, at.now) != nullptr && !@MUTANT@) {]]
+    FILE src/kinds/exclusive/exclusive.cpp
+    FIND [[if (lock_key(keys, command.key, at.now).exists()) {]]
+    WITH [[if (lock_key(keys, command.key, at.now).exists() && !@MUTANT@) {]]
 )
 
 # --- The undo ---------------------------------------------------------------------------------------------------------
@@ -315,18 +315,18 @@ colock_mutant(
 colock_mutant(
     NAME extend_shortens
     WHAT "a late extend shortens the life of a key"
-    FILE src/kinds/key_commands.cpp
-    FIND [[std::max(held.expires, at.now + command.ttl)]]
-    WITH [[std::max(@MUTANT@ ? at.now : held.expires, at.now + command.ttl)]]
+    FILE src/kinds/holder_steps.cpp
+    FIND [[std::max(held.expires(), at.now + command.ttl)]]
+    WITH [[std::max(@MUTANT@ ? at.now : held.expires(), at.now + command.ttl)]]
 )
 colock_mutant(
     NAME extend_recreates
     WHAT "an extend creates a missing key"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[            break;
 
         case step::release:]]
-    WITH [[            if (!exists && @MUTANT@) {
+    WITH [[            if (!key.exists() && @MUTANT@) {
                 keys.put(command.key, command.token, at.now + command.ttl);
                 return vote::granted();
             }
@@ -396,14 +396,14 @@ colock_mutant(
 colock_mutant(
     NAME raise_without_token_check
     WHAT "an instance acknowledges a fence although another holder has its key"
-    FILE src/kinds/exclusive.cpp
-    FIND [[if (found == nullptr || !found->is_held_by(command.token)) {]]
-    WITH [[if ((found == nullptr || !found->is_held_by(command.token)) && !@MUTANT@) {]]
+    FILE src/kinds/fenced/fenced.cpp
+    FIND [[if (!key.is_held_by(command.token)) {]]
+    WITH [[if (!key.is_held_by(command.token) && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME counter_after_the_key
     WHAT "the key is created before the counter is checked"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/fenced/fenced.cpp
     FIND [[                vote counted =]]
     WITH [[                if (@MUTANT@) {
                     keys.put(command.key, command.token, at.now + command.ttl);
@@ -413,7 +413,7 @@ colock_mutant(
 colock_mutant(
     NAME counters_begin_at_one
     WHAT "a lost counter starts again at one instead of the time"
-    FILE src/kinds/table.cpp
+    FILE src/kinds/fenced/fence_counter.cpp
     FIND [[        value = std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
     WITH [[        value = @MUTANT@ ? std::max<std::uint64_t>(1, least)
                          : std::max(second | static_cast<std::uint64_t>((at.wall - seconds).count()), least);]]
@@ -421,7 +421,7 @@ colock_mutant(
 colock_mutant(
     NAME reader_believes_an_old_counter
     WHAT "a reader uses a counter that may have been restored from older data"
-    FILE src/kinds/table.cpp
+    FILE src/kinds/fenced/fence_counter.cpp
     FIND [[if (least == 0) {]]
     WITH [[if (least == 0 && (use == fence_use::count || !@MUTANT@)) {]]
 )
@@ -673,36 +673,35 @@ colock_mutant(
 colock_mutant(
     NAME mark_is_ignored
     WHAT "readers enter although a writer mark is set"
-    FILE src/kinds/shared.cpp
-    FIND [[if (found != nullptr && found->marked_until() > at.now)]]
-    WITH [[if (found != nullptr && found->marked_until() > at.now && !@MUTANT@)]]
+    FILE src/kinds/shared/shared.cpp
+    FIND [[if (key.marked_until() > at.now)]]
+    WITH [[if (key.marked_until() > at.now && !@MUTANT@)]]
 )
 colock_mutant(
     NAME no_mark
     WHAT "a denied writer sets no writer mark"
-    FILE src/kinds/exclusive.cpp
+    FILE src/kinds/shared/writer.cpp
     FIND [[} else if (command.announces) {]]
     WITH [[} else if (command.announces && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME one_mark_for_all
     WHAT "a writer mark replaces those of other writers"
-    FILE src/kinds/table.cpp
-    FIND [[    marks.push_back({client, now + life});]]
+    FILE src/kinds/lock_key.cpp
+    FIND [[    set_->marks.push_back(]]
     WITH [[    if (@MUTANT@) {
-        marks.clear();
+        set_->marks.clear();
     }
-    marks.push_back({client, now + life});]]
+    set_->marks.push_back(]]
 )
 colock_mutant(
     NAME mark_of_another_taken
     WHAT "a writer that stops waiting removes the writer marks of others"
-    FILE src/kinds/key_commands.cpp
-    FIND [[found->unmark(command.ticket)) {]]
-    WITH [[(found->unmark(command.ticket) || (@MUTANT@ && !found->marks.empty()))) {
-                if (@MUTANT@) {
-                    found->marks.clear();
-                }]]
+    FILE src/kinds/lock_key.cpp
+    FIND [[                               return one.client == client;
+                           }) != 0;]]
+    WITH [[                               return one.client == client || @MUTANT@;
+                           }) != 0;]]
 )
 colock_mutant(
     NAME mark_before_its_turn
@@ -743,33 +742,32 @@ colock_mutant(
 colock_mutant(
     NAME mark_from_before_a_jump
     WHAT "a writer mark lives longer if the clock is set back"
-    FILE src/kinds/table.cpp
+    FILE src/kinds/lock_key.cpp
     FIND [[one.expires > latest; }]]
     WITH [[(one.expires > latest && !@MUTANT@); }]]
 )
 colock_mutant(
     NAME reader_joins_a_writer
     WHAT "a reader enters while a writer holds the lock"
-    FILE src/kinds/shared.cpp
-    FIND [[if (found != nullptr && found->is_exclusive()) {]]
-    WITH [[if (found != nullptr && found->is_exclusive() && !@MUTANT@) {]]
+    FILE src/kinds/shared/shared.cpp
+    FIND [[if (key.is_exclusive()) {]]
+    WITH [[if (key.is_exclusive() && !@MUTANT@) {]]
 )
 colock_mutant(
     NAME claim_removes_readers
     WHAT "a writer removes live readers"
-    FILE src/kinds/exclusive.cpp
-    FIND [[if (found->readers.empty()) {]]
-    WITH [[if (found->readers.empty() || @MUTANT@) {]]
+    FILE src/kinds/shared/writer.cpp
+    FIND [[if (key.set()->shares.empty()) {]]
+    WITH [[if (key.set()->shares.empty() || @MUTANT@) {]]
 )
 colock_mutant(
     NAME share_takes_all
     WHAT "the release of one reader deletes the shares of the others"
-    FILE src/kinds/key_commands.cpp
-    FIND [[found->unshare(command.token);]]
-    WITH [[if (@MUTANT@) {
-        found->readers.clear();
-    }
-    found->unshare(command.token);]]
+    FILE src/kinds/lock_key.cpp
+    FIND [[return one.token == holder; });
+    keep_rest();]]
+    WITH [[return one.token == holder || @MUTANT@; });
+    keep_rest();]]
 )
 colock_mutant(
     NAME released_with_the_first
@@ -834,7 +832,7 @@ colock_mutant(
 colock_mutant(
     NAME downgrade_is_an_extend
     WHAT "an instance handles a downgrade as a renewal of the writer's lease"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[if (!is_reader(command.token)) {]]
     WITH [[if (!is_reader(command.token) || (held.is_exclusive() && @MUTANT@)) {]]
 )
@@ -947,11 +945,11 @@ colock_mutant(
 colock_mutant(
     NAME renewal_for_all_readers
     WHAT "the renewal of one reader prolongs the shares of the others"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
-    WITH [[if (@MUTANT@) {
-        for (table::reader& one : held.readers) {
-            one.expires = std::max(one.expires, at.now + command.ttl);
+    WITH [[if (@MUTANT@ && held.set() != nullptr) {
+        for (const reader_set::share& one : reader_set(*held.set()).shares) {
+            held.share(one.token, at.now + command.ttl);
         }
     }
     held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
@@ -959,10 +957,10 @@ colock_mutant(
 colock_mutant(
     NAME renewal_of_the_key_alone
     WHAT "the renewal of a reader prolongs the key, but not the share"
-    FILE src/kinds/key_commands.cpp
+    FILE src/kinds/holder_steps.cpp
     FIND [[    held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
     WITH [[    if (@MUTANT@ && !held.is_exclusive()) {
-        held.expires = until;
+        held.prolong(until);
         return vote::granted();
     }
     held.share(command.token, held.is_exclusive() ? until : at.now + command.ttl);]]
@@ -970,64 +968,67 @@ colock_mutant(
 colock_mutant(
     NAME dead_reader_stays
     WHAT "an expired reader still counts as a holder of the key"
-    FILE src/kinds/table.cpp
+    FILE src/kinds/lock_key.cpp
     FIND [[{ return one.expires <= now; }]]
     WITH [[{ return one.expires <= now && !@MUTANT@; }]]
 )
 colock_mutant(
     NAME key_outlives_its_readers
     WHAT "a key lives as long as the share of a reader that has left"
-    FILE src/kinds/table.cpp
-    FIND [[    std::erase_if(readers, [holder](const reader& one)]]
-    WITH [[    for (reader& one : readers) {
-        if (@MUTANT@ && readers.size() > 1 && one.token == holder) {
+    FILE src/kinds/lock_key.cpp
+    FIND [[    std::erase_if(set_->shares,
+                  [holder](const]]
+    WITH [[    for (reader_set::share& one : set_->shares) {
+        if (@MUTANT@ && set_->shares.size() > 1 && one.token == holder) {
             one.token = "reader:";
         }
     }
-    std::erase_if(readers, [holder](const reader& one)]]
+    std::erase_if(set_->shares,
+                  [holder](const]]
 )
 colock_mutant(
     NAME newcomer_shortens_the_others
     WHAT "the shares of a key expire no later than the newest one"
-    FILE src/kinds/table.cpp
-    FIND [[readers.push_back({std::string(holder), until});]]
-    WITH [[for (reader& one : readers) {
+    FILE src/kinds/lock_key.cpp
+    FIND [[set_->shares.push_back({std::string(reader), until});]]
+    WITH [[for (reader_set::share& one : set_->shares) {
             one.expires = @MUTANT@ ? std::min(one.expires, until) : one.expires;
         }
-        readers.push_back({std::string(holder), until});]]
+        set_->shares.push_back({std::string(reader), until});]]
 )
 colock_mutant(
     NAME key_lives_with_the_newest
     WHAT "a key expires with its newest share although others last longer"
-    FILE src/kinds/table.cpp
-    FIND [[expires = std::max(marked_until(), last_reader_until());]]
-    WITH [[expires = @MUTANT@ && !readers.empty()
-                  ? readers.back().expires
-                  : std::max(marked_until(), last_reader_until());]]
+    FILE src/kinds/lock_key.cpp
+    FIND [[return std::max(marked_until(), shared_until());]]
+    WITH [[return @MUTANT@ && !shares.empty() ? shares.back().expires
+                                          : std::max(marked_until(), shared_until());]]
 )
 colock_mutant(
     NAME late_extend_shortens_a_share
     WHAT "a late extend shortens the share of a reader"
-    FILE src/kinds/table.cpp
+    FILE src/kinds/lock_key.cpp
     FIND [[found->expires = std::max(found->expires, until);]]
     WITH [[found->expires = @MUTANT@ ? until : std::max(found->expires, until);]]
 )
 colock_mutant(
     NAME readers_enter_one_by_one
     WHAT "a reader does not enter while another reader holds the lock"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[return command.contended || command.heals || is_fenced();]]
     WITH [[return (command.contended || command.heals || is_fenced()) && !@MUTANT@;]]
 )
 colock_mutant(
     NAME mark_keeps_one_out
     WHAT "a writer mark keeps only one reader out"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[            return vote::denied(key_state::announced);
         }
         vote granted]]
     WITH [[            if (@MUTANT@) {
-                found->marks.clear();
+                for (const reader_set::mark& one : reader_set(*key.set()).marks) {
+                    key.unmark(one.client);
+                }
             }
             return vote::denied(key_state::announced);
         }
@@ -1036,12 +1037,12 @@ colock_mutant(
 colock_mutant(
     NAME mark_renewed_by_readers
     WHAT "a denied reader prolongs the writer mark"
-    FILE src/kinds/shared.cpp
+    FILE src/kinds/shared/shared.cpp
     FIND [[            return vote::denied(key_state::announced);
         }
         vote granted]]
     WITH [[            if (@MUTANT@) {
-                found->leave_mark(found->marks.front().client, at.now, writer_mark_ttl);
+                key.mark(key.set()->marks.front().client);
             }
             return vote::denied(key_state::announced);
         }

@@ -2,6 +2,7 @@
 
 // Ambiguity and cancellation: nobody knows what a server has done.
 
+#include "kinds/fenced/fenced.hpp"
 #include "simulation/scenario_themes.hpp"
 
 #include <cstddef>

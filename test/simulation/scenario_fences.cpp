@@ -2,6 +2,7 @@
 
 // Fences, and leases that are handed off inside a client.
 
+#include "kinds/fenced/fenced.hpp"
 #include "simulation/scenario_themes.hpp"
 
 #include <cstddef>

@@ -3,8 +3,10 @@
 #include "simulation/server.hpp"
 
 #include "instance/redis/key_slot.hpp"
-#include "kinds/exclusive.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -48,10 +50,10 @@ double some_rate(world& w) {
 }
 
 /// When the mark of a client at that key ends; `time_point::min()` if there is none.
-core::time_point mark_of(std::uint64_t client, const kinds::table::entry* at) {
-    if (at != nullptr) {
-        const auto found = std::ranges::find(at->marks, client, &kinds::table::mark::client);
-        if (found != at->marks.end()) {
+core::time_point mark_of(std::uint64_t client, const kinds::lock_key& at) {
+    if (const kinds::reader_set* const set = at.set()) {
+        const auto found = std::ranges::find(set->marks, client, &kinds::reader_set::mark::client);
+        if (found != set->marks.end()) {
             return found->expires;
         }
     }
@@ -104,7 +106,7 @@ core::vote server::execute(const kinds::command& command, const void* by) {
     const bool was_marked = std::ranges::any_of(in.marks[key], [now](const auto& of_client) {
         return of_client.second.is_known && of_client.second.until > now;
     });
-    const bool has_mark = was_marked || in.table.mark_until(key, now) > now;
+    const bool has_mark = was_marked || kinds::lock_key(in.table, key, now).marked_until() > now;
     core::vote answer = in.table.execute(command, now, wall());
     expect_untouched(command, before, shares_of(key, now));
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
@@ -159,13 +161,13 @@ core::vote server::execute(const kinds::command& command, const void* by) {
 /// It keeps readers out for as long as a writer waits that was denied: from its attempt on, and for a second at most.
 void server::expect_mark(const kinds::command& claim, marks_by_client& expected) {
     const core::time_point now = clock_.at(world_.now());
-    kinds::table& table = slot_with(std::string(claim.key)).table;
-    const core::time_point there = table.mark_until(claim.key, now);
+    const kinds::lock_key key(slot_with(claim.key).table, claim.key, now);
+    const core::time_point there = key.marked_until();
     core::time_point last =
         claim.announces ? now + kinds::writer_mark_ttl : core::time_point::min();
     for (auto& [client, of_client] : expected) {
         if (!of_client.is_known) {
-            of_client = {mark_of(client, table.find(claim.key, now))};
+            of_client = {mark_of(client, key)};
         }
         if (of_client.until > now + kinds::writer_mark_ttl) {
             of_client.until = core::time_point::min();  // from before the clock was set back
@@ -398,7 +400,7 @@ void server::lose_counter(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "forgets the fence counter of " + key);
     }
-    slot_with(key).table.forget_counter(key);
+    slot_with(key).table.erase(kinds::fence_key(key));
 }
 
 void server::spoil_counter(const std::string& key) {
@@ -463,9 +465,11 @@ bool server::holds_anything(const std::string& key) {
 true_time server::lasts_until(const std::string& key, const std::string& token) {
     const core::time_point now = clock_.at(world_.now());
     core::time_point until = now;
-    if (const kinds::table::entry* const found = slot_with(key).table.find(key, now)) {
-        const auto reader = std::ranges::find(found->readers, token, &kinds::table::reader::token);
-        until = reader != found->readers.end() ? reader->expires : found->expires;
+    if (const kinds::lock_key found(slot_with(key).table, key, now); found.exists()) {
+        until = found.expires();
+        for (const share& one : shares_of(key, now)) {
+            until = one.token == token ? one.expires : until;
+        }
     }
     return clock_.when(now + std::chrono::floor<core::milliseconds>(until - now));
 }
@@ -488,13 +492,13 @@ std::set<std::string> server::holders_of(const std::string& key) {
 }
 
 std::vector<server::share> server::shares_of(const std::string& key, core::time_point now) {
-    const kinds::table::entry* const found = slot_with(key).table.find(key, now);
+    const kinds::lock_key found(slot_with(key).table, key, now);
     std::vector<share> result;
-    if (found != nullptr && !found->token.empty()) {
-        result.push_back({found->token, found->expires});
-    } else if (found != nullptr) {
-        std::ranges::copy_if(found->readers, std::back_inserter(result),
+    if (found.set() != nullptr) {
+        std::ranges::copy_if(found.set()->shares, std::back_inserter(result),
                              [now](const auto& one) { return one.expires > now; });
+    } else if (found.token() != nullptr) {
+        result.push_back({*found.token(), found.expires()});
     }
     return result;
 }
@@ -506,11 +510,12 @@ std::string server::holder_of(const std::string& key) {
 
 bool server::holds(const std::string& key, const std::string& token) {
     const core::time_point now = clock_.at(world_.now());
-    const kinds::table::entry* const found = slot_with(key).table.find(key, now);
-    return found != nullptr && found->is_held_by(token) &&
-           std::ranges::none_of(found->readers, [&](const kinds::table::reader& one) {
-               return one.token == token && one.expires <= now;
-           });
+    const kinds::lock_key found(slot_with(key).table, key, now);
+    return found.is_held_by(token) &&
+           (found.set() == nullptr ||
+            std::ranges::none_of(found.set()->shares, [&](const share& one) {
+                return one.token == token && one.expires <= now;
+            }));
 }
 
 }  // namespace colock::simulation

@@ -8,6 +8,7 @@
 
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
+#include "kinds/lock_key.hpp"
 #include "kinds/table.hpp"
 
 #include <cstddef>
@@ -145,7 +146,7 @@ public:
 
 private:
     using state = std::vector<slot>;
-    using share = kinds::table::reader;
+    using share = kinds::reader_set::share;
 
     [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key);

@@ -4,10 +4,11 @@
 #define COLOCK_TEST_SUPPORT_STEP_OF_KIND_HPP
 
 #include "kinds/command.hpp"
-#include "kinds/exclusive.hpp"
-#include "kinds/key_commands.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fenced/fenced.hpp"
 #include "kinds/kind.hpp"
-#include "kinds/remote_queue.hpp"
+#include "kinds/queue/remote_queue.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -122,10 +122,7 @@ asio::awaitable<dialog::answer> dialog::ask(std::vector<std::string_view> questi
         co_return answer{{}, end_reason_};
     }
     resp::command_writer writer(output_);
-    writer.begin(question.size());
-    for (const std::string_view argument : question) {
-        writer.add(argument);
-    }
+    writer.write(std::span<const std::string_view>(question));
     reply_.reset();
     stream_->async_write(writer.text(), [self = shared_from_this()](const error_code& /*failure*/,
                                                                     std::size_t /*size*/) {});

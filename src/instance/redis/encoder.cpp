@@ -34,7 +34,7 @@ void write(const kinds::command& command, const capabilities& server, script_for
         return;
     }
     if (kinds::is_behind_announcement(command, form)) {
-        command.kind->announce(command, form, to);
+        command.kind->announce(command, to);
     }
     command.kind->encode(command, server, form, to);
 }

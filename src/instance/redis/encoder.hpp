@@ -20,7 +20,7 @@ namespace colock::instance::redis {
 using kinds::capabilities;
 using kinds::script_form;
 
-/// How many of these commands, from the first on, go to the server as one, to which it gives one reply.
+/// Returns how many of the first commands are sent as one command, which has one reply.
 inline std::size_t sent_as_one(std::span<const submission> commands, const capabilities& server,
                                script_form form) noexcept {
     const auto with = [&](const submission& one) {

@@ -49,10 +49,7 @@ std::size_t probe::add(std::string name, expected answer,
                        std::initializer_list<std::string_view> command) {
     std::string buffer;
     resp::command_writer writer(buffer);
-    writer.begin(command.size());
-    for (const std::string_view argument : command) {
-        writer.add(argument);
-    }
+    writer.write(std::span(command.begin(), command.size()));
     text_ += writer.text();
     steps_.push_back({std::move(name), answer});
     return steps_.size() - 1;

@@ -47,9 +47,9 @@ public:
     /// The operation that is at the key, if there is one.
     [[nodiscard]] acquire_operation* attempting() const noexcept;
 
-    /// The lock that this wants; null without one.
+    /// The lock that this operation wants; null without one.
     [[nodiscard]] const lock_spec* wanted() const noexcept;
-    /// Whether this was told that the key has no ttl.
+    /// Whether this operation was told that the key has no ttl.
     [[nodiscard]] bool met_key_without_ttl() const noexcept;
 
     /// The client's ticket in the remote queue; null if it has not joined.

@@ -4,6 +4,8 @@
 
 #include "kinds/auxiliary_key.hpp"
 #include "instance/redis/key_slot.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/queue/remote_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 

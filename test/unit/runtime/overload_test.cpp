@@ -4,8 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "kinds/exclusive.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/shared/shared.hpp"
 #include "virtual_world.hpp"
 
 #include <algorithm>

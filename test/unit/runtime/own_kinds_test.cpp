@@ -13,7 +13,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +58,7 @@ vote remaining_until(core::time_point end, core::time_point now) {
                      : vote::denied(key_state::absent, core::milliseconds(0));
 }
 
-/// Two holders at the same time. They are readers of the table's entry.
+/// Two holders at the same time.
 class counted_kind final : public memory_kind {
 public:
     constexpr counted_kind()
@@ -63,33 +66,36 @@ public:
 
     vote execute(const kinds::command& command, kinds::table& keys,
                  const kinds::instant& at) const override {
-        kinds::table::entry* found = keys.find(command.key, at.now);
-        const bool ours = found != nullptr && found->is_held_by(command.token);
-        const bool is_full = found != nullptr && found->readers.size() == 2;
+        auto* const found = keys.find(command.key, at.now);
+        holders all = found != nullptr ? *found->as<holders>() : holders();
+        std::erase_if(all, [&](const auto& one) { return one.second <= at.now; });
+        const bool ours = all.contains(command.token);
+        const bool is_full = all.size() == 2;
         if (command.step == step::remaining) {
-            return remaining_until(
-                is_full
-                    ? std::ranges::min(found->readers, {}, &kinds::table::reader::expires).expires
-                    : at.now,
-                at.now);
+            return remaining_until(is_full ? std::ranges::min(std::views::values(all)) : at.now,
+                                   at.now);
         }
         if (command.step == step::acquire ? is_full && !ours : !ours) {
             return vote::denied(command.step == step::acquire ? key_state::foreign
                                                               : key_state::absent);
         }
         if (command.step == step::release) {
-            found->unshare(command.token);
+            all.erase(all.find(command.token));
         } else {
-            found = found != nullptr ? found : &keys.put(command.key, {}, at.now);
-            found->share(command.token, at.now + command.ttl);
+            core::time_point& end = all[std::string(command.token)];
+            end = std::max(end, at.now + command.ttl);
         }
-        if (found->readers.empty()) {
+        if (all.empty()) {
             keys.erase(command.key);
         } else {
-            keys.changed(command.key);
+            keys.put(command.key, all, std::ranges::max(std::views::values(all)));
         }
         return vote::granted();
     }
+
+private:
+    using holders =
+        std::map<std::string, core::time_point, std::less<>>;  // until when, by the token
 };
 
 /// One holder, of several names.
@@ -103,8 +109,8 @@ public:
         all.insert(all.end(), command.more_keys.begin(), command.more_keys.end());
         core::time_point end = at.now;
         for (const std::string_view key : all) {
-            const auto* const found = keys.find(key, at.now);
-            if (found != nullptr && found->token != command.token) {
+            auto* const found = keys.find(key, at.now);
+            if (found != nullptr && *found->as<std::string>() != command.token) {
                 end = std::max(end, found->expires);
             }
         }

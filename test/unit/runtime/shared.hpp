@@ -4,7 +4,8 @@
 #define COLOCK_TEST_UNIT_RUNTIME_SHARED_HPP
 
 #include "core/time.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/queue/remote_queue.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/virtual_world.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -51,9 +52,15 @@ inline void expect_granted(virtual_deployment& in, const std::vector<acquire>& a
     }
 }
 
+/// When the last writer mark at a server ends; `time_point::min()` if there is none.
+inline core::time_point mark_at(virtual_deployment& in, std::size_t index) {
+    return kinds::lock_key(in.server(index).keys, "a", in.world().now()).marked_until();
+}
+
 /// How many clients wait in the remote queue.
 inline std::size_t tickets_at(virtual_deployment& in) {
-    return in.server(0).keys.queue_of("a", in.world().now()).tickets.size();
+    auto* const queue = in.server(0).keys.find(kinds::queue_key("a"), in.world().now());
+    return queue != nullptr ? queue->as<kinds::waiting_clients>()->tickets.size() : 0;
 }
 
 /// No client sends anything any more.

@@ -2,7 +2,7 @@
 
 // Readers and writers with fences: the fences of shares, and shares of a lease that has lost its keys, in virtual time.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
 
 #include <boost/test/unit_test.hpp>

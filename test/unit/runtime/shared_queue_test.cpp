@@ -2,7 +2,7 @@
 
 // Readers, writers and mutexes that wait for one key in the remote queue, in virtual time.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_writer_of_an_idle_client_waits_for_its_turn, *label("faul
     const acquire writer = write(*bob);
     one.world().run_for(100ms);
     BOOST_TEST(attempts == attempts_before);
-    BOOST_TEST((one.server(0).keys.mark_until("a", one.world().now()) == core::time_point::min()));
+    BOOST_TEST((mark_at(one, 0) == core::time_point::min()));
     reader->let_go();
     expect_granted(one, {mutex});
     mutex->let_go();

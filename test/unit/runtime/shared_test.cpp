@@ -2,7 +2,7 @@
 
 // Readers of one client that share a lease, and single attempts of readers and writers, in virtual time.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -2,7 +2,7 @@
 
 // Writers that wait for readers, and the writer marks that keep new readers out, in virtual time.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_writer_with_few_attempts_keeps_readers_out_until_the_last
     one.world().run_for(31ms);         // its second round has come
     constexpr std::size_t rounds = 5;  // the first attempt has two
     while (bob->engine().parts().counts.attempts < rounds) {
-        BOOST_TEST((one.server(0).keys.mark_until("a", one.world().now()) > one.world().now()));
+        BOOST_TEST((mark_at(one, 0) > one.world().now()));
         one.world().run_for(1ms);
     }
     BOOST_TEST_REQUIRE(one.world().run_until([&] { return writer->is_finished; }));
@@ -230,8 +230,7 @@ BOOST_AUTO_TEST_CASE(a_writer_cancelled_at_any_time_removes_its_writer_mark, *la
             one.world().be_busy_for(busy);
             writer->cancel();
             one.world().run_for(1ms);
-            BOOST_TEST(
-                (one.server(0).keys.mark_until("a", one.world().now()) == core::time_point::min()));
+            BOOST_TEST((mark_at(one, 0) == core::time_point::min()));
         }
     }
 }
@@ -265,7 +264,7 @@ BOOST_AUTO_TEST_CASE(releasing_a_writer_lease_removes_its_writer_mark, *label("f
     three.server(2).latency = 50us;
     expect_granted(three, {writer});
     three.world().run_for(1ms);
-    const auto mark = [&] { return three.server(2).keys.mark_until("a", three.world().now()); };
+    const auto mark = [&] { return mark_at(three, 2); };
     BOOST_TEST((mark() > three.world().now()));
     writer->let_go();
     three.world().run_for(1ms);

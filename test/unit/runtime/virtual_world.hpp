@@ -7,7 +7,7 @@
 #include "core/time.hpp"
 #include "instance/instance.hpp"
 #include "instance/send_window.hpp"
-#include "kinds/exclusive.hpp"
+#include "kinds/exclusive/exclusive.hpp"
 #include "kinds/table.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/environment.hpp"

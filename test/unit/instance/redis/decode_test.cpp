@@ -3,8 +3,8 @@
 // What replies mean, those too that no server of ours would give.
 
 #include "instance/redis/decode.hpp"
-#include "kinds/key_commands.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/holder_steps.hpp"
+#include "kinds/shared/shared.hpp"
 #include "support/step_of_kind.hpp"
 #include "support/vote_text.hpp"
 

@@ -5,9 +5,9 @@
 #include "instance/redis/encoder.hpp"
 #include "instance/batch.hpp"
 #include "instance/shared_pool.hpp"
-#include "kinds/auxiliary_key.hpp"
+#include "kinds/queue/remote_queue.hpp"
 #include "kinds/scripts.hpp"
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "resp/reader.hpp"
 #include "support/step_of_kind.hpp"
 

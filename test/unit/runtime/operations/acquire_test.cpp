@@ -4,9 +4,10 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "kinds/exclusive.hpp"
-#include "kinds/shared.hpp"
 #include "../virtual_world.hpp"
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/shared/shared.hpp"
 
 #include <chrono>
 #include <memory>

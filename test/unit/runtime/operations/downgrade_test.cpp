@@ -2,7 +2,7 @@
 
 // Writers that become readers, in virtual time.
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 #include "unit/runtime/shared.hpp"
 
 #include <boost/test/unit_test.hpp>

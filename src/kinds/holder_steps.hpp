@@ -1,23 +1,17 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_KINDS_KEY_COMMANDS_HPP
-#define COLOCK_KINDS_KEY_COMMANDS_HPP
+#ifndef COLOCK_KINDS_HOLDER_STEPS_HPP
+#define COLOCK_KINDS_HOLDER_STEPS_HPP
 
 #include "kinds/coalescing.hpp"
-#include "kinds/fence.hpp"
 #include "kinds/kind.hpp"
 
-// What kinds have in common: the steps of one that holds a key, which extend.lua and release.lua carry out.
+// What several kinds have in common: the steps for the holder of a `lock_key`, which extend.lua and release.lua carry out.
 
 namespace colock::kinds {
 
 /// SET with NX and PX: takes the key if there is none.
 void write_set(const kinds::command& command, resp::command_writer& to);
-
-/// The part of a step that moves the fence counter on for the holder of the key, without a look at the key.
-inline constexpr std::uint8_t counter_part = 1;
-void write_count(const kinds::command& command, fence_use use, script_form form,
-                 resp::command_writer& to);
 
 /// Many releases in one call of release_many.lua, for kinds that release.lua releases. It costs a server three fifths of what they
 /// cost one by one, and the client a reply to read for each.

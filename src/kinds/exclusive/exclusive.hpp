@@ -1,7 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#ifndef COLOCK_KINDS_EXCLUSIVE_HPP
-#define COLOCK_KINDS_EXCLUSIVE_HPP
+#ifndef COLOCK_KINDS_EXCLUSIVE_EXCLUSIVE_HPP
+#define COLOCK_KINDS_EXCLUSIVE_EXCLUSIVE_HPP
 
 #include "kinds/kind.hpp"
 
@@ -12,10 +12,6 @@ namespace colock::kinds {
 ///
 /// Algorithm: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
 extern const lock_kind& exclusive;
-
-/// The same, and each grant counts: it brings the next value of a counter beside the key, which a quorum has to agree
-/// on: see `core::acquire`.
-extern const lock_kind& fenced;
 
 }  // namespace colock::kinds
 

@@ -10,7 +10,7 @@
 -- Returns  the counter; 0 there is no such key; -1 another token holds it; '@<label>' likewise, if that token has a label;
 --          'holds <type>' no lock wrote it
 
---@include parts/readers.lua
+--@include ../lock_key.lua
 
 local function holds(key, token, value)
     if type(value) ~= 'table' then
@@ -31,7 +31,7 @@ elseif not holds(key, token, value) then
     return value == false and 0 or held_by_another(key, value)
 end
 
---@include parts/fence_counter.lua
+--@include fence_counter.lua
 
 -- The counter first: no token has a key before it is counted.
 local counter = move_on(KEYS[2], tonumber(ARGV[3]), ARGV[4], true)

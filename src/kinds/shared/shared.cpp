@@ -1,10 +1,11 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/shared.hpp"
+#include "kinds/shared/shared.hpp"
 
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/fence.hpp"
-#include "kinds/key_commands.hpp"
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/fenced/fenced.hpp"
+#include "kinds/holder_steps.hpp"
+#include "kinds/lock_key.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -26,16 +27,16 @@ using resp::number;
 
 class shared_kind final : public lock_kind {
 public:
-    explicit constexpr shared_kind(bool fenced)
-        : lock_kind({.name = fenced ? "fenced shared" : "shared",
+    explicit constexpr shared_kind(bool counts)
+        : lock_kind({.name = counts ? "fenced shared" : "shared",
                      .admission = admission::shared(),
                      .token_prefix = reader_prefix,
-                     .agreement = fenced ? core::agreement::largest : core::agreement::none,
-                     .value_per_holder = fenced,
+                     .agreement = counts ? core::agreement::largest : core::agreement::none,
+                     .value_per_holder = counts,
                      .releases = &releases_together,
-                     .acquire_grants_by_ok = !fenced,
+                     .acquire_grants_by_ok = !counts,
                      .holder_grants_by_one = true,
-                     .tries_twice = !fenced}) {}
+                     .tries_twice = !counts}) {}
 
     void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
@@ -44,7 +45,7 @@ public:
         } else if (command.step == step::acquire) {
             write_acquire(command, form, to);
         } else if (command.step == step::confirm) {
-            fenced_writer.encode(command, server, form, to);
+            fenced.encode(command, server, form, to);
         } else {
             write_for_holder(command, server, form, to);
         }
@@ -71,36 +72,32 @@ public:
 
     vote execute(const kinds::command& command, table& keys, const instant& at) const override {
         if (command.part == counter_part) {
-            return keys.move_fence(command.key, command.value, fence_use::read, at);
+            return move_fence(command, fence_use::read, keys, at);
         }
         if (command.step == step::confirm) {
-            return fenced_writer.execute(command, keys, at);
+            return fenced.execute(command, keys, at);
         }
         if (command.step != step::acquire) {
             return execute_for_holder(command, keys, at);
         }
-        table::entry* found = keys.find(command.key, at.now);
-        if (found != nullptr && !joins(command)) {
+        lock_key key(keys, command.key, at.now);
+        if (key.exists() && !joins(command)) {
             return vote::denied(key_state::foreign);
         }
-        if (found != nullptr && found->is_exclusive()) {
-            return found->denial();
+        if (key.is_exclusive()) {
+            return key.denial();
         }
-        if (found != nullptr && found->marked_until() > at.now) {
+        if (key.marked_until() > at.now) {
             return vote::denied(key_state::announced);
         }
         vote granted = vote::granted();
         if (is_fenced()) {
-            granted = keys.move_fence(command.key, command.value, fence_use::read, at);
+            granted = move_fence(command, fence_use::read, keys, at);
             if (granted.kind != core::vote_kind::granted) {
                 return granted;
             }
         }
-        if (found == nullptr) {
-            found = &keys.put(command.key, {}, at.now);
-        }
-        found->share(command.token, at.now + command.ttl);
-        keys.changed(command.key);
+        key.share(command.token, at.now + command.ttl);
         return granted;
     }
 

@@ -19,7 +19,7 @@ if value == token then
     return 1
 end
 
---@include parts/readers.lua
+--@include lock_key.lua
 
 if is_former(value, token) then  -- it was a writer's, and is a reader's now
     local life = math.max(ttl, redis.call('pttl', key))

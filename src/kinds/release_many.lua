@@ -17,8 +17,8 @@ if ours and redis.call('del', unpack(KEYS)) == #KEYS then
     return 1
 end
 
---@include parts/readers.lua
---@include parts/release_key.lua
+--@include lock_key.lua
+--@include release_key.lua
 
 local letters = {[1] = '1', [0] = '0', [-1] = '-'}
 local answers = {}

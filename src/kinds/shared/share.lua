@@ -1,5 +1,5 @@
 -- Takes a reader's share of a lock's key. The first reader holds it as a string, as its SET with NX has written it. With the
--- second reader the key becomes a sorted set: see parts/readers.lua.
+-- second reader the key becomes a sorted set: see lock_key.lua.
 --
 -- KEYS[1]  the key
 -- KEYS[2]  if it is fenced: the counter
@@ -11,8 +11,8 @@
 -- Returns  OK, or if it is fenced the counter; -1 another token holds it; '@<label>' likewise, if that token has a label;
 --          -2 a writer waits; 'holds <type>' no lock wrote it
 
---@include parts/readers.lua
---@include parts/fence_counter.lua
+--@include ../lock_key.lua
+--@include ../fenced/fence_counter.lua
 
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
 

@@ -1,9 +1,8 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/remote_queue.hpp"
+#include "kinds/queue/remote_queue.hpp"
 
-#include "kinds/auxiliary_key.hpp"
-#include "kinds/key_commands.hpp"
+#include "kinds/holder_steps.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
@@ -79,29 +78,46 @@ public:
     }
 
 private:
+    static bool is_ticket(table::entry& found) noexcept {
+        const std::string* const text = found.as<std::string>();
+        return text != nullptr && text->empty();
+    }
+
     /// As join.lua.
     static vote join(const kinds::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
-        const table::entry* const ours = keys.find(ticket, at.now);
-        auto& waiting = keys.queue_of(command.key, at.now);
-        auto place = std::ranges::find(waiting.tickets, command.ticket);
-        const bool is_new = place == waiting.tickets.end();
+        const std::string name = queue_key(command.key);
+        const core::time_point end = at.now + command.ttl;
+        table::entry* const ours = keys.find(ticket, at.now);
+        table::entry* queue = keys.find(name, at.now);
+        auto* waiting = queue != nullptr ? queue->as<waiting_clients>() : nullptr;
+        if (queue != nullptr && waiting == nullptr) {
+            return foreign(name);
+        }
+        const bool is_new =
+            waiting == nullptr ||
+            std::ranges::find(waiting->tickets, command.ticket) == waiting->tickets.end();
         if (is_new || ours == nullptr || ours->expires - at.now < command.ttl / 2) {
-            if (ours != nullptr && !ours->is_held_by({})) {
+            if (ours != nullptr && !is_ticket(*ours)) {
                 return foreign(ticket);
             }
-            keys.put(ticket, {}, at.now + command.ttl);
-            waiting.expires = std::max(waiting.expires, at.now + command.ttl);
+            keys.put(ticket, {}, end);
+            if (waiting == nullptr) {
+                queue = &keys.put(name, waiting_clients(), end);
+                waiting = queue->as<waiting_clients>();
+            }
+            queue->expires = std::max(queue->expires, end);
         }
         if (is_new) {
-            place = waiting.tickets.insert(place, command.ticket);
+            waiting->tickets.push_back(command.ticket);
         }
-        while (place != waiting.tickets.begin()) {
+        auto place = std::ranges::find(waiting->tickets, command.ticket);
+        while (place != waiting->tickets.begin()) {
             --place;
             if (keys.find(ticket_key(command.key, *place), at.now) != nullptr) {
                 return vote::granted(*place);
             }
-            place = waiting.tickets.erase(place);  // its client has died
+            place = waiting->tickets.erase(place);  // its client has died
         }
         return vote::granted(0);
     }
@@ -109,15 +125,20 @@ private:
     /// As leave.lua.
     static vote leave(const kinds::command& command, table& keys, const instant& at) {
         const std::string ticket = ticket_key(command.key, command.ticket);
-        const table::entry* const ours = keys.find(ticket, at.now);
-        if (ours != nullptr && ours->is_held_by({})) {
+        if (table::entry* const ours = keys.find(ticket, at.now);
+            ours != nullptr && is_ticket(*ours)) {
             keys.erase(ticket);
         }
-        auto& waiting = keys.queue_of(command.key, at.now);
-        std::erase(waiting.tickets, command.ticket);
-        const std::size_t left = waiting.tickets.size();
+        const std::string name = queue_key(command.key);
+        table::entry* const queue = keys.find(name, at.now);
+        auto* const waiting = queue != nullptr ? queue->as<waiting_clients>() : nullptr;
+        if (waiting == nullptr) {
+            return vote::granted(0);
+        }
+        std::erase(waiting->tickets, command.ticket);
+        const std::size_t left = waiting->tickets.size();
         if (left == 0) {
-            keys.close_queue(command.key);
+            keys.erase(name);
         }
         return vote::granted(left);
     }
@@ -128,5 +149,9 @@ constexpr remote_queue_kind the_remote_queue;
 }  // namespace
 
 constinit const queue_kind& remote_queue = the_remote_queue;
+
+const queue_kind& lock_kind::queue() const noexcept {
+    return remote_queue;
+}
 
 }  // namespace colock::kinds

@@ -1,19 +1,20 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
-#include "kinds/key_commands.hpp"
+#include "kinds/holder_steps.hpp"
 
-#include "kinds/auxiliary_key.hpp"
+#include "kinds/lock_key.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
 #include "kinds/scripts.hpp"
-#include "kinds/shared.hpp"
 #include "kinds/table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 namespace colock::kinds {
 
@@ -42,11 +43,10 @@ bool asks_by_script(const kinds::command& command) noexcept {
 }
 
 /// As extend.lua, and release.lua, for a token that holds the key.
-vote extend(table::entry& held, const kinds::command& command, table& keys, const instant& at) {
-    const core::time_point until = std::max(held.expires, at.now + command.ttl);
-    keys.changed(command.key);
+vote extend(lock_key& held, const kinds::command& command, const instant& at) {
+    const core::time_point until = std::max(held.expires(), at.now + command.ttl);
     if (!is_reader(command.token)) {
-        held.expires = until;
+        held.prolong(until);
         return vote::granted();
     }
     // A writer's that is a reader's now keeps the time that it had.
@@ -55,39 +55,20 @@ vote extend(table::entry& held, const kinds::command& command, table& keys, cons
 }
 
 /// When nothing is in the way any more: as obstacle.lua for a writer, and else when the key ends.
-core::time_point free_at(const table::entry& found, const lock_kind& wanted) {
-    return found.is_exclusive() || !wanted.announces() ? found.expires : found.last_reader_until();
-}
-
-/// Of a key from which a holder, or the mark, has gone: erases it unless readers or a mark are left.
-void erase_if_empty(const table::entry& left, const kinds::command& command, table& keys) {
-    if (left.is_exclusive()) {
-        keys.erase(command.key);
-    } else {
-        keys.changed(command.key);
-    }
+core::time_point free_at(const lock_key& key, const lock_kind& wanted) {
+    return key.is_exclusive() || !wanted.announces() ? key.expires() : key.set()->shared_until();
 }
 
 }  // namespace
 
 void release_many::encode(std::span<const command* const> commands, script_form form,
                           resp::command_writer& to) const {
-    constexpr std::size_t before_keys = 3;
-    to.begin(before_keys + 2 * commands.size());
-    if (is_in_full(form)) {
-        to.add(words<"EVAL">);
-        to.add(scripts::release_many.text);
-    } else {
-        to.add(words<"EVALSHA">);
-        to.add(scripts::release_many.digest);
-    }
-    to.add(number(static_cast<long long>(commands.size())).text());
-    for (const command* const one : commands) {
-        to.add(one->key);
-    }
-    for (const command* const one : commands) {
-        to.add(one->token);
-    }
+    std::array<std::string_view, most> keys;
+    std::array<std::string_view, most> tokens;
+    std::ranges::transform(commands, keys.begin(), &command::key);
+    std::ranges::transform(commands, tokens.begin(), &command::token);
+    write_script(scripts::release_many, form, to, std::span(keys).first(commands.size()),
+                 std::span(tokens).first(commands.size()));
 }
 
 vote release_many::decode(std::size_t index, std::size_t count, const resp::value& reply) const {
@@ -125,14 +106,6 @@ void write_set(const kinds::command& command, resp::command_writer& to) {
              number(command.ttl.count()).text());
 }
 
-void write_count(const kinds::command& command, fence_use use, script_form form,
-                 resp::command_writer& to) {
-    write_script(scripts::count, form, to, {fence_key(command.key)},
-                 number(static_cast<long long>(command.value)).text(),
-                 number(std::chrono::milliseconds(fence_idle).count()).text(),
-                 use == fence_use::count ? "count" : "read");
-}
-
 void write_for_holder(const kinds::command& command, const capabilities& server, script_form form,
                       resp::command_writer& to) {
     switch (command.step) {
@@ -159,45 +132,36 @@ vote decode_for_holder(step what, const resp::value& reply) {
 }
 
 vote execute_for_holder(const kinds::command& command, table& keys, const instant& at) {
-    table::entry* const found = keys.find(command.key, at.now);
-    const bool exists = found != nullptr;
-    const bool ours = exists && found->is_held_by(command.token);
+    lock_key key(keys, command.key, at.now);
+    const bool ours = key.is_held_by(command.token);
     switch (command.step) {
         case step::extend:
             if (ours) {
-                return extend(*found, command, keys, at);
+                return extend(key, command, at);
             }
             break;
 
         case step::release:
             if (ours) {
-                found->unshare(command.token);
-                erase_if_empty(*found, command, keys);
+                key.release(command.token);
                 return vote::granted();
             }
             break;
 
-        case step::withdraw:
-            if (exists && found->unmark(command.ticket)) {
-                erase_if_empty(*found, command, keys);
-                return vote::granted();
-            }
-            return vote::denied(key_state::absent);
-
         default: {
             assert(command.step == step::remaining);
-            const core::time_point end = exists ? free_at(*found, *command.kind) : at.now;
+            const core::time_point end = key.exists() ? free_at(key, *command.kind) : at.now;
             if (end <= at.now) {
                 return vote::denied(key_state::absent, core::milliseconds(0));
             }
             const auto left = std::chrono::duration_cast<core::milliseconds>(end - at.now);
-            return asks_by_script(command) ? found->denial(left)
+            return asks_by_script(command) ? key.denial(left)
                                            : vote::denied(key_state::foreign, left);
         }
     }
     // To a reader that has lost its share, other readers are nobody.
-    const bool is_foreign = exists && (found->is_exclusive() || !is_reader(command.token));
-    return is_foreign ? found->denial() : vote::denied(key_state::absent);
+    const bool is_foreign = key.exists() && (key.is_exclusive() || !is_reader(command.token));
+    return is_foreign ? key.denial() : vote::denied(key_state::absent);
 }
 
 }  // namespace colock::kinds

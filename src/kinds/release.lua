@@ -12,7 +12,7 @@ if value == ARGV[1] then
     return 1
 end
 
---@include parts/readers.lua
---@include parts/release_key.lua
+--@include lock_key.lua
+--@include release_key.lua
 
 return release_key(KEYS[1], ARGV[1], value)

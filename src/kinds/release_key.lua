@@ -1,4 +1,4 @@
--- Compare-and-delete: ends a token's hold on a lock's key. `value` is what GET has answered. Needs readers.lua. Returns 1 released;
+-- Compare-and-delete: ends a token's hold on a lock's key. `value` is what GET has answered. Needs lock_key.lua. Returns 1 released;
 -- 0 the token holds nothing there; or that of held_by_another.
 local function release_key(key, token, value)
     if value == token or is_former(value, token) then

@@ -8,6 +8,7 @@
 #include "kinds/table.hpp"
 
 #include <colock/detail/lock_handle.hpp>
+#include <colock/with_lock.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -622,6 +623,15 @@ asio::awaitable<void> keep_beyond_ttl(scene& s, const kind_case& kind) {
     BOOST_TEST(!(co_await is_denied(kind.lock(s.b))));
 }
 
+/// It is released at the end of the body.
+asio::awaitable<void> hold_during_a_body(scene& s, const kind_case& kind) {
+    const detail::lock_handle lock = kind.lock(s.a);
+    const auto body = [](lease& mine) -> asio::awaitable<bool> { co_return mine.valid(); };
+    BOOST_TEST(co_await with_lock(lock, body));
+    BOOST_TEST(s.a.counters().held == 0U);
+    BOOST_TEST(s.a.counters().released == 1U);
+}
+
 /// Handed off, or woken by the client itself: a server does not notify it of its own release.
 asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kind) {
     lock_options options = patient();
@@ -647,7 +657,8 @@ asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kin
         co_await waiting[i].granted.release();
     }
     BOOST_TEST((waited.elapsed() < soon));
-    BOOST_TEST(s.a.counters().handed_off == (kind.is_counted() ? 0U : 3U));
+    // The next waiter for a permit may be in the middle of its attempt.
+    BOOST_TEST(s.a.counters().handed_off >= (kind.is_counted() ? 1U : 3U));
 }
 
 /// Servers notify the first in the remote queue.
@@ -744,6 +755,11 @@ BOOST_FIXTURE_TEST_SUITE(own_kind, fixture)
 BOOST_DATA_TEST_CASE(it_locks_and_excludes, data::make(every_kind) * data::make(every_place), kind,
                      where) {
     run(where, lock_and_exclude, kind);
+}
+
+BOOST_DATA_TEST_CASE(with_lock_takes_it, data::make(every_kind) * data::make(every_place), kind,
+                     where) {
+    run(where, hold_during_a_body, kind);
 }
 
 BOOST_DATA_TEST_CASE(it_has_as_many_holders_as_it_may,
@@ -873,14 +889,17 @@ asio::awaitable<void> wait_beside_own_renewals(scene& s) {
     BOOST_TEST((waited.elapsed() < soon));
 }
 
-/// Those before it in the remote queue come first, though it is its own client that makes room.
+/// Those before it in the remote queue come first, though it is its own client that makes room. Without hand-offs, which are
+/// bounded.
 asio::awaitable<void> wait_behind_another_client(scene& s) {
-    std::vector<lease> held = co_await take_all(counted, s.a, patient());
+    lock_options options = patient();
+    options.handoff_limit = 0;
+    std::vector<lease> held = co_await take_all(counted, s.a, options);
     pending_acquire first;
-    first.start(counted.lock(s.b, patient()));
+    first.start(counted.lock(s.b, options));
     co_await is_waiting(s.b, 2);
     pending_acquire second;
-    second.start(counted.lock(s.a, patient()));
+    second.start(counted.lock(s.a, options));
     co_await is_waiting(s.a);
     const stopwatch waited;
     co_await held[0].release();

@@ -91,14 +91,15 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
     } else {
         client_.alarms.wait(*this, step.until);
     }
+    if (queue_ != nullptr) {
+        queue_->on_lease(*this, step, now);
+    }
+    // What was asked for meanwhile. It ends with the lease.
     if (step.extended && !rare_->extends.empty()) {
         resume(event::extend(ttl_for(*rare_->extends.front())), now);
     }
     if (step.shared && !rare_->next_shares.empty()) {
         begin_shares(now);
-    }
-    if (queue_ != nullptr) {
-        queue_->on_lease(*this, step, now);
     }
 }
 

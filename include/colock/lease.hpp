@@ -68,7 +68,7 @@ public:
     /// Creates an empty lease, which holds nothing.
     lease() noexcept = default;
     /// Moves the lease. `other` is empty afterwards.
-    lease(lease&& other) noexcept;
+    lease(lease&& other) noexcept = default;
     /// Releases the lease that this object held, as the destructor does. Then moves `other` into it.
     lease& operator=(lease&& other) noexcept;
     /// A lease cannot be copied.
@@ -207,8 +207,8 @@ private:
     struct holding {
         std::shared_ptr<runtime::lease_driver> state;
         std::uint32_t holder = 0;
-        std::uint64_t fence = 0;                          // 0 without fencing
-        std::weak_ptr<runtime::client_context> former{};  // the client, after a move
+        std::uint64_t fence = 0;   // 0 without fencing
+        std::uint64_t client = 0;  // its number, which stays after a move
     };
 
     struct initiation {

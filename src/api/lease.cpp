@@ -170,10 +170,6 @@ std::string_view to_string(release_result result) noexcept {
     return "unknown";
 }
 
-lease::lease(lease&& other) noexcept : held_(std::move(other.held_)) {
-    other.held_.former = held_.state ? held_.state->owner() : held_.former;
-}
-
 lease& lease::operator=(lease&& other) noexcept {
     lease mine(std::move(other));
     std::swap(held_, mine.held_);
@@ -237,12 +233,11 @@ error lease::loss() const {
 }
 
 lease::executor_type lease::executor_of(const holding& held) noexcept {
-    const std::shared_ptr<runtime::client_context> owner =
-        held.state ? nullptr : held.former.lock();
-    if (!held.state && !owner) {
-        return boost::asio::system_executor();
+    if (held.state) {
+        return runtime::asio_host::of(*held.state->owner()).user_executor();
     }
-    return runtime::asio_host::of(held.state ? *held.state->owner() : *owner).user_executor();
+    const auto host = runtime::asio_host::find(held.client);
+    return host ? host->user_executor() : boost::asio::system_executor();
 }
 
 void lease::check_ttl(std::chrono::milliseconds ttl) const {

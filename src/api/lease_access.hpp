@@ -23,7 +23,8 @@ struct lease_access {
     /// `holder` as in `runtime::lease_driver`; `fence` is 0 without fencing.
     static lease make(std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
                       std::uint64_t fence) noexcept {
-        return lease({std::move(state), holder, fence, {}});
+        const std::uint64_t client = runtime::asio_host::of(*state->owner()).number();
+        return lease({std::move(state), holder, fence, client});
     }
 
     /// Null for an empty lease.

@@ -54,9 +54,10 @@ public:
     /// How many of the first `instances` are in it.
     [[nodiscard]] constexpr std::size_t count(std::size_t instances) const noexcept {
         assert(instances <= most);
-        return instances == 0
-                   ? 0
-                   : static_cast<std::size_t>(std::popcount(bits_ << (most - instances)));
+        if (*this == all() || instances == 0) {
+            return instances;  // mostly: what is sent goes to all of them
+        }
+        return static_cast<std::size_t>(std::popcount(bits_ << (most - instances)));
     }
 
     friend constexpr bool operator==(const instance_set&, const instance_set&) = default;

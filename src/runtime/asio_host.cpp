@@ -13,8 +13,11 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 namespace colock::runtime {
@@ -58,7 +61,49 @@ private:
     std::vector<std::weak_ptr<asio_host>> hosts_;
 };
 
+/// The hosts of the process, by their numbers. Leases that were moved from have only these.
+class host_directory {
+public:
+    /// It is never destroyed: the destructors of static objects may still use leases.
+    static host_directory& instance() {
+        static auto* const all = new host_directory;  // NOLINT(*-owning-memory)
+        return *all;
+    }
+
+    std::uint64_t next_number() noexcept { return ++last_number_; }
+
+    void add(const std::shared_ptr<asio_host>& h) {
+        const std::unique_lock lock(mutex_, longest_wait);
+        if (lock.owns_lock()) {
+            hosts_.insert_or_assign(h->number(), h);
+        }
+    }
+    void remove(std::uint64_t number) {
+        const std::unique_lock lock(mutex_, longest_wait);
+        if (lock.owns_lock()) {
+            hosts_.erase(number);
+        }
+    }
+    std::shared_ptr<asio_host> find(std::uint64_t number) {
+        const std::unique_lock lock(mutex_, longest_wait);
+        const auto found = lock.owns_lock() ? hosts_.find(number) : hosts_.end();
+        return found == hosts_.end() ? nullptr : found->second.lock();
+    }
+
+private:
+    /// It is locked for a moment only. But in a child process it may stay locked, if another thread was in here at the fork.
+    static constexpr core::duration longest_wait = std::chrono::milliseconds(100);
+
+    std::timed_mutex mutex_;
+    std::unordered_map<std::uint64_t, std::weak_ptr<asio_host>> hosts_;
+    std::atomic<std::uint64_t> last_number_{0};
+};
+
 }  // namespace
+
+std::shared_ptr<asio_host> asio_host::find(std::uint64_t number) {
+    return number == 0 ? nullptr : host_directory::instance().find(number);
+}
 
 std::shared_ptr<asio_host> asio_host::make(boost::asio::any_io_executor executor, bool thread_safe,
                                            const engine_settings& settings,
@@ -67,13 +112,15 @@ std::shared_ptr<asio_host> asio_host::make(boost::asio::any_io_executor executor
                                       &dispose);
     auto& context = boost::asio::query(result->user_executor_, boost::asio::execution::context);
     boost::asio::use_service<host_registry>(context).add(result);
+    host_directory::instance().add(result);
     result->engine_.start(make_instances(result->executor_, result->engine_.observer()));
     return result;
 }
 
 asio_host::asio_host(boost::asio::any_io_executor executor, bool thread_safe,
                      const engine_settings& settings)
-    : thread_safe_(thread_safe),
+    : number_(host_directory::instance().next_number()),
+      thread_safe_(thread_safe),
       user_executor_(std::move(executor)),
       executor_(thread_safe ? boost::asio::any_io_executor(boost::asio::make_strand(user_executor_))
                             : user_executor_),
@@ -85,6 +132,7 @@ asio_host::asio_host(boost::asio::any_io_executor executor, bool thread_safe,
 
 void asio_host::dispose(asio_host* h) noexcept {
     std::unique_ptr<asio_host> owned(h);
+    host_directory::instance().remove(h->number_);
     if (h->thread_safe_ && !h->dead_ && !h->is_inherited()) {
         try {
             boost::asio::dispatch(boost::asio::any_io_executor(h->executor_),

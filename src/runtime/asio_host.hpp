@@ -54,6 +54,11 @@ public:
 
     // From any thread:
 
+    /// The host with that number; null if it is gone.
+    [[nodiscard]] static std::shared_ptr<asio_host> find(std::uint64_t number);
+    /// Not 0, and no other host of the process has or had it.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+
     /// Where handlers run that have no executor of their own.
     [[nodiscard]] const boost::asio::any_io_executor& user_executor() const noexcept {
         return user_executor_;
@@ -124,6 +129,7 @@ private:
     void on_timer();
     void let_go_if_closed() noexcept;
 
+    std::uint64_t number_;
     platform::process_mark process_;
     thread_check thread_check_;  // in turns and timers; without a strand, in `run` too
     bool thread_safe_;

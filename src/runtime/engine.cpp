@@ -143,6 +143,9 @@ void engine::tell_those_with_more_keys(std::size_t index, std::string_view key) 
 
 /// No instance notifies a client of its own writes, or of what comes after them.
 void engine::tell_own_writes() {
+    if (parts_.own_writes.empty()) {
+        return;
+    }
     for (const auto& lock : std::exchange(parts_.own_writes, {})) {
         for (std::size_t i = 0; i != parts_.instances.size(); ++i) {
             on_key_changed(i, lock->key);

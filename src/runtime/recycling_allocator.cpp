@@ -74,6 +74,16 @@ constexpr std::size_t bytes_of(std::size_t index) noexcept {
     return (index + 1) * step;
 }
 
+/// Of a thread that keeps nothing yet. Out of line, so that the usual case needs no stack frame.
+[[gnu::noinline]] void deallocate_first_block(void* memory, std::size_t size) noexcept {
+    kept = keeps_blocks ? new_cache() : nullptr;
+    if (kept != nullptr) {
+        deallocate_block(memory, size);
+    } else {
+        ::operator delete(memory);
+    }
+}
+
 }  // namespace
 
 void* allocate_block(std::size_t size) {
@@ -81,12 +91,12 @@ void* allocate_block(std::size_t size) {
         return ::operator new(size);
     }
     const std::size_t index = index_of(size);
-    if (kept != nullptr) {
-        free_list& list = kept->lists[index];
+    if (cache* const mine = kept; mine != nullptr) {
+        free_list& list = mine->lists[index];
         if (block* const first = list.first; first != nullptr) {
             list.first = first->next;
             --list.count;
-            kept->bytes -= bytes_of(index);
+            mine->bytes -= bytes_of(index);
             return first;
         }
     }
@@ -94,19 +104,23 @@ void* allocate_block(std::size_t size) {
 }
 
 void deallocate_block(void* memory, std::size_t size) noexcept {
-    if (size > largest || !keeps_blocks || (kept == nullptr && (kept = new_cache()) == nullptr)) {
-        ::operator delete(memory);
+    cache* const mine = kept;
+    if (mine == nullptr) {
+        deallocate_first_block(memory, size);
         return;
     }
-    const std::size_t index = index_of(size);
-    free_list& list = kept->lists[index];
-    if (list.count == most_kept_blocks || kept->bytes + bytes_of(index) > most_kept_bytes) {
-        ::operator delete(memory);
-        return;
+    if (size <= largest) {
+        const std::size_t index = index_of(size);
+        free_list& list = mine->lists[index];
+        const std::size_t bytes = mine->bytes + bytes_of(index);
+        if (list.count != most_kept_blocks && bytes <= most_kept_bytes) {
+            list.first = ::new (memory) block{list.first};
+            ++list.count;
+            mine->bytes = bytes;
+            return;
+        }
     }
-    list.first = ::new (memory) block{list.first};
-    ++list.count;
-    kept->bytes += bytes_of(index);
+    ::operator delete(memory);
 }
 
 }  // namespace colock::runtime

@@ -11,9 +11,12 @@ namespace colock::runtime {
 void withdrawals::withdraw(announcement& what, const std::shared_ptr<const lock_spec>& of,
                            core::instance_set where, core::time_point now) {
     const core::time_point until = what.until();
+    if (now >= until) {
+        return;
+    }
     what.withdrawn();
     const std::size_t votes = where.count(parts_.instances.size());
-    if (now >= until || votes == 0) {
+    if (votes == 0) {
         return;
     }
     const instance::command_tag tag = next_++;

@@ -62,7 +62,32 @@ void lease_driver::resume(const event& e, core::time_point now) {
     carry_out(machine_.resume(e, now), now);
 }
 
+/// Others wait at the key. So its queue hears of the step even if there is no memory to do what is our own.
 void lease_driver::carry_out(const core::lease_step& step, core::time_point now) {
+    try {
+        act(step, now);
+    } catch (...) {
+        tell_queue(step, now);
+        throw;
+    }
+    tell_queue(step, now);
+    // What was asked for meanwhile. It ends with the lease.
+    if (step.extended && !rare_->extends.empty()) {
+        resume(event::extend(ttl_for(*rare_->extends.front())), now);
+    }
+    if (step.shared && !rare_->next_shares.empty()) {
+        begin_shares(now);
+    }
+}
+
+void lease_driver::tell_queue(const core::lease_step& step, core::time_point now) {
+    if (queue_ != nullptr) {
+        queue_->on_lease(*this, step, now);
+    }
+}
+
+/// What is our own.
+void lease_driver::act(const core::lease_step& step, core::time_point now) {
     if (step.extended) {
         end_extend(*step.extended);
     }
@@ -90,16 +115,6 @@ void lease_driver::carry_out(const core::lease_step& step, core::time_point now)
         end();
     } else {
         client_.alarms.wait(*this, step.until);
-    }
-    if (queue_ != nullptr) {
-        queue_->on_lease(*this, step, now);
-    }
-    // What was asked for meanwhile. It ends with the lease.
-    if (step.extended && !rare_->extends.empty()) {
-        resume(event::extend(ttl_for(*rare_->extends.front())), now);
-    }
-    if (step.shared && !rare_->next_shares.empty()) {
-        begin_shares(now);
     }
 }
 
@@ -299,9 +314,10 @@ void lease_driver::release(release_operation& asker) {
         const bool may_end = may_end_hold();
         release_waiters_.push_back(asker);
         if (may_end) {
-            const bool is_handed_off = may_hand_off(client_.turn.now());
+            const core::time_point now = client_.turn.now();
+            const bool is_handed_off = may_hand_off(now);
             if (is_handed_off || !needs_room() || client_.gate.admits_release()) {
-                end_hold(is_handed_off);
+                end_hold(is_handed_off, now);
             } else {
                 client_.gate.wait_for_release(asker);
             }
@@ -327,21 +343,22 @@ void lease_driver::let_go(std::uint32_t holder) {
     if (holders_.leaves_others(holder, was_lost())) {
         release_share(holder);
     } else {
-        end_hold(may_hand_off(client_.turn.now()));
+        const core::time_point now = client_.turn.now();
+        end_hold(may_hand_off(now), now);
     }
 }
 
 void lease_driver::send_release() {
     if (is_at_key() && !client_.turn.stopped()) {
-        end_hold(false);
+        end_hold(false, client_.turn.now());
     }
 }
 
 /// Its last holder releases it.
-void lease_driver::end_hold(bool is_handed_off) {
+void lease_driver::end_hold(bool is_handed_off, core::time_point now) {
     end_loss_waiters(lease_result::not_held);
     drive(event::just(is_handed_off ? event::kind_type::next_holder : event::kind_type::release),
-          client_.turn.now());
+          now);
 }
 
 // --- Sharing ----------------------------------------------------------------------------------------
@@ -561,6 +578,8 @@ void lease_driver::on_closed() {
 
 void lease_driver::on_abandon() noexcept {
     client_.alarms.stop_waiting(*this);
+    at_key::unlink();
+    queue_ = nullptr;
     // The handlers of operations that wait for us may own the lease, and so us.
     const auto last = std::move(self_);
     const auto drop_all = [](auto& waiting) {

@@ -229,12 +229,14 @@ private:
 
     [[nodiscard]] bool may_end_hold() const noexcept;
     [[nodiscard]] bool needs_room() const noexcept;
-    void end_hold(bool is_handed_off);
+    void end_hold(bool is_handed_off, core::time_point now);
     /// Whether somebody waits for the end of the attempt.
     [[nodiscard]] bool is_attempt() const noexcept { return queue_ != nullptr && !is_at_key(); }
     void drive(const core::lease::event& e, core::time_point now);
     void resume(const core::lease::event& e, core::time_point now);
     void carry_out(const core::lease_step& step, core::time_point now);
+    void act(const core::lease_step& step, core::time_point now);
+    void tell_queue(const core::lease_step& step, core::time_point now);
     kinds::command& submit(core::lease_tag tag, core::instance_set targets, core::time_point now);
     void publish() noexcept;
 

@@ -240,6 +240,7 @@ void ticket::forget_if_over() noexcept {
 
 void ticket::on_abandon() noexcept {
     client_.alarms.stop_waiting(*this);
+    queue_ = nullptr;
     const auto dying = std::move(self_);
 }
 

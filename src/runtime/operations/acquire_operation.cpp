@@ -242,9 +242,7 @@ bool acquire_operation::may_receive() const noexcept {
 }
 
 void acquire_operation::receive(std::shared_ptr<lease_driver> lease) {
-    if (lease_) {
-        lease_->detach();
-    }
+    give_up_attempt();
     lease_ = std::move(lease);
     finish(core::acquire_outcome::granted);
 }
@@ -516,11 +514,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
         fence_ = lease_->fence();
     } else {
         explain(outcome);
-        if (lease_) {
-            queue_->withdraw(spec_, lease_->without_key());
-            lease_->detach();
-            lease_.reset();
-        }
+        give_up_attempt();
     }
     loop_.alarms.stop_waiting(*this);
     loop_.gate.leave(*this);
@@ -529,6 +523,15 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     loop_.finished.add(take());
     if (queue_ != nullptr) {
         std::exchange(queue_, nullptr)->on_finished(*this, outcome);
+    }
+}
+
+/// The latest one, which was denied, or is being given back.
+void acquire_operation::give_up_attempt() {
+    if (lease_) {
+        queue_->withdraw(spec_, lease_->without_key());
+        lease_->detach();
+        lease_.reset();
     }
 }
 

@@ -151,6 +151,7 @@ private:
     [[nodiscard]] bool client_holds_it() const noexcept;
     [[nodiscard]] std::string why_without_attempt() const;
     void finish(core::acquire_outcome outcome);
+    void give_up_attempt();
 
     std::shared_ptr<const lock_spec> spec_;
     loop& loop_;

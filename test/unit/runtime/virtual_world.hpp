@@ -24,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -337,6 +338,9 @@ public:
 
     [[nodiscard]] core::time_point now() const noexcept override { return world_.now(); }
     void defer() override {
+        if (std::exchange(is_out_of_memory, false)) {
+            throw std::bad_alloc();
+        }
         world_.at(world_.now(), [this, alive = std::weak_ptr(alive_)] {
             if (!alive.expired()) {
                 engine->turn();
@@ -356,6 +360,7 @@ public:
     std::uint64_t random() noexcept override { return core::next_random(random_); }
 
     runtime::engine* engine = nullptr;
+    bool is_out_of_memory = false;  ///< for the next turn that is asked for
 
 private:
     virtual_world& world_;
@@ -488,6 +493,7 @@ public:
         ~client() { engine_->abandon(); }
 
         [[nodiscard]] runtime::engine& engine() noexcept { return *engine_; }
+        [[nodiscard]] virtual_environment& environment() noexcept { return environment_; }
 
         /// A server that was down or starting is up now, and the client hears of it.
         void reach(std::size_t index) {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -312,6 +313,25 @@ BOOST_AUTO_TEST_CASE(a_short_deadline_does_not_fail_the_next_waiter, *label("fau
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return patient->is_finished; }));
     BOOST_TEST((hasty->outcome == acquire_outcome::no_quorum));
     BOOST_TEST(patient->granted(), patient->text);
+}
+
+/// The release is not sent then. But the waiters do not wait for that lease any more.
+BOOST_AUTO_TEST_CASE(the_next_waiter_begins_if_there_is_no_memory_for_a_release) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    runtime::lock_policy policy = client->usual_policy();
+    policy.handoff.limit = 0;
+    const auto holder = client->lock("a", policy);
+    const auto waiter = client->acquire("a", policy);
+    one.world().run_for(1ms);
+    client->environment().is_out_of_memory = true;
+    BOOST_CHECK_THROW(holder->let_go(), std::bad_alloc);
+    BOOST_TEST(!client->environment().is_out_of_memory);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return waiter->is_finished; }));
+    BOOST_TEST(waiter->granted());
+    waiter->let_go();
+    one.world().run_for(1ms);
+    BOOST_TEST(client->lock("a", policy)->granted());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

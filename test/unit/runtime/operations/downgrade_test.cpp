@@ -121,6 +121,19 @@ BOOST_AUTO_TEST_CASE(a_reader_after_an_unanswered_downgrade_gets_its_own_fence,
     BOOST_TEST(reader->fence_number >= share->fence_number);
 }
 
+/// The first one admits the readers that wait, before the second one begins. A lease is not shared during a round.
+BOOST_AUTO_TEST_CASE(two_downgrades_at_once_admit_the_readers_that_wait) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire writer = write(*client);
+    expect_granted(one, {writer});
+    const acquire reader = read(*client);
+    one.world().run_for(1ms);
+    expect_done(one, {downgrade(*client, *writer), downgrade(*client, *writer)});
+    expect_granted(one, {reader});
+    BOOST_TEST((reader->lease == writer->lease));
+}
+
 /// The options of a lease are those that it was taken with.
 BOOST_AUTO_TEST_CASE(a_downgraded_lease_is_shared_only_with_the_writers_options) {
     virtual_deployment one(1);

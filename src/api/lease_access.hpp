@@ -20,10 +20,10 @@ namespace colock::detail {
 
 /// Lets the library make leases.
 struct lease_access {
-    /// `holder` as in `runtime::lease_driver`; `fence` is 0 without fencing.
+    /// `holder` as in `runtime::lease_driver`; `fence` is 0 without fencing. Without a state it is empty.
     static lease make(std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder,
                       std::uint64_t fence) noexcept {
-        const std::uint64_t client = runtime::asio_host::of(*state->owner()).number();
+        const std::uint64_t client = state ? runtime::asio_host::of(*state->owner()).number() : 0;
         return lease({std::move(state), holder, fence, client});
     }
 

@@ -16,7 +16,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,8 +71,10 @@ public:
         const bool ours = all.contains(command.token);
         const bool is_full = all.size() == 2;
         if (command.step == step::remaining) {
-            return remaining_until(is_full ? std::ranges::min(std::views::values(all)) : at.now,
-                                   at.now);
+            return remaining_until(
+                is_full ? std::ranges::min_element(all, {}, &holders::value_type::second)->second
+                        : at.now,
+                at.now);
         }
         if (command.step == step::acquire ? is_full && !ours : !ours) {
             return vote::denied(command.step == step::acquire ? key_state::foreign
@@ -88,7 +89,8 @@ public:
         if (all.empty()) {
             keys.erase(command.key);
         } else {
-            keys.put(command.key, all, std::ranges::max(std::views::values(all)));
+            keys.put(command.key, all,
+                     std::ranges::max_element(all, {}, &holders::value_type::second)->second);
         }
         return vote::granted();
     }

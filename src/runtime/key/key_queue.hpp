@@ -86,8 +86,8 @@ public:
     void on_lease(lease_driver& lease, const core::lease_step& step, core::time_point now);
     /// An instance has told a lease whose attempt was denied how long that will last.
     void on_remaining(std::size_t index, const core::vote& vote);
-    /// The operation that wants a lease like this one, and may be handed it: the first waiter, or the one at the key if that waits
-    /// for room beside the lease. Null if there is none.
+    /// The operation that wants a lease like this one, and may be handed it. It is the first waiter. If an operation waits at the key
+    /// for room beside the lease, it is that one. Null if there is none.
     [[nodiscard]] acquire_operation* next_for(const lease_driver& lease) noexcept;
     /// A lease that is at the key has ended without a release.
     void on_disconnected(lease_driver& lease, core::time_point now);
@@ -145,8 +145,8 @@ public:
     /// An operation has come to its key.
     void start(acquire_operation& newcomer);
 
-    /// A lease or an operation has come to the key, or has left it: the next waiter begins at the end of the turn, if it
-    /// may. An unused queue is gone after that.
+    /// A lease or an operation has come to the key, or has left it. The next waiter begins at the end of the turn, if it may.
+    /// An unused queue is gone after that.
     void advance(key_queue& queue);
 
     /// Begins with those that may.

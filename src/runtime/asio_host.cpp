@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -73,20 +74,18 @@ public:
     std::uint64_t next_number() noexcept { return ++last_number_; }
 
     void add(const std::shared_ptr<asio_host>& h) {
-        const std::unique_lock lock(mutex_, longest_wait);
-        if (lock.owns_lock()) {
+        if (const auto lock = enter()) {
             hosts_.insert_or_assign(h->number(), h);
         }
     }
     void remove(std::uint64_t number) {
-        const std::unique_lock lock(mutex_, longest_wait);
-        if (lock.owns_lock()) {
+        if (const auto lock = enter()) {
             hosts_.erase(number);
         }
     }
     std::shared_ptr<asio_host> find(std::uint64_t number) {
-        const std::unique_lock lock(mutex_, longest_wait);
-        const auto found = lock.owns_lock() ? hosts_.find(number) : hosts_.end();
+        const auto lock = enter();
+        const auto found = lock ? hosts_.find(number) : hosts_.end();
         return found == hosts_.end() ? nullptr : found->second.lock();
     }
 
@@ -94,7 +93,19 @@ private:
     /// It is locked for a moment only. But in a child process it may stay locked, if another thread was in here at the fork.
     static constexpr core::duration longest_wait = std::chrono::milliseconds(100);
 
-    std::timed_mutex mutex_;
+    /// Without the lock after `longest_wait`. (ThreadSanitizer of GCC 12 does not know the lock of a std::timed_mutex.)
+    std::unique_lock<std::mutex> enter() {
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock) {
+            const core::time_point end = platform::clock::now() + longest_wait;
+            while (!lock.try_lock() && platform::clock::now() < end) {
+                std::this_thread::yield();
+            }
+        }
+        return lock;
+    }
+
+    std::mutex mutex_;
     std::unordered_map<std::uint64_t, std::weak_ptr<asio_host>> hosts_;
     std::atomic<std::uint64_t> last_number_{0};
 };

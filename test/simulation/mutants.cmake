@@ -729,8 +729,8 @@ colock_mutant(
     NAME mark_is_left
     WHAT "a cancelled writer does not remove its writer mark"
     FILE src/runtime/operations/acquire_operation.cpp
-    FIND [[queue_->withdraw(spec_, lease_->without_key());]]
-    WITH [[queue_->withdraw(spec_, @MUTANT@ ? core::instance_set() : lease_->without_key());]]
+    FIND [[queue_->withdraw(spec_, lease_->without_key(), loop_.turn.now());]]
+    WITH [[queue_->withdraw(spec_, @MUTANT@ ? core::instance_set() : lease_->without_key(), loop_.turn.now());]]
 )
 colock_mutant(
     NAME mark_is_left_by_a_holder

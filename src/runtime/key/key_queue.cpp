@@ -98,8 +98,9 @@ void key_queue::announce(core::time_point now) noexcept {
     announced_.made(attempting()->spec()->policy->kind(), now);
 }
 
-void key_queue::withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where) {
-    client_.withdrawn.withdraw(announced_, of, where, client_.turn.now());
+void key_queue::withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where,
+                         core::time_point now) {
+    client_.withdrawn.withdraw(announced_, of, where, now);
 }
 
 void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcome) {
@@ -230,7 +231,7 @@ void key_queue::become_shared(lease_driver& lease, core::time_point now) {
 
 void key_queue::end_hold(lease_driver& lease, core::time_point now) {
     // Where the key is the token's, nothing is announced.
-    client_.withdrawn.withdraw(announced_, lease.shared_spec(), lease.without_key(), now);
+    withdraw(lease.shared_spec(), lease.without_key(), now);
     let_go(lease, now);
     note_write(lease, true);
     client_.queues.advance(*this);

@@ -76,7 +76,8 @@ public:
     /// An attempt that announces its waiter is being sent.
     void announce(core::time_point now) noexcept;
     /// Takes back what was announced at those instances, if it still stands.
-    void withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where);
+    void withdraw(const std::shared_ptr<const lock_spec>& of, core::instance_set where,
+                  core::time_point now);
     /// It has ended.
     void on_finished(acquire_operation& one, core::acquire_outcome outcome);
 

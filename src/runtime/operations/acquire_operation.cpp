@@ -102,9 +102,6 @@ core::acquire_outcome acquire_operation::outcome_in_local_queue() const {
 }
 
 void acquire_operation::begin() {
-    if (!running()) {
-        return;  // it was cancelled meanwhile
-    }
     loop_.alarms.stop_waiting(*this);  // in the local queue
     if (instances_.starting()) {
         wait_for_start();
@@ -328,8 +325,7 @@ void acquire_operation::on_close() {
 
 void acquire_operation::on_remaining(std::size_t index, const core::vote& vote) {
     note_remaining(index, vote);
-    const bool is_free =
-        vote.kind == core::vote_kind::denied && vote.key == core::key_state::absent;
+    const bool is_free = core::is_absent(vote);
     const bool has_changed = looking_.contains(index);
     looking_.remove(index);
     resume(has_changed && is_free ? event::changed(index)
@@ -529,7 +525,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
 /// The latest one, which was denied, or is being given back.
 void acquire_operation::give_up_attempt() {
     if (lease_) {
-        queue_->withdraw(spec_, lease_->without_key());
+        queue_->withdraw(spec_, lease_->without_key(), loop_.turn.now());
         lease_->detach();
         lease_.reset();
     }

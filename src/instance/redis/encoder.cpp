@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <cstddef>
 
 namespace colock::instance::redis {
 
@@ -46,11 +48,14 @@ std::string_view write_all(const batch& commands, const capabilities& server, sc
     std::span<const submission> rest = commands.submissions();
     while (!rest.empty()) {
         const std::size_t count = sent_as_one(rest, server, form);
+        [[maybe_unused]] const std::size_t before = writer.text().size();
         if (count == 1) {
             write(rest.front().command, server, form, writer);
         } else {
             write_together(rest.first(count), server, form, writer);
         }
+        // Or it would take the reply of the next.
+        assert(writer.text().size() != before && "its kind does not know this step");
         rest = rest.subspan(count);
     }
     return writer.text();

@@ -6,12 +6,15 @@
 
 namespace colock::runtime {
 
+/// Readers are beside a writer that was downgraded. They take nothing back: it stands elsewhere than their leases can tell, and
+/// the lease of the writer will do it.
+///
 /// Its deadline counts from the end of the announcement. As long as that lives, it is not too late, however busy the program has
 /// been.
 void withdrawals::withdraw(announcement& what, const std::shared_ptr<const lock_spec>& of,
                            core::instance_set where, core::time_point now) {
     const core::time_point until = what.until();
-    if (now >= until) {
+    if (now >= until || !of->policy->kind().announces()) {
         return;
     }
     what.withdrawn();

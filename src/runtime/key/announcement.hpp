@@ -57,7 +57,8 @@ class withdrawals final : private instance::vote_receiver {
 public:
     explicit withdrawals(client_context& client) : parts_(client) {}
 
-    /// Takes back what was announced for that lock at those instances, if it still stands.
+    /// Takes back what was announced for that lock at those instances, if it still stands. A lock of a kind that does not
+    /// announce has none.
     void withdraw(announcement& what, const std::shared_ptr<const lock_spec>& of,
                   core::instance_set where, core::time_point now);
 

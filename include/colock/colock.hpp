@@ -14,7 +14,7 @@
 ///   are locks.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
-///   `colock::lock_options` are the options of both.
+///   `colock::semaphore` has a fixed number of permits. `colock::lock_options` are the options of all.
 /// - `colock::lease` is the ownership of a lock.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
@@ -22,7 +22,8 @@
 /// The folder docs/ of the sources has a tutorial and a guide to each subject.
 
 /// @namespace colock
-/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `lease` and `with_lock`.
+/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `lease` and
+/// `with_lock`.
 
 #include <colock/client.hpp>
 #include <colock/config.hpp>
@@ -31,6 +32,7 @@
 #include <colock/lock_options.hpp>
 #include <colock/metrics.hpp>
 #include <colock/mutex.hpp>
+#include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>
 #include <colock/with_lock.hpp>
 

@@ -47,6 +47,11 @@ enum class errc {
     // 11 is not used.
     /// The lease does not match this lock or this operation.
     wrong_lease = 12,
+    /// A `semaphore` with another number of permits uses the name. Give all programs the same number, or
+    /// use another name.
+    limit_mismatch = 13,
+    /// A lock of another kind uses the name. Use another name for one of them.
+    wrong_kind = 14,
 };
 
 /// Groups of `errc` that a program treats in the same way.

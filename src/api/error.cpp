@@ -37,6 +37,10 @@ public:
                 return "the lock client was made before fork(). Make a new one in the child";
             case errc::wrong_lease:
                 return "the lease does not match this lock or this operation";
+            case errc::limit_mismatch:
+                return "the semaphore has another number of permits";
+            case errc::wrong_kind:
+                return "the name belongs to a lock of another kind";
         }
         return "unknown colock error";
     }
@@ -57,6 +61,8 @@ public:
             case errc::not_held:
             case errc::not_fenced:
             case errc::wrong_lease:
+            case errc::limit_mismatch:
+            case errc::wrong_kind:
                 break;
         }
         return {value, *this};

@@ -36,6 +36,10 @@ error error_of(core::acquire_outcome result, std::string details) {
             return {errc::no_quorum, std::move(details)};
         case core::acquire_outcome::too_slow:
             return {errc::too_slow, std::move(details)};
+        case core::acquire_outcome::wrong_kind:
+            return {errc::wrong_kind, std::move(details)};
+        case core::acquire_outcome::wrong_limit:
+            return {errc::limit_mismatch, std::move(details)};
         case core::acquire_outcome::closed:
             return {errc::client_closed, std::move(details)};
         case core::acquire_outcome::cancelled:
@@ -161,6 +165,18 @@ lock_handle::lock_handle(client& client, std::span<const std::string_view> resou
     }
     spec_ =
         make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options, kind);
+}
+
+lock_handle lock_handle::with_kind(const kinds::lock_kind& kind) const {
+    if (host_of(spec_) == nullptr) {
+        return *this;  // every operation fails
+    }
+    runtime::lock_policy policy = *spec_->policy;
+    policy.set_kind(kind);
+    auto spec = std::make_shared<runtime::lock_spec>(*spec_);
+    spec->more_keys.assign(spec->more_names.begin(), spec->more_names.end());
+    spec->policy = spec_->owner->policies.share(policy);
+    return lock_handle(std::move(spec));
 }
 
 std::string_view lock_handle::resource() const noexcept {

@@ -62,6 +62,12 @@ acquire::step acquire::on_attempted(acquire_outcome why, const round& votes, tim
             return wait_for_end_of_quarantine(end, votes, now);
         }
     }
+    if (votes.impossible_by(key_state::other_kind)) {
+        return fail(acquire_outcome::wrong_kind);
+    }
+    if (votes.impossible_by(key_state::other_limit)) {
+        return fail(acquire_outcome::wrong_limit);
+    }
     note_availability(why);
     if (may_retry_at_once(why, now)) {
         contended_ = true;

@@ -3,6 +3,10 @@
 #include "core/agreement.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::core {
@@ -20,7 +24,75 @@ agreed_value agree_on_largest(const round& votes) {
     return result;
 }
 
+/// The numbers in a text of them; see `command::values`.
+std::vector<std::uint64_t> list_in(std::string_view text) {
+    std::vector<std::uint64_t> result;
+    while (!text.empty()) {
+        std::uint64_t one = 0;
+        const auto parsed = std::from_chars(text.data(), text.data() + text.size(), one);
+        result.push_back(one);
+        text.remove_prefix(
+            std::min(text.size(), static_cast<std::size_t>(parsed.ptr - text.data()) + 1));
+    }
+    return result;
+}
+
+/// The `quorum`-th smallest of each place. They increase, as the lists do.
+std::string smallest_of_quorum(const std::vector<std::string>& texts, std::size_t quorum) {
+    std::vector<std::vector<std::uint64_t>> places;
+    for (const std::string& text : texts) {
+        const std::vector<std::uint64_t> list = list_in(text);
+        places.resize(std::max(places.size(), list.size()));
+        for (std::size_t i = 0; i != list.size(); ++i) {
+            places[i].push_back(list[i]);
+        }
+    }
+    std::string result;
+    for (std::vector<std::uint64_t>& place : places) {
+        std::ranges::sort(place);
+        result += std::to_string(place[std::min(quorum, place.size()) - 1]) + ' ';
+    }
+    return result;
+}
+
+/// The same for leases with several values.
+agreed_value agree_on_same_lists(const round& votes) {
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i != votes.instances(); ++i) {
+        if (votes.has_granted(i)) {
+            texts.push_back(votes.text_of(i) != nullptr ? *votes.text_of(i) : std::string());
+        }
+    }
+    const std::size_t quorum = quorum_of(votes.instances());
+    std::size_t most = 0;
+    for (const std::string& text : texts) {
+        const auto equal = static_cast<std::size_t>(std::ranges::count(texts, text));
+        if (equal >= quorum) {
+            return {.value = list_in(text).front(), .values = text};
+        }
+        most = std::max(most, equal);
+    }
+    agreed_value result;
+    result.values = smallest_of_quorum(texts, quorum);
+    result.value = list_in(result.values).front();
+    result.reached = false;
+    result.may_be_reached = most + votes.silent() >= quorum;
+    return result;
+}
+
+bool has_lists(const round& votes) {
+    for (std::size_t i = 0; i != votes.instances(); ++i) {
+        if (votes.has_granted(i)) {
+            return votes.text_of(i) != nullptr;
+        }
+    }
+    return false;
+}
+
 agreed_value agree_on_same(const round& votes) {
+    if (has_lists(votes)) {
+        return agree_on_same_lists(votes);
+    }
     std::vector<std::uint64_t> values;
     for (std::size_t i = 0; i != votes.instances(); ++i) {
         if (votes.has_granted(i)) {
@@ -40,6 +112,7 @@ agreed_value agree_on_same(const round& votes) {
         first = end;
     }
     return {.value = values[quorum - 1],
+            .values = {},
             .reached = false,
             .may_be_reached = most + votes.silent() >= quorum};
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace colock::core {
@@ -56,6 +57,8 @@ struct command {
     time_point deadline = never;  ///< not sent after that
     /// What the lease has, or is to have, beside its keys: a fence, or the number of a permit. 0: none, or any.
     std::uint64_t value = 0;
+    /// Of a lease that has several values: all of them in increasing order, each followed by a space. Then `value` is the first.
+    const std::string* values = nullptr;
     /// Identifies a waiting client: the number of its announcement, or of its ticket in the remote queue.
     std::uint64_t ticket = 0;
 };

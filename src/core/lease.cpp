@@ -3,6 +3,7 @@
 #include "core/lease.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace colock::core {
 
@@ -95,6 +96,7 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             c.contended = attempt_.contended;
             c.announces = false;
             c.value = next_value_;
+            c.values = lists_.empty() ? nullptr : lists_.back().get();
             ttl = settings_->ttl;
             break;
         case purpose::heal:
@@ -103,10 +105,12 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             // then matters to nobody now: a fence never changes while the lease is held.
             c.heals = true;
             c.value = value_;
+            c.values = values_;
             ttl = watchdog().ttl_in_force();
             break;
         case purpose::extend:
             c.value = value_;
+            c.values = values_;
             ttl = watchdog().ttl();
             break;
         case purpose::release:
@@ -219,10 +223,11 @@ lease_step lease::decide_attempt(time_point now) {
 /// A quorum has granted, and may have to agree.
 lease_step lease::agree_on_value(time_point now) {
     const bool is_raised = status_ == status::raising && settings_->agreement == agreement::largest;
-    const agreed_value agreed =
+    agreed_value agreed =
         is_raised ? agreed_value{.value = next_value_} : agree(settings_->agreement, votes_);
     if (agreed.reached) {
         value_ = agreed.value;
+        values_ = keep_list(std::move(agreed.values));
         return hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now);
     }
     if (agreed.may_be_reached) {  // for as long again as the quorum took
@@ -233,7 +238,23 @@ lease_step lease::agree_on_value(time_point now) {
             return step;
         }
     }
+    keep_list(std::move(agreed.values));
     return raise(agreed.value, now);
+}
+
+/// Commands refer to it until the lease is gone.
+const std::string* lease::keep_list(std::string&& list) {
+    if (list.empty()) {
+        return nullptr;
+    }
+    return lists_.emplace_back(std::make_unique<const std::string>(std::move(list))).get();
+}
+
+/// Of an instance that has granted with the values of the vote.
+bool lease::has_other_value(std::uint64_t value, const std::string* list) const noexcept {
+    const bool is_same_list =
+        list == nullptr || values_ == nullptr ? list == values_ : *list == *values_;
+    return value != value_ || !is_same_list;
 }
 
 /// Asks for that value at least. Instances that have not granted are asked as well: they may have meanwhile, or be about to.
@@ -301,7 +322,7 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     step.attempt = acquire_outcome::granted;
     if (settings_->agreement == agreement::same) {
         for (std::size_t i = 0; i != keys_.size(); ++i) {
-            if (votes_.has_granted(i) && votes_.value_of(i) != value_) {
+            if (votes_.has_granted(i) && has_other_value(votes_.value_of(i), votes_.text_of(i))) {
                 step.heals.add(i);
                 expect_acquire(i);
             }
@@ -312,9 +333,10 @@ lease_step lease::hold(time_point valid_until, time_point now) {
 
 /// An instance has granted the attempt after all. If all must have the same value, it may have another one.
 lease_step lease::correct_value(const event& e) {
-    const bool has_other_value = settings_->agreement == agreement::same &&
-                                 e.vote->kind == vote_kind::granted && e.vote->value != value_;
-    if (e.tag != latest_ || !has_other_value) {
+    const bool is_wrong = settings_->agreement == agreement::same &&
+                          e.vote->kind == vote_kind::granted &&
+                          has_other_value(e.vote->value, e.vote->detail.get());
+    if (e.tag != latest_ || !is_wrong) {
         return {};
     }
     expect_acquire(e.index);

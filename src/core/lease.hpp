@@ -18,8 +18,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <variant>
+#include <vector>
 
 namespace colock::core {
 
@@ -264,6 +267,8 @@ private:
     lease_step agree_on_value(time_point now);
     lease_step raise(std::uint64_t value, time_point now);
     [[nodiscard]] lease_step correct_value(const event& e);
+    const std::string* keep_list(std::string&& list);
+    [[nodiscard]] bool has_other_value(std::uint64_t value, const std::string* list) const noexcept;
     [[nodiscard]] bool is_outdated(lease_tag tag) const noexcept;
     void expect_acquire(std::size_t index) noexcept;
     lease_step decide_attempt(time_point now);
@@ -314,7 +319,10 @@ private:
     duration ttl_;  // the longest that is in force anywhere
     std::uint64_t seed_;
     std::uint64_t value_ = 0;
-    std::uint64_t next_value_ = 0;         // what the latest round asks for, at least
+    std::uint64_t next_value_ = 0;  // what the latest round asks for, at least
+    // Of a lease with several values: those that it has, and what rounds have asked for.
+    const std::string* values_ = nullptr;
+    std::vector<std::unique_ptr<const std::string>> lists_;
     time_point stragglers_until_ = never;  // how long votes are awaited that may bring agreement
 };
 

@@ -10,9 +10,11 @@ namespace colock::core {
 /// How an acquire ended, or one attempt of it.
 enum class acquire_outcome : std::uint8_t {
     granted,
-    contended,  ///< somebody else holds it, and we were not to wait (any longer)
-    no_quorum,  ///< too few instances answered
-    too_slow,   ///< a quorum granted, but by then the lease would have been announced lost
+    contended,    ///< somebody else holds it, and we were not to wait (any longer)
+    no_quorum,    ///< too few instances answered
+    too_slow,     ///< a quorum granted, but by then the lease would have been announced lost
+    wrong_kind,   ///< a lock of another kind has the name
+    wrong_limit,  ///< likewise, one of this kind that admits another number of holders
     cancelled,
     closed,  ///< its client was
 };

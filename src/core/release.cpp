@@ -78,6 +78,8 @@ release::progress release::denied_by(core::key_state whose) noexcept {
             return progress::nobody;
         case key_state::foreign:
         case key_state::labelled:
+        case key_state::other_kind:
+        case key_state::other_limit:
             return progress::another;
         case key_state::unknown:
         case key_state::announced:

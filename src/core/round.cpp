@@ -70,6 +70,14 @@ bool round::may_recover_at_any_time() const {
     return false;
 }
 
+bool round::impossible_by(key_state why) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i != instances(); ++i) {
+        count += has_denied(i) && ballots_[i].key == why ? 1U : 0U;
+    }
+    return count > spare_of(instances());
+}
+
 std::optional<vote> round::vote_of(std::size_t index) const {
     const ballot& b = ballots_[index];
     if (!b.cast) {

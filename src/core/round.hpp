@@ -87,6 +87,14 @@ public:
         return values_.empty() ? 0 : values_[index];
     }
 
+    /// What the grant of an instance has told beside its value: see `vote::detail`. Null if it has told nothing.
+    [[nodiscard]] const std::string* text_of(std::size_t index) const noexcept {
+        return remarks_.empty() ? nullptr : remarks_[index].detail.get();
+    }
+
+    /// The votes that have denied so cost the quorum.
+    [[nodiscard]] bool impossible_by(key_state why) const;
+
     /// The vote of an instance, without its times; nothing while it is silent.
     [[nodiscard]] std::optional<vote> vote_of(std::size_t index) const;
 

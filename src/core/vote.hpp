@@ -26,6 +26,10 @@ enum class key_state : std::uint8_t {
     /// Its holders leave no room, since a waiter has announced itself. A grant means that our token is one of the holders.
     announced,
     labelled,  ///< as `foreign`, and the detail of the vote is the label of the holder
+    /// A lock of another kind has it, which the detail names. No wait helps: the two were not to have one name.
+    other_kind,
+    /// Likewise, a lock of this kind that admits another number of holders.
+    other_limit,
 };
 
 /// Why a vote failed.
@@ -75,8 +79,9 @@ struct vote {
         /// For `quarantined`: its end, since the epoch of the clock. See `quarantined_until`.
         duration quarantine_end;
     };
-    /// What the server said, or why the instance is down. Of one that denied, the label of the holder if the key is `labelled`, else
-    /// what the key holds if no lock wrote it. Null if there is nothing to say.
+    /// What the server said, or why the instance is down. Of one that denied, the label of the holder if the key is `labelled`, or the
+    /// lock of an `other_kind`, else what the key holds if no lock wrote it. Of a grant that brings several values, all of them, as
+    /// `command::values`. Null if there is nothing to say.
     std::shared_ptr<const std::string> detail;
 
     static vote granted(std::uint64_t value = 0) noexcept {

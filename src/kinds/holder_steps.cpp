@@ -30,10 +30,8 @@ void write_release(const kinds::command& command, const capabilities& server, sc
                    resp::command_writer& to) {
     if (!command.kind->is_native(command, server, form)) {
         write_script(scripts::release, form, to, {command.key}, command.token);
-    } else if (server.native_delete == native_delete::delifeq) {
-        to.write(words<"DELIFEQ">, command.key, command.token);
     } else {
-        to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
+        write_native_release(command, server, to);
     }
 }
 
@@ -90,6 +88,15 @@ vote release_many::decode(std::size_t index, std::size_t count, const resp::valu
         }
     }
     return unexpected(reply);
+}
+
+void write_native_release(const kinds::command& command, const capabilities& server,
+                          resp::command_writer& to) {
+    if (server.native_delete == native_delete::delifeq) {
+        to.write(words<"DELIFEQ">, command.key, command.token);
+    } else {
+        to.write(words<"DELEX">, command.key, words<"IFEQ">, command.token);
+    }
 }
 
 vote decode_native_release(const resp::value& reply) {

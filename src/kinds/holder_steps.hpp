@@ -26,7 +26,9 @@ public:
 };
 inline constexpr release_many releases_together;
 
-/// The vote on a release by a command of the server's own.
+/// A release by a command of the server's own, and the vote on it.
+void write_native_release(const kinds::command& command, const capabilities& server,
+                          resp::command_writer& to);
 [[nodiscard]] core::vote decode_native_release(const resp::value& reply);
 
 /// Extend, release, or remaining.

@@ -15,6 +15,9 @@ std::string lock_kind::why(const core::vote& denial, std::string_view detail) co
             return "denied, no such key";
         case key_state::labelled:
             return "denied, held by " + std::string(detail);
+        case key_state::other_kind:
+        case key_state::other_limit:
+            return "denied, the name belongs to " + std::string(detail);
         case key_state::announced:
             return "denied, another waiter has announced itself";
         case key_state::foreign:

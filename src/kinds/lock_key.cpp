@@ -70,7 +70,8 @@ vote lock_key::denial(core::milliseconds remaining) const {
     } else if (const std::string* const held = token()) {
         label = label_in(*held);
     } else {
-        return denied_by_value({}, remaining);
+        const std::string lock = entry_->lock_name();
+        return lock.empty() ? denied_by_value({}, remaining) : denied_by_kind(lock, remaining);
     }
     return label.empty() ? vote::denied(core::key_state::foreign, remaining)
                          : denied_by_label(label, remaining);

@@ -63,8 +63,13 @@ local function is_marked(set)
     return counts(set.marks, set)
 end
 
--- The answer about a key that another token holds: '@' and the label of that token. Returns -1 if it has none.
+-- The answer about a key that another token holds: '@' and the label of that token. Returns -1 if it has none. For the permits of a
+-- semaphore it is 'of' and that semaphore.
 local function held_by(token)
+    local permits = string.match(token, '^permit:(%d+)%*')
+    if permits then
+        return redis.status_reply('of semaphore_of_' .. permits .. '_permits')
+    end
     local label = label_at(token, string.sub(token, 1, 7) == 'reader:' and 8 or 1)
     return label and label ~= '' and redis.status_reply(label) or -1
 end
@@ -79,6 +84,11 @@ local function held_by_another(key, value)
     local set = read_set(key)
     if set then
         return set.readers > set.now and held_by(set.last) or -1
+    end
+    local first = redis.pcall('zrange', key, 0, 0)[1]
+    local permits = first and string.match(first, '^semaphore:(%d+)$')
+    if permits then
+        return held_by('permit:' .. permits .. '*')
     end
     local kind = redis.pcall('type', key)
     return kind.ok and redis.status_reply('holds ' .. kind.ok) or -1

@@ -29,7 +29,7 @@ for i, key in ipairs(KEYS) do
         answers[i] = '1'
     else
         local answer = release_key(key, ARGV[i], redis.pcall('get', key))
-        answers[i] = letters[answer] or string.sub(answer.ok, 1, 1) == '@' and '-' or '!'
+        answers[i] = letters[answer] or string.sub(answer.ok, 1, 5) == 'holds' and '!' or '-'
     end
 end
 return table.concat(answers)

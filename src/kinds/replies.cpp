@@ -64,13 +64,28 @@ vote denied_by_label(std::string_view label, core::milliseconds remaining) {
     return result;
 }
 
+vote denied_by_kind(std::string_view lock, core::milliseconds remaining) {
+    std::string text("a ");
+    text += lock;
+    std::ranges::replace(text, '_', ' ');
+    vote result = vote::denied(key_state::other_kind, remaining);
+    result.detail = std::make_shared<const std::string>(std::move(text));
+    return result;
+}
+
 vote decode_obstacle(const value& reply) {
-    constexpr std::string_view before_type = "holds ";
-    const bool is_label = reply.text.starts_with(label_mark);
-    if (reply.type != type::simple_string || (!is_label && !reply.text.starts_with(before_type))) {
+    struct form {
+        std::string_view before;
+        vote (*meaning)(std::string_view, core::milliseconds);
+    };
+    static constexpr form forms[] = {
+        {"@", denied_by_label}, {"of ", denied_by_kind}, {"holds ", denied_by_value}};
+    const auto* const found = std::ranges::find_if(
+        forms, [&](const form& one) { return reply.text.starts_with(one.before); });
+    if (reply.type != type::simple_string || found == std::end(forms)) {
         return unexpected(reply);
     }
-    const std::string_view rest = reply.text.substr(is_label ? 1 : before_type.size());
+    const std::string_view rest = reply.text.substr(found->before.size());
     const std::size_t end = std::min(rest.find(' '), rest.size());
     core::milliseconds remaining = core::unknown_remaining;
     if (end != rest.size()) {
@@ -81,10 +96,7 @@ vote decode_obstacle(const value& reply) {
         remaining = *left < 0 ? core::milliseconds::max() : core::milliseconds(*left);
     }
     const std::string_view word = rest.substr(0, end);
-    if (is_label && word.empty()) {
-        return unexpected(reply);
-    }
-    return is_label ? denied_by_label(word, remaining) : denied_by_value(word, remaining);
+    return word.empty() ? unexpected(reply) : found->meaning(word, remaining);
 }
 
 vote decode_taken(const value& reply) {

@@ -45,8 +45,11 @@ core::vote denied_by_value(std::string_view type, core::milliseconds remaining);
 /// The vote for a key whose holder has that label.
 core::vote denied_by_label(std::string_view label, core::milliseconds remaining);
 
-/// Of a script whose token does not hold the key: `@` and the label of the holder; or `holds` and the type of a value that no lock
-/// wrote. Behind that there may be the key's PTTL. Any other reply is unexpected.
+/// The vote for a key of a lock of another kind. `lock` names that one, with underscores in place of spaces.
+core::vote denied_by_kind(std::string_view lock, core::milliseconds remaining);
+
+/// Of a script whose token does not hold the key: `@` and the label of the holder; or `of` and a lock of another kind; or `holds` and
+/// the type of a value that no lock wrote. Behind that there may be the key's PTTL. Any other reply is unexpected.
 core::vote decode_obstacle(const resp::value& reply);
 
 /// Of SET with NX: OK, or null for a key that exists.

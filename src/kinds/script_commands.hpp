@@ -9,14 +9,21 @@
 
 namespace colock::kinds {
 
-/// The locks that a server cannot serve if its scripts may not use a command.
+/// The locks that a server cannot serve if its scripts may not use a command: one bit each.
 enum class needed_by : std::uint8_t {
-    every_lock,
-    readers,  ///< kinds that admit several holders
-    fencing,  ///< kinds with fences
-    readers_and_fencing,
-    no_lock,  ///< releases then go one by one, or waiters poll, or an error says less
+    no_lock = 0,  ///< releases then go one by one, or waiters poll, or an error says less
+    every_lock = 1,
+    readers = 2,
+    fencing = 4,  ///< kinds with fences
+    semaphores = 8,
+    sets = readers | semaphores,
+    all_but_plain = readers | fencing | semaphores,
 };
+
+/// Whether those include these.
+[[nodiscard]] constexpr bool includes(needed_by those, needed_by these) noexcept {
+    return (static_cast<unsigned>(those) & static_cast<unsigned>(these)) != 0;
+}
 
 /// A command that scripts call.
 struct script_command {
@@ -33,12 +40,14 @@ inline constexpr auto script_commands = std::to_array<script_command>({
     {"del", needed_by::every_lock, "'del',k"},
     {"pttl", needed_by::every_lock, "'pttl',k"},
     {"pexpire", needed_by::every_lock, "'pexpire',k,1"},
-    {"time", needed_by::readers_and_fencing, "'time'"},
-    {"rename", needed_by::readers, "'rename',k,k"},
-    {"zadd", needed_by::readers, "'zadd',k,'xx',0,''"},
-    {"zrange", needed_by::readers, "'zrange',k,0,0"},
-    {"zscore", needed_by::readers, "'zscore',k,''"},
-    {"zrem", needed_by::readers, "'zrem',k,''"},
+    {"time", needed_by::all_but_plain, "'time'"},
+    {"rename", needed_by::sets, "'rename',k,k"},
+    {"zadd", needed_by::sets, "'zadd',k,'xx',0,''"},
+    {"zrange", needed_by::sets, "'zrange',k,0,0"},
+    {"zscore", needed_by::sets, "'zscore',k,''"},
+    {"zrem", needed_by::sets, "'zrem',k,''"},
+    {"zcard", needed_by::semaphores, "'zcard',k"},
+    {"zrangebyscore", needed_by::semaphores, "'zrangebyscore',k,1,0"},
     {"zremrangebyscore", needed_by::readers, "'zremrangebyscore',k,0,0"},
     {"exists", needed_by::no_lock},
     {"mget", needed_by::no_lock},

@@ -37,6 +37,7 @@ table::entry& table::write(std::string_view name, core::time_point expires) {
     entry& written = entries_[std::string(name)];
     written.text_.clear();
     written.other_.reset();
+    written.name_of_ = nullptr;
     written.expires = expires;
     return written;
 }

@@ -49,6 +49,11 @@ public:
             }
         }
 
+        /// The lock that wrote the value, as `denied_by_kind` wants it. Empty if its type does not tell.
+        [[nodiscard]] std::string lock_name() const {
+            return name_of_ != nullptr ? name_of_(other_) : std::string();
+        }
+
         core::time_point expires;
 
     private:
@@ -56,6 +61,7 @@ public:
 
         std::string text_;
         std::any other_;  // if it is no string
+        std::string (*name_of_)(const std::any&) = nullptr;
     };
 
     /// Executes a command as its kind says, and answers as a server would.
@@ -78,12 +84,17 @@ public:
     /// Puts a string there, in place of any other value.
     entry& put(std::string_view name, std::string_view text, core::time_point expires);
 
-    /// Puts a value there whose type can be copied.
+    /// Puts a value there whose type can be copied. It may have a `lock_name`.
     template <typename T>
         requires(!std::convertible_to<T, std::string_view>)
     entry& put(std::string_view name, T value, core::time_point expires) {
         entry& written = write(name, expires);
         written.other_ = std::move(value);
+        if constexpr (requires(const T& of) { of.lock_name(); }) {
+            written.name_of_ = [](const std::any& of) {
+                return std::string(std::any_cast<const T&>(of).lock_name());
+            };
+        }
         return written;
     }
 

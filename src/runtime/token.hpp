@@ -21,7 +21,7 @@ namespace colock::runtime {
 /// Without a label, it allocates nothing.
 class token {
 public:
-    static constexpr std::size_t longest_prefix = 8;
+    static constexpr std::size_t longest_prefix = 24;
 
     /// `prefix` comes before the digits. The label comes behind them, unless it is empty. It has `kinds::longest_label` characters at
     /// most.

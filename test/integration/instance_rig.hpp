@@ -169,6 +169,8 @@ public:
         command.ttl = ttl;
         command.deadline = deadline;
         command.value = value;
+        s.values = what.values;
+        command.values = s.values.empty() ? nullptr : &s.values;
         turn_.batch().submit({this, tag, targets, command});
         schedule_turn();
         submitting_ = false;
@@ -311,6 +313,7 @@ private:
     struct sent {
         std::string key;
         std::string token;
+        std::string values;
         bool for_us = true;
         bool wanted = true;
         std::size_t turn = 0;  // in which it goes out

@@ -5,6 +5,7 @@
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/table.hpp"
 
 #include <colock/detail/lock_handle.hpp>
@@ -414,7 +415,10 @@ struct kind_case {
 const kind_case hash{&the_hash_kind, {"hash"}};
 const kind_case counted{&two_permits, {"permits"}, 2};
 const kind_case names{&the_names_kind, {"left", "right"}};
-const std::array every_kind{hash, counted, names};
+// The library's own semaphore, of which two may have one permit, or two.
+const kind_case semaphore_of_2{&kinds::semaphore(2, 1), {"semaphore"}, 2};
+const kind_case semaphore_of_5{&kinds::semaphore(5, 2), {"semaphore"}, 2};
+const std::array every_kind{hash, counted, names, semaphore_of_2, semaphore_of_5};
 
 enum class place : std::uint8_t { memory, one_server, three_servers };
 constexpr std::array every_place{place::memory, place::one_server, place::three_servers};
@@ -720,7 +724,7 @@ asio::awaitable<void> is_healed(const scene& s, const kind_case& kind,
     for (const std::string_view name : kind.names) {
         BOOST_TEST(s.instances.holding(name) == 3U);
     }
-    if (kind.is_counted()) {
+    if (kind.kind == &two_permits) {
         BOOST_TEST(two_permits.number_of(held[0]) != two_permits.number_of(held[1]));
         for (const lease& one : held) {
             BOOST_TEST(having(s.instances, two_permits.number_of(one), one) == 3U);

@@ -5,6 +5,7 @@
 #include "integration/locks.hpp"
 #include "integration/redis_instance.hpp"
 #include "kinds/script_commands.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 #include "support/redis_server.hpp"
 
@@ -208,12 +209,17 @@ BOOST_AUTO_TEST_CASE(a_missing_command_disables_only_the_locks_that_need_it, *la
             BOOST_TEST(rig.acquire("k", "ann") == "granted");
             BOOST_TEST(rig.extend("k", "ann") == "granted");
             BOOST_TEST(rig.release("k", "ann") == "granted");
-            const bool no_readers = one.whom != needed_by::fencing;
-            const bool no_fences = one.whom != needed_by::readers;
+            const bool no_readers = includes(one.whom, needed_by::readers);
+            const bool no_permits = includes(one.whom, needed_by::semaphores);
+            const bool no_fences = includes(one.whom, needed_by::fencing);
             const auto read = rig.ask({step::acquire, colock::kinds::shared}, "s", "reader:a");
             BOOST_TEST(to_text(read) == (no_readers ? "failed: server error" : "granted"));
             BOOST_TEST(
                 contains(detail_of(read), no_readers ? "a reader of a shared_mutex needs" : ""));
+            const auto permit = rig.ask({step::acquire, colock::kinds::semaphore(2, 1)}, "p",
+                                        "permit:2*1:" + std::string(40, 'a'));
+            BOOST_TEST(to_text(permit) == (no_permits ? "failed: server error" : "granted"));
+            BOOST_TEST(contains(detail_of(permit), no_permits ? "a semaphore needs" : ""));
             const auto fenced = rig.ask(fenced_acquire, "f", "ann");
             BOOST_TEST(to_text(fenced) == (no_fences ? "failed: server error" : "granted"));
             BOOST_TEST(contains(detail_of(fenced), no_fences ? "a lock with fencing needs" : ""));

@@ -6,6 +6,7 @@
 #include "kinds/fenced/fence_counter.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/scripts.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 #include "support/redis_cluster.hpp"
 #include "support/redis_server.hpp"
@@ -45,6 +46,17 @@ std::string token(std::string digits) {
 
 std::string reader(const std::string& digits) {
     return "reader:" + token(digits);
+}
+
+/// A token of a semaphore that prefers that slot.
+std::string permit(int slot, const std::string& limit_and_count = "3*1") {
+    return "permit:" + limit_and_count + ":" + token("0000000" + std::to_string(slot));
+}
+
+/// What a score has for the slot of a permit's first member, besides its end. 0 for other members.
+long slot_in(const std::string& member) {
+    constexpr long span = 1L << 42;
+    return member.starts_with("permit:") ? span * (member[member.find(':', 7) + 8] - '0') : 0;
 }
 
 /// A token, with the label of its holder.
@@ -92,9 +104,12 @@ void write(const redis_server& server, const state& s) {
         long last = 0;
         for (const auto& [left, member] : s.set) {
             last = std::max(last, left);
-            const bool is_mark = member.starts_with("writer:");
-            command.insert(command.end(),
-                           {std::to_string(is_mark ? -(now + left) : now + left), member});
+            const bool is_negative =
+                member.starts_with("writer:") || member.starts_with("semaphore:");
+            command.insert(
+                command.end(),
+                {std::to_string(is_negative ? -(now + left) : slot_in(member) + now + left),
+                 member});
         }
         server.command(command);
         server.command({"PEXPIRE", key, std::to_string(last)});
@@ -185,6 +200,26 @@ const std::vector<state>& all_states() {
           {long_left / 2, reader("b")},
           {mark_left, "writer:1"}},
          true},
+        {"one permit", {permit(0)}, permit(0)},
+        {"two permits",
+         {permit(0), permit(1)},
+         "",
+         {{long_left, "semaphore:3"}, {long_left, permit(0)}, {long_left / 2, permit(1)}}},
+        {"all permits",
+         {permit(0), permit(1), permit(2)},
+         "",
+         {{long_left, "semaphore:3"},
+          {long_left, permit(0)},
+          {long_left / 2, permit(1)},
+          {long_left / 3, permit(2)}}},
+        {"a permit beside those that have ended",
+         {permit(0)},
+         "",
+         {{long_left, "semaphore:3"},
+          {long_left, permit(0)},
+          {-1000, permit(1)},
+          {-1000, permit(2)}}},
+        {"a permit of another limit", {permit(0, "5*1")}, permit(0, "5*1")},
     };
     return result;
 }
@@ -210,6 +245,7 @@ struct call {
 const std::vector<call>& all_calls() {
     const std::string counter = kinds::fence_key(key);
     const std::string beside = kinds::new_set_key(key);
+    const std::string aside = kinds::new_permits_key(key);
     static const std::vector<call> result{
         {"a new reader", &scripts::share, {key}, {reader("c"), day, beside}},
         {"the reader again", &scripts::share, {key}, {reader("a"), "1", beside}},
@@ -257,6 +293,28 @@ const std::vector<call>& all_calls() {
          {kinds::queue_key(key), kinds::ticket_key(key, 7)},
          {"7"},
          true},
+        {"a new permit", &scripts::permit, {key}, {labelled(permit(0)), day, "take", "", aside}},
+        {"a new permit of a larger number",
+         &scripts::permit,
+         {key},
+         {labelled(permit(1)), "1000", "take", "2 ", aside}},
+        {"the permit again", &scripts::permit, {key}, {permit(0), day, "take", "", aside}},
+        {"the permit restored", &scripts::permit, {key}, {permit(0), day, "hold", "1 ", aside}},
+        {"two new permits", &scripts::permit, {key}, {permit(1, "3*2"), day, "take", "", aside}},
+        {"a permit's renewal", &scripts::extend_permit, {key}, {permit(0), day, "1 "}, true},
+        {"another permit's renewal",
+         &scripts::extend_permit,
+         {key},
+         {permit(1), "45000", "1 "},
+         true},
+        {"a permit's release", &scripts::release_permits, {key}, {permit(0)}, true, permit(0)},
+        {"another permit's release",
+         &scripts::release_permits,
+         {key},
+         {permit(1)},
+         true,
+         permit(1)},
+        {"a look for a permit", &scripts::vacancy, {key}, {"permit:3*1:"}, true},
     };
     return result;
 }
@@ -269,6 +327,11 @@ bool has_all_holders(const redis_server& server, const state& before, const call
         return after.contains(holder) || after.contains(as_reader) || holder == called.gives_up ||
                as_reader == called.gives_up;
     });
+}
+
+/// Whether it answers how long something is in the way.
+bool tells_time(const call& called) {
+    return called.script == &scripts::obstacle || called.script == &scripts::vacancy;
 }
 
 /// Calls everything in every state. `function` gets the answer of a server without trouble.
@@ -318,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_while_its_slot_moves, *label("
         const std::string moving = ask(node, called.command());
         if (is_error(moving)) {
             BOOST_TEST(content_of(node) == had, moving);
-        } else if (called.script != &scripts::obstacle && !called.keys.back().ends_with("fence")) {
+        } else if (!tells_time(called) && !called.keys.back().ends_with("fence")) {
             BOOST_TEST(moving == answer);
         }
         BOOST_TEST(has_all_holders(node, before, called), moving);
@@ -366,7 +429,7 @@ BOOST_AUTO_TEST_CASE(a_script_does_all_or_nothing_without_memory, *label("fault-
             BOOST_TEST(refused.find("OOM") != std::string::npos, refused);
             BOOST_TEST(content_of(server) == had);
             BOOST_TEST(!called.is_holders, refused);
-        } else if (called.script != &scripts::obstacle) {
+        } else if (!tells_time(called)) {
             BOOST_TEST(refused == answer);
         }
     });
@@ -483,6 +546,47 @@ BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_shares_under_another_clock,
     BOOST_TEST(call_there(scripts::share, {reader("e"), "1000", kinds::new_set_key(key)}) == "OK");
     BOOST_TEST(call_there(scripts::release, {reader("b")}) == "1");
     BOOST_TEST(call_there(scripts::release, {reader("e")}) == "1");
+    BOOST_TEST(!there.has(key));
+}
+
+/// The same of permits. No clock but that of the key judges them.
+BOOST_TEST_DECORATOR(*label("fault-48") * label("fault-83"))
+BOOST_DATA_TEST_CASE(a_migrated_key_keeps_its_permits_under_another_clock,
+                     boost::unit_test::data::make({3600, -3600}), ahead) {
+    redis_server here;
+    redis_server there({}, {"env", std::string("LD_PRELOAD=") + path_of_skewed_clock,
+                            "COLOCK_CLOCK_AHEAD=" + std::to_string(ahead)});
+    constexpr long left = 600'000;
+    constexpr long soon = 300;
+    const std::string beside = kinds::new_permits_key(key);
+    write(here,
+          {"",
+           {},
+           "",
+           {{left, "semaphore:3"}, {left, permit(0)}, {left / 2, permit(1)}, {soon, permit(2)}}});
+    here.command({"MIGRATE", "127.0.0.1", std::to_string(there.port()), key, "0", "5000"});
+    const auto call_there = [&](const kinds::script& script, const strings& arguments) {
+        return ask(there, call{"", &script, {key}, arguments}.command());
+    };
+    const auto take = [&](int slot, const std::string& who) {
+        return call_there(scripts::permit, {permit(slot) + who, "1000", "take", "", beside});
+    };
+    // What ends soon ends there, too. No other slot becomes free.
+    wait_until([&] {
+        const std::string answer = take(0, "@a");
+        BOOST_TEST((answer == "-1" || answer == "3"), answer);
+        return answer == "3";
+    });
+    BOOST_TEST(call_there(scripts::extend_permit, {permit(2), day, "1 "}) == "0");
+    BOOST_TEST(call_there(scripts::extend_permit, {permit(0), "1", "1 "}) == "1");
+    BOOST_TEST(call_there(scripts::extend_permit, {permit(1), "1", "1 "}) == "1");
+    BOOST_TEST(call_there(scripts::release_permits, {permit(2) + "@a"}) == "0");
+    BOOST_TEST(call_there(scripts::release_permits, {permit(0) + "@a"}) == "1");
+    const std::string two_free = call_there(scripts::vacancy, {"permit:3*2:"});
+    const long wait = std::stol(two_free);
+    BOOST_TEST((wait > left / 2 - 60'000 && wait <= left / 2), wait);
+    BOOST_TEST(call_there(scripts::release_permits, {permit(1)}) == "1");
+    BOOST_TEST(call_there(scripts::release_permits, {permit(0)}) == "1");
     BOOST_TEST(!there.has(key));
 }
 

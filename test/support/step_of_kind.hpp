@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace colock::test {
 
@@ -34,6 +36,13 @@ struct step_of_kind {
     [[nodiscard]] step_of_kind without_waiting() const {
         step_of_kind result = *this;
         result.announces = false;
+        return result;
+    }
+
+    /// The same for these values.
+    [[nodiscard]] step_of_kind with_values(std::string all) const {
+        step_of_kind result = *this;
+        result.values = std::move(all);
         return result;
     }
 
@@ -64,6 +73,7 @@ struct step_of_kind {
     bool contended = false;
     bool heals = false;
     bool announces = true;
+    std::string values;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

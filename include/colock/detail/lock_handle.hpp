@@ -48,6 +48,9 @@ public:
     lock_handle(client& client, std::span<const std::string_view> resources,
                 const lock_options& options, const kinds::lock_kind& kind);
 
+    /// The same name and options with another kind of lease. The kind lives as long as the program.
+    [[nodiscard]] lock_handle with_kind(const kinds::lock_kind& kind) const;
+
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec_); }
     [[nodiscard]] executor_type body_executor() const;
     [[nodiscard]] std::string_view resource() const noexcept;
@@ -74,6 +77,9 @@ public:
         const std::shared_ptr<const runtime::lock_spec>& spec) noexcept;
 
 private:
+    explicit lock_handle(std::shared_ptr<const runtime::lock_spec> spec) noexcept
+        : spec_(std::move(spec)) {}
+
     struct initiation {
         using executor_type = lock_handle::executor_type;
         [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }

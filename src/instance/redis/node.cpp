@@ -448,6 +448,9 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
     if (!core::takes_key(one.command)) {
         return nullptr;
     }
+    if (kind.admission.counts_holders()) {
+        return facts_.refused_to_semaphores;
+    }
     return kind.admission.shares_lease() && facts_.refused_to_readers ? facts_.refused_to_readers
            : kind.value_per_holder                                    ? facts_.refused_to_fenced
                                                                       : nullptr;
@@ -455,7 +458,7 @@ std::shared_ptr<const std::string> node::why_not(const submission& one) const no
 
 /// Whether there is a lock that the server must not grant.
 bool node::refuses_some() const noexcept {
-    return facts_.refused_to_readers || facts_.refused_to_fenced;
+    return facts_.refused_to_readers || facts_.refused_to_semaphores || facts_.refused_to_fenced;
 }
 
 /// A server that does not answer would only pile up commands, and locks to be given back.

@@ -116,13 +116,13 @@ void probe::read_refusals(std::string_view reply) {
 }
 
 /// The reason why it cannot serve these locks; null if it can.
-std::shared_ptr<const std::string> probe::refused_to(std::initializer_list<kinds::needed_by> whom,
-                                                     std::string_view who_needs_it) const {
+std::shared_ptr<const std::string> probe::refused_to(kinds::needed_by whom,
+                                                     std::string_view who) const {
     std::string names;
     std::string first_error;
     for (std::size_t i = 0; i != refusals_.size(); ++i) {
         const kinds::script_command& one = kinds::script_commands[i];
-        if (!refusals_[i].empty() && std::ranges::find(whom, one.whom) != whom.end()) {
+        if (!refusals_[i].empty() && kinds::includes(one.whom, whom)) {
             names += (names.empty() ? "" : ", ") + upper_case(one.name);
             first_error = first_error.empty() ? refusals_[i] : first_error;
         }
@@ -132,7 +132,7 @@ std::shared_ptr<const std::string> probe::refused_to(std::initializer_list<kinds
     }
     return std::make_shared<const std::string>(
         "scripts may not use " + names + " (" + without_password(first_error, password_) +
-        "), which " + std::string(who_needs_it) +
+        "), which " + std::string(who) +
         " needs. The user's ACL must allow it, and rename-command must leave it");
 }
 
@@ -200,7 +200,7 @@ std::optional<std::string> probe::objection() const {
                                : "");
         }
     }
-    const auto why = refused_to({kinds::needed_by::every_lock}, "every lock");
+    const auto why = refused_to(kinds::needed_by::every_lock, "every lock");
     return why ? std::optional(*why) : std::nullopt;
 }
 
@@ -223,10 +223,9 @@ server_facts probe::facts() const {
                            .native_delete = native_delete(),
                            .is_clustered = deployment_ == deployment::cluster};
     using kinds::needed_by;
-    result.refused_to_readers = refused_to({needed_by::readers, needed_by::readers_and_fencing},
-                                           "a reader of a shared_mutex");
-    result.refused_to_fenced =
-        refused_to({needed_by::fencing, needed_by::readers_and_fencing}, "a lock with fencing");
+    result.refused_to_readers = refused_to(needed_by::readers, "a reader of a shared_mutex");
+    result.refused_to_semaphores = refused_to(needed_by::semaphores, "a semaphore");
+    result.refused_to_fenced = refused_to(needed_by::fencing, "a lock with fencing");
     return result;
 }
 

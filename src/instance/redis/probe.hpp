@@ -31,9 +31,10 @@ struct server_facts {
     bool may_be_promoted = false;
     std::string
         replication_id{};  ///< of its time as master: another one each time that it is promoted
-    /// Why it cannot serve locks that admit readers, or those with fences: the commands that it refuses inside scripts. Null if it
-    /// can.
+    /// Why it cannot serve readers, permits of semaphores, or locks with fences: the commands that it refuses inside scripts. Null if
+    /// it can.
     std::shared_ptr<const std::string> refused_to_readers{};
+    std::shared_ptr<const std::string> refused_to_semaphores{};
     std::shared_ptr<const std::string> refused_to_fenced{};
 };
 
@@ -83,8 +84,8 @@ private:
 
     [[nodiscard]] kinds::native_delete native_delete() const;
     [[nodiscard]] std::string wrong_server() const;
-    [[nodiscard]] std::shared_ptr<const std::string> refused_to(
-        std::initializer_list<kinds::needed_by> whom, std::string_view who_needs_it) const;
+    [[nodiscard]] std::shared_ptr<const std::string> refused_to(kinds::needed_by whom,
+                                                                std::string_view who) const;
     void read_refusals(std::string_view reply);
     void read_greeting(std::string_view reply);
 

@@ -72,6 +72,10 @@ inline std::string name(acquire_outcome outcome) {
             return "no_quorum";
         case acquire_outcome::too_slow:
             return "too_slow";
+        case acquire_outcome::wrong_kind:
+            return "wrong_kind";
+        case acquire_outcome::wrong_limit:
+            return "wrong_limit";
         case acquire_outcome::cancelled:
             return "cancelled";
     }

@@ -45,7 +45,7 @@ static_assert(!std::is_move_assignable_v<release> && std::is_copy_constructible_
 static_assert(std::is_trivially_copyable_v<acquire::step> && sizeof(acquire::step) <= 16);
 static_assert(std::is_trivially_copyable_v<lease_step> && sizeof(lease_step) <= 64);
 static_assert(sizeof(lease_tag) == 4);
-static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 88);
+static_assert(std::is_trivially_copyable_v<command> && sizeof(command) <= 96);
 
 // Processes agree on it: the published values.
 static_assert(stable_hash("") == 0xcbf29ce484222325U && stable_hash("a") == 0xaf63dc4c8601ec8cU &&

@@ -120,6 +120,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_permits_every_command_may_vote, *label("fault
     const probe p = probed({});
     BOOST_TEST(p.objection().value_or("") == "");
     BOOST_TEST(text_of(p.facts().refused_to_readers) == "");
+    BOOST_TEST(text_of(p.facts().refused_to_semaphores) == "");
     BOOST_TEST(text_of(p.facts().refused_to_fenced) == "");
 }
 
@@ -145,12 +146,12 @@ BOOST_AUTO_TEST_CASE(a_missing_command_bars_only_the_lock_kinds_that_need_it, *l
             continue;
         }
         const server_facts facts = probed({{std::string(one.name), forbidden}}).facts();
-        const bool both = one.whom == needed_by::readers_and_fencing;
-        BOOST_TEST(
-            (facts.refused_to_readers != nullptr) == (both || one.whom == needed_by::readers),
-            one.name);
-        BOOST_TEST((facts.refused_to_fenced != nullptr) == (both || one.whom == needed_by::fencing),
-                   one.name);
+        const auto check = [&](const auto& refused, needed_by whom) {
+            BOOST_TEST((refused != nullptr) == includes(one.whom, whom), one.name);
+        };
+        check(facts.refused_to_readers, needed_by::readers);
+        check(facts.refused_to_semaphores, needed_by::semaphores);
+        check(facts.refused_to_fenced, needed_by::fencing);
     }
     const server_facts facts = probed({{"zrem", unknown}, {"time", forbidden}}).facts();
     BOOST_TEST(text_of(facts.refused_to_readers).starts_with("scripts may not use TIME, ZREM ("));

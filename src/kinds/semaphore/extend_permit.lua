@@ -1,0 +1,39 @@
+-- Has a token hold its permits for a ttl at least, if it has exactly those on which a quorum has agreed. It never shortens a life.
+--
+-- It needs no memory: its first write is never refused for memory, and neither is a script's later write.
+--
+-- KEYS[1]  the key
+-- ARGV[1]  the token
+-- ARGV[2]  the ttl in milliseconds
+-- ARGV[3]  their numbers, each followed by a space
+-- Returns  1 extended; 0 it does not have them; -1, 'of <lock>', 'holds <type>' as permit.lua
+
+local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
+
+--@include permits.lua
+
+local limit, count, preferred = parse(token)
+local held, answer = read_permits(key, limit)
+if not held then
+    return answer
+end
+local own, life = permits_of(token, key, held)
+if not own or table.concat(own, ' ') .. ' ' ~= ARGV[3] then
+    return 0
+end
+if life >= ttl then
+    return 1
+end
+if held.sole then
+    redis.call('pexpire', key, ttl)
+    return 1
+end
+redis.call('zrem', key, '')
+prolong(key, limit, held, ttl)
+local scores = {}
+for i = 1, count do
+    scores[2 * i - 1] = (preferred + own[i] - 1) % limit * span + held.now + ttl
+    scores[2 * i] = member(token, i)
+end
+redis.call('zadd', key, unpack(scores))
+return 1

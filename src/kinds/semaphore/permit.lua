@@ -1,0 +1,168 @@
+-- Takes permits of a semaphore, or exactly those on which a quorum has agreed. All or none: a token that gets none has none.
+--
+-- KEYS[1]  the key
+-- ARGV[1]  the token: see permits.lua
+-- ARGV[2]  the ttl in milliseconds
+-- ARGV[3]  take: what the token has, if its numbers are no less than these; else the nearest free ones that are no less.
+--          hold: exactly these
+-- ARGV[4]  the numbers in increasing order, each followed by a space; empty: any
+-- ARGV[5]  a name in the key's slot, where a set is made before it takes the place of the key
+-- Returns  the number, or of several permits a text like ARGV[4]; -1 too few are free; 'of <lock>' another lock has the key, or a
+--          semaphore of another limit; 'holds <type>' no lock wrote the key
+
+--@include permits.lua
+
+local key, token, ttl, exactly = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'hold'
+local limit, count, preferred = parse(token)
+local held, answer = read_permits(key, limit)
+if not held then
+    return answer
+end
+if held.sole and held.sole ~= token and held.left < 0 then
+    return -1  -- somebody removed its ttl, so nobody knows when it ends
+end
+local own, life = permits_of(token, key, held)
+
+local function slot_of(number)
+    return (preferred + number - 1) % limit
+end
+
+-- What is in the slots of a set, as far as it was read.
+local found = {}
+local function read_slots(first, last)
+    local scores = redis.call('zrangebyscore', key, string.format('%.0f', first * span),
+        string.format('(%.0f', (last + 1) * span), 'withscores')
+    for i = 1, #scores, 2 do
+        local slot, ends = math.floor(scores[i + 1] / span), scores[i + 1] % span
+        if not found[slot] or found[slot].ends < ends then
+            found[slot] = {ends = ends, member = scores[i]}
+        end
+    end
+end
+
+local is_own = {}
+for _, number in ipairs(own or {}) do
+    is_own[slot_of(number)] = true
+end
+if held.sole and held.sole ~= token then
+    local _, _, sole = parse(held.sole)
+    found[sole] = {ends = 1, member = held.sole}
+end
+
+-- A few slots are read at first, and then more and more.
+local width, unread = 1, 1
+local function is_free(number)
+    if held.ends and number >= unread then
+        local first = slot_of(number)
+        local last = math.min(first + width, limit) - 1
+        read_slots(first, last)
+        unread = number + last - first + 1
+        width = math.min(2 * width, 64)
+    end
+    local there = found[slot_of(number)]
+    return not there or is_own[slot_of(number)] or (held.ends and there.ends <= held.now)
+end
+
+local numbers = {}
+for number in string.gmatch(ARGV[4], '%d+') do
+    numbers[#numbers + 1] = tonumber(number)
+end
+local keeps = own ~= nil
+for i = 1, count do
+    local least = numbers[i] or 1
+    keeps = keeps and (exactly and own[i] == least or not exactly and own[i] >= least)
+end
+
+local got, stale, last = keeps and own or {}, {}, 0
+for i = keeps and count + 1 or 1, count do
+    local number = math.max(numbers[i] or 1, last + 1)
+    while number <= limit and not is_free(number) do
+        number = exactly and limit or number
+        number = number + 1
+    end
+    if number > limit then
+        got = nil
+        break
+    end
+    got[i], last = number, number
+    local there = found[slot_of(number)]
+    if there and string.sub(there.member, 1, #token) ~= token then
+        stale[#stale + 1] = there.member
+    end
+end
+
+if not got then
+    if held.sole == token then
+        redis.call('del', key)
+    elseif held.ends then
+        remove(key, token, count)
+    end
+    return -1
+end
+
+life = math.max(ttl, life or 0)  -- what was sent first may be executed last
+local answered = count == 1 and got[1] or table.concat(got, ' ') .. ' '
+if count == 1 and got[1] == 1 and (held.sole == token or not held.sole and not held.ends) then
+    if not held.sole then
+        redis.call('set', key, token, 'px', life)
+    elseif held.left < life then
+        redis.call('pexpire', key, life)
+    end
+    return answered
+end
+
+if held.ends then
+    local scores = {}
+    for i = 1, count do
+        scores[2 * i - 1] = slot_of(got[i]) * span + held.now + life
+        scores[2 * i] = member(token, i)
+    end
+    redis.call('zadd', key, unpack(scores))
+    if stale[1] then
+        redis.call('zrem', key, unpack(stale))
+    end
+    prolong(key, limit, held, life)
+    return answered
+end
+
+-- A new set is written beside the key, and then takes its place by one command. So there is no moment without the key, whatever the
+-- server refuses. The commands that a set takes later are tried on it first.
+local place = redis.pcall('pttl', ARGV[5])
+if type(place) == 'table' then
+    -- A node that is moving the slot refuses each command on a key that it does not have.
+    local moves = string.find(place.err, 'non local key')
+    return moves and redis.error_reply('TRYAGAIN the slot of the lock is being moved') or place
+end
+if place ~= -2 then
+    return redis.error_reply('PERMITS the key ' .. ARGV[5] .. ' was not written by colock')
+end
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)  -- its clock begins with the server's
+local whole = math.max(2 * life, held.left or 0)
+local add = {'zadd', ARGV[5], -(now + whole), clock_of(limit)}
+for i = 1, count do
+    add[#add + 1] = slot_of(got[i]) * span + now + life
+    add[#add + 1] = member(token, i)
+end
+if held.sole and held.sole ~= token then
+    local _, _, sole = parse(held.sole)
+    add[#add + 1] = sole * span + now + held.left
+    add[#add + 1] = held.sole
+end
+for _, command in ipairs({
+    add,
+    {'pexpire', ARGV[5], whole},
+    {'zscore', ARGV[5], token},
+    {'zrange', ARGV[5], 0, 0},
+    {'zrangebyscore', ARGV[5], 1, 0},
+    {'zrem', ARGV[5], ''},
+    {'zcard', ARGV[5]},
+    {'rename', ARGV[5], key},
+}) do
+    local result = redis.pcall(unpack(command))
+    if type(result) == 'table' and result.err then
+        redis.pcall('del', ARGV[5])
+        return result
+    end
+end
+return answered

@@ -1,0 +1,34 @@
+-- When a semaphore has enough free permits.
+--
+-- KEYS[1]  the key
+-- ARGV[1]  what the token of the asking client begins with: `permit:<limit>*<count>:`
+-- Returns  as PTTL: -2 now; else after how many milliseconds, if nobody renews a permit; -1 never: a key without ttl. Of a key that
+--          another lock has: 'of <lock> <PTTL>', 'holds <type> <PTTL>'
+
+--@include permits.lua
+
+local key = KEYS[1]
+local limit, count = parse(ARGV[1])
+local held, answer = read_permits(key, limit)
+if not held then
+    local left = redis.call('pttl', key)
+    return answer == -1 and left or redis.status_reply(answer.ok .. ' ' .. left)
+end
+if held.sole then
+    return limit > count and -2 or held.left
+end
+local taken = held.ends and redis.call('zcard', key) - 1 or 0
+if taken + count <= limit then
+    return -2
+end
+local ends = {}
+for i, score in ipairs(redis.call('zrange', key, 1, -1, 'withscores')) do
+    if i % 2 == 0 and score % span > held.now then
+        ends[#ends + 1] = score % span
+    end
+end
+if #ends + count <= limit then
+    return -2
+end
+table.sort(ends)
+return ends[#ends + count - limit] - held.now

@@ -20,9 +20,11 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::benchmark {
 namespace {
@@ -35,6 +37,26 @@ Lock lock_of(client& locks, std::size_t number, const orders& work) {
     options.ttl = lock_ttl;
     options.handoff_limit = work.handoff_limit;
     return {locks, lock_name(work.hot_key ? 0 : number), options};
+}
+
+semaphore semaphore_of(client& locks, std::size_t number, const orders& work) {
+    lock_options options;
+    options.ttl = lock_ttl;
+    options.handoff_limit = work.handoff_limit;
+    return {locks, lock_name(work.hot_key ? 0 : number), work.permits, options};
+}
+
+/// Another client's leases, which nobody renews.
+asio::awaitable<std::vector<lease>> take_permits(client& by, const orders& work) {
+    std::vector<lease> held;
+    for (std::size_t i = 0; work.taken != 0 && i != work.concurrency; ++i) {
+        lock_options options;
+        options.ttl = std::chrono::minutes(10);
+        options.renew = std::chrono::milliseconds(0);
+        const semaphore lock(by, lock_name(i), work.permits, options);
+        held.push_back(co_await lock.acquire(work.taken));
+    }
+    co_return held;
 }
 
 /// The readers' side of a lock, as something to acquire.
@@ -113,6 +135,12 @@ private:
         if (work_.hot_key && work_.kind == lock_kind::mutex) {
             bytes_per_waiter_ = co_await bytes_per_waiter(lock_of<mutex>(locks_, 0, work_));
         }
+        std::vector<lease> taken;
+        if (work_.taken != 0) {
+            others_.emplace(context_, configuration_for(work_.instances));
+            co_await test::async_wait_until([this] { return all_ready(*others_); });
+            taken = co_await take_permits(*others_, work_);
+        }
         work_.when_connected();
         meter_.start();
         running_ = work_.concurrency;
@@ -125,6 +153,10 @@ private:
             });
         }
         co_await all_done_.async_wait(asio::as_tuple(asio::use_awaitable));
+        taken.clear();
+        if (others_) {
+            co_await others_->close(asio::as_tuple(asio::use_awaitable));
+        }
         const auto [unreleased] = co_await locks_.close(asio::as_tuple(asio::use_awaitable));
         if (unreleased.code() && work_.all_answer) {
             throw std::runtime_error("colock: " + unreleased.message());
@@ -139,6 +171,8 @@ private:
         switch (work_.kind) {
             case lock_kind::mutex:
                 break;
+            case lock_kind::permit:
+                return take_and_release(semaphore_of(locks_, number, work_), meter_);
             case lock_kind::writer:
                 return take_and_release(lock_of<shared_mutex>(locks_, number, work_), meter_);
             case lock_kind::reader:
@@ -159,6 +193,7 @@ private:
     asio::io_context context_{1};
     measurement meter_;
     client locks_;
+    std::optional<client> others_;
     std::size_t running_ = 0;
     asio::steady_timer all_done_{context_, asio::steady_timer::time_point::max()};
     std::exception_ptr failure_;

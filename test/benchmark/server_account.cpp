@@ -15,11 +15,6 @@ double info_value(const std::string& info, const std::string& name) {
     return position == std::string::npos ? 0 : std::stod(info.substr(position + name.size()));
 }
 
-double cpu_seconds(const test::redis_server& server) {
-    const auto info = server.command({"INFO", "cpu"}).value_or("");
-    return info_value(info, "used_cpu_user:") + info_value(info, "used_cpu_sys:");
-}
-
 /// All commands executed since CONFIG RESETSTAT, but for our own questions. Commands that a script
 /// calls are counted once more by the server, under their own name: EVALSHA's own are `get` and
 /// `del`, which no client sends otherwise.
@@ -37,6 +32,11 @@ double commands(const test::redis_server& server) {
 }
 
 }  // namespace
+
+double cpu_seconds(const test::redis_server& server) {
+    const auto info = server.command({"INFO", "cpu"}).value_or("");
+    return info_value(info, "used_cpu_user:") + info_value(info, "used_cpu_sys:");
+}
 
 server_account::server_account(test::servers& servers, std::size_t count)
     : servers_(servers), count_(count) {

@@ -11,6 +11,9 @@
 
 namespace colock::benchmark {
 
+/// User and kernel time of a server so far, in seconds.
+double cpu_seconds(const test::redis_server& server);
+
 /// What the first `count` of some servers do between its making, which empties them, and `add_to`.
 class server_account {
 public:

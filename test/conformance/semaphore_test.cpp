@@ -261,7 +261,7 @@ BOOST_DATA_TEST_CASE(memory_and_servers_agree_on_permits,
                      boost::unit_test::data::make({kind::tcp, kind::user})) {
     const std::vector<steps> all{{1}, {2}, {5}, {5, 2}, {5, 3}, {64}};
     std::map<std::string, int> seen;
-    for (unsigned seed = 0; seed != 12; ++seed) {
+    for (unsigned seed = 0; seed != 30; ++seed) {
         BOOST_TEST_CONTEXT("seed " << seed) {
             std::mt19937 random(seed);
             subject server(sample);

@@ -6,9 +6,25 @@
 -- ARGV[1]  the token
 -- ARGV[2]  the ttl in milliseconds
 -- ARGV[3]  their numbers, each followed by a space
+-- ARGV[4]  the member for the clock of a set
+-- ARGV[5]  of one permit: the smallest score in its slot
+-- ARGV[6]  the largest
 -- Returns  1 extended; 0 it does not have them; -1, 'of <lock>', 'holds <type>' as permit.lua
 
 local key, token, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2])
+
+-- As it mostly is: the token has this one permit in a set that lives for long enough.
+local score = ARGV[5] and redis.pcall('zscore', key, ARGV[4])
+if type(score) == 'string' then
+    local own = tonumber(redis.call('zscore', key, token) or -1)
+    local left = redis.call('pttl', key)
+    local now = ARGV[5] - score - left  -- as a score of that slot
+    if left >= ttl and own > now and own <= now + ttl and own <= tonumber(ARGV[6]) then
+        redis.call('zrem', key, '')
+        redis.call('zadd', key, now + ttl, token)
+        return 1
+    end
+end
 
 --@include permits.lua
 

@@ -2,12 +2,13 @@
 --
 -- KEYS[i]  a key
 -- ARGV[i]  its token
--- Returns  1 all released; else a text with an answer for each: '1' released, '0' the token has none there, '-' another lock has the
---          key, '!' no lock wrote it
+-- Returns  1 all released; else a text with an answer for each: '1' released, '0' the token does not have its permits there, '-'
+--          another lock has the key, '!' no lock wrote it. A permit that has ended is there until somebody takes its slot.
 
 -- As it often is: all of them are held by their tokens alone, so that two commands are enough.
 local ours = true
-for i, value in ipairs(redis.call('mget', unpack(KEYS))) do
+local values = redis.call('mget', unpack(KEYS))
+for i, value in ipairs(values) do
     if value ~= ARGV[i] then
         ours = false
         break
@@ -15,6 +16,33 @@ for i, value in ipairs(redis.call('mget', unpack(KEYS))) do
 end
 if ours and redis.call('del', unpack(KEYS)) == #KEYS then
     return 1
+end
+
+-- Or with other holders: each token has one permit in a set. Returns whether it did.
+local function release_from_set(key, token)
+    if not string.find(token, '^permit:%d+%*1:') or redis.pcall('zrem', key, token) ~= 1 then
+        return false
+    end
+    if redis.call('zcard', key) == 1 then
+        redis.call('del', key)
+    end
+    return true
+end
+
+local answers, others = {}, {}
+local deleted = {}
+for i, key in ipairs(KEYS) do
+    if ours and not deleted[key] then  -- it was, just now; and the key is there twice
+        deleted[key] = true
+        answers[i] = '1'
+    elseif not values[i] and release_from_set(key, ARGV[i]) then
+        answers[i] = '1'
+    else
+        others[#others + 1] = i
+    end
+end
+if #others == 0 then
+    return #KEYS == 1 and 1 or table.concat(answers)
 end
 
 --@include permits.lua
@@ -31,19 +59,10 @@ local function release(key, token)
     elseif not held.ends then
         return '0'
     end
-    local own = permits_of(token, key, held)
-    remove(key, token, count)
-    return own and '1' or '0'
+    return remove(key, token, count) == count and '1' or '0'
 end
 
-local answers = {}
-local deleted = {}
-for i, key in ipairs(KEYS) do
-    if ours and not deleted[key] then  -- it was, just now; and the key is there twice
-        deleted[key] = true
-        answers[i] = '1'
-    else
-        answers[i] = release(key, ARGV[i])
-    end
+for _, i in ipairs(others) do
+    answers[i] = release(KEYS[i], ARGV[i])
 end
 return table.concat(answers)

@@ -68,6 +68,23 @@ vote granted(const numbers& all) {
     return result;
 }
 
+/// The slot that has a number in the order of that token.
+std::uint32_t slot_in_order(std::string_view token, std::uint64_t one, std::uint32_t limit) {
+    const std::size_t digits = token.find(':', token.find(':') + 1) + 1;
+    std::uint64_t preferred = 0;
+    const char* const first = token.data() + digits;
+    std::from_chars(first, first + std::min<std::size_t>(8, token.size() - digits), preferred, 16);
+    return static_cast<std::uint32_t>((preferred + one - 1) % limit);
+}
+
+/// The smallest and the largest score of a slot: see permits.lua.
+struct slot_range {
+    explicit slot_range(std::uint32_t slot)
+        : first(static_cast<long long>(slot) << 42U), last(((slot + 1LL) << 42U) - 1) {}
+    number first;
+    number last;
+};
+
 /// Many releases in one call of release_permits.lua.
 class release_permits final : public coalescing {
 public:
@@ -161,8 +178,9 @@ public:
                                  (!own_.empty() && there->token == command_.token));
     }
 
-    /// The token has these from now on, for the command's ttl at least. It has no others.
-    void put(const numbers& all) {
+    /// The token has these from now on, for the command's ttl at least. It has no others. Returns how many it had, with those that
+    /// have ended.
+    std::size_t put(const numbers& all) {
         core::time_point until = now_ + command_.ttl;
         permits written = held_ != nullptr ? *held_ : permits{limit_, false, {}};
         const std::size_t removed = std::erase_if(
@@ -174,11 +192,11 @@ public:
             written.slots[slot_of(one)] = {std::string(command_.token), until};
         }
         if (removed == 0 && all.empty()) {
-            return;
+            return removed;
         }
         if (written.slots.empty()) {
             keys_.erase(command_.key);
-            return;
+            return removed;
         }
         core::time_point ends = entry_ != nullptr ? entry_->expires : now_;
         const bool is_sole = written.slots.size() == 1 && all == numbers{1};
@@ -189,6 +207,7 @@ public:
             written.is_set = true;
         }
         keys_.put(command_.key, std::move(written), ends);
+        return removed;
     }
 
     /// When so many are free, if nobody renews one.
@@ -210,13 +229,7 @@ public:
 
 private:
     [[nodiscard]] std::uint32_t slot_of(std::uint32_t one) const {
-        const std::string_view token = command_.token;
-        const std::size_t digits = token.find(':', token.find(':') + 1) + 1;
-        std::uint64_t preferred = 0;
-        const char* const first = token.data() + digits;
-        std::from_chars(first, first + std::min<std::size_t>(8, token.size() - digits), preferred,
-                        16);
-        return static_cast<std::uint32_t>((preferred + one - 1) % limit_);
+        return slot_in_order(command_.token, one, limit_);
     }
 
     [[nodiscard]] const permits::holder* holder_of(std::uint32_t one) const {
@@ -265,24 +278,21 @@ public:
                      .holder_grants_by_one = true,
                      .tries_twice = limit != 1}),
           limit_(limit),
-          count_(count) {}
+          count_(count),
+          clock_("semaphore:" + std::to_string(limit)) {}
 
     void encode(const kinds::command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
-        const number ttl(command.ttl.count());
         switch (command.step) {
             case step::acquire:
                 if (looks_first(command)) {
                     write_set(command, to);
                 } else {
-                    write_script(scripts::permit, form, to, {command.key}, command.token,
-                                 ttl.text(), command.heals ? "hold" : "take", values_of(command),
-                                 new_permits_key(command.key));
+                    write_take(command, form, to);
                 }
                 break;
             case step::extend:
-                write_script(scripts::extend_permit, form, to, {command.key}, command.token,
-                             ttl.text(), values_of(command));
+                write_extend(command, form, to);
                 break;
             case step::release:
                 if (command.kind->is_native(command, server, form)) {
@@ -341,11 +351,8 @@ public:
                 }
                 key.put(key.own());
                 return vote::granted();
-            case step::release: {
-                const bool has_some = !key.own().empty();
-                key.put({});
-                return has_some ? vote::granted() : vote::denied(key_state::absent);
-            }
+            case step::release:
+                return key.put({}) == count_ ? vote::granted() : vote::denied(key_state::absent);
             default: {
                 const auto left =
                     std::chrono::duration_cast<core::milliseconds>(key.free_at(count_) - at.now);
@@ -390,6 +397,36 @@ private:
         return one && *one > 0 && *one <= limit_ ? vote::granted(*one) : decode_compare(reply);
     }
 
+    void write_take(const kinds::command& command, script_form form,
+                    resp::command_writer& to) const {
+        const number ttl(command.ttl.count());
+        const std::string beside = new_permits_key(command.key);
+        const std::string values = values_of(command);
+        if (command.heals || count_ != 1 || command.value > limit_) {
+            write_script(scripts::permit, form, to, {command.key}, command.token, ttl.text(),
+                         command.heals ? "hold" : "take", values, beside, clock_);
+            return;
+        }
+        const std::uint64_t least = std::max<std::uint64_t>(command.value, 1);
+        const slot_range range(slot_in_order(command.token, least, limit_));
+        write_script(scripts::permit, form, to, {command.key}, command.token, ttl.text(), "take",
+                     values.empty() ? "1 " : values, beside, clock_, range.first.text(),
+                     range.last.text(), number(limit_).text());
+    }
+
+    void write_extend(const kinds::command& command, script_form form,
+                      resp::command_writer& to) const {
+        const number ttl(command.ttl.count());
+        if (count_ != 1) {
+            write_script(scripts::extend_permit, form, to, {command.key}, command.token, ttl.text(),
+                         values_of(command), clock_);
+            return;
+        }
+        const slot_range range(slot_in_order(command.token, command.value, limit_));
+        write_script(scripts::extend_permit, form, to, {command.key}, command.token, ttl.text(),
+                     values_of(command), clock_, range.first.text(), range.last.text());
+    }
+
     /// A semaphore of another limit is no lock of another kind.
     [[nodiscard]] static vote named(vote denial) {
         if (denial.kind == core::vote_kind::denied && denial.key == key_state::other_kind &&
@@ -421,6 +458,7 @@ private:
 
     std::uint32_t limit_;
     std::uint32_t count_;
+    std::string clock_;  // a member of the set
 };
 
 }  // namespace

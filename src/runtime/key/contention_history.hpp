@@ -40,6 +40,18 @@ public:
         known.others = others;
     }
 
+    /// Whether an attempt that only looks whether nobody holds that key would mostly be in vain. It is made now and then, since the
+    /// key may be free again.
+    [[nodiscard]] bool has_holders(std::size_t key_hash) noexcept {
+        std::uint8_t& left = looks_saved_[key_hash % looks_saved_.size()];
+        left -= left == 0 ? 0 : 1;
+        return left != 0;
+    }
+    /// Such an attempt was denied.
+    void note_holders(std::size_t key_hash) noexcept {
+        looks_saved_[key_hash % looks_saved_.size()] = looks_to_save;
+    }
+
     /// The client has left the queue, and is not to join it again before `until`.
     void step_aside(std::size_t key_hash, core::time_point until) noexcept {
         of(key_hash).join_from = until;
@@ -52,6 +64,7 @@ private:
     // A look is a round trip more; and what looks for others sees none, mostly.
     static constexpr std::uint32_t tries_between_looks = 64;
     static constexpr core::duration between_looks = core::milliseconds(250);
+    static constexpr std::uint8_t looks_to_save = 32;
 
     struct entry {
         std::size_t key_hash = 0;
@@ -70,6 +83,7 @@ private:
     }
 
     std::array<entry, 256> entries_{};
+    std::array<std::uint8_t, 4096> looks_saved_{};  // two keys with one entry cost nothing but time
 };
 
 }  // namespace colock::runtime

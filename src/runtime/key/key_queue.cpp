@@ -292,6 +292,14 @@ bool key_queue::expects_other_clients() {
     return client_.contention.expected_at(lock_->key_hash, client_.turn.recent_time());
 }
 
+bool key_queue::expects_holders() {
+    return client_.contention.has_holders(lock_->key_hash);
+}
+
+void key_queue::note_holders() {
+    client_.contention.note_holders(lock_->key_hash);
+}
+
 bool key_queue::join_remote_queue(const acquire_operation& waiting) {
     if (ticket_ == nullptr) {
         if (const auto keeper = client_.instances.keeper_of(lock_->key)) {

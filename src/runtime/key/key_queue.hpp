@@ -71,6 +71,10 @@ public:
     void leave_remote_queue();
     /// Whether other clients are known to wait for the key, so that it is fair to join them before the first attempt.
     [[nodiscard]] bool expects_other_clients();
+    /// Whether holders in other clients are to be expected, so that there is no sense in an attempt that only looks for none.
+    [[nodiscard]] bool expects_holders();
+    /// The attempt that only looked was denied.
+    void note_holders();
     /// The attempt of an operation that waits on in the remote queue was denied. If `had_ticket`, it was before that attempt.
     void on_denied(const core::round& votes, bool had_ticket);
     /// An attempt that announces its waiter is being sent.

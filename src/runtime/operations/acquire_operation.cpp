@@ -220,7 +220,8 @@ void acquire_operation::start_attempts() {
     } else if (queue_->no_quorum_since() != core::never) {
         machine_->no_quorum_since(std::max(queue_->no_quorum_since(), arrived_));
     }
-    if (queue_->local().is_held()) {
+    const bool looks = spec_->policy->kind().traits().tries_twice && admission().counts_holders();
+    if (queue_->local().is_held() || (looks && queue_->expects_holders())) {
         machine_->expect_others();
     }
     resume(event::start());
@@ -389,6 +390,9 @@ void acquire_operation::resume(const event& e) {
 
 void acquire_operation::carry_out(const core::acquire::step& step, core::time_point now) {
     if (step.attempt && (step.at_once || loop_.gate.admits_attempt())) {
+        if (step.at_once) {
+            queue_->note_holders();
+        }
         begin_attempt(now);
     } else if (step.attempt) {
         wait_to_be_sent(now);

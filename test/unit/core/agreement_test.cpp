@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <string>
 
 namespace colock::core::test {
 namespace {
@@ -56,6 +58,37 @@ BOOST_AUTO_TEST_CASE(the_next_round_asks_for_the_quorum_th_smallest) {
     BOOST_TEST(agree(agreement::same, granted({1, silent, 2})).value == 2U);
     BOOST_TEST(agree(agreement::same, granted({9, 1, 7, 1, 8})).value == 7U);
     BOOST_TEST(!agree(agreement::same, granted({9, 1, 7, 1, 8})).reached);
+}
+
+/// Those of a lease that has several.
+BOOST_AUTO_TEST_CASE(a_quorum_must_have_the_same_list_of_values) {
+    const auto with_lists = [](std::initializer_list<const char*> lists) {
+        round result(lists.size());
+        std::size_t index = 0;
+        for (const char* const list : lists) {
+            if (*list != 0) {
+                vote v = vote::granted(static_cast<std::uint64_t>(std::stoi(list)));
+                v.detail = std::make_shared<const std::string>(list);
+                result.record(index, v);
+            }
+            ++index;
+        }
+        return agree(agreement::same, result);
+    };
+    const agreed_value agreed = with_lists({"2 5 ", "1 5 ", "2 5 "});
+    BOOST_TEST(agreed.reached);
+    BOOST_TEST(agreed.value == 2U);
+    BOOST_TEST(agreed.values == "2 5 ");
+
+    // The second place is compared, too. The next round asks for the second smallest of each place.
+    const agreed_value differ = with_lists({"2 5 ", "2 7 ", ""});
+    BOOST_TEST(!differ.reached);
+    BOOST_TEST(differ.may_be_reached);
+    BOOST_TEST(differ.values == "2 7 ");
+    const agreed_value apart = with_lists({"3 10 12 ", "1 11 15 ", "2 4 20 "});
+    BOOST_TEST(!apart.may_be_reached);
+    BOOST_TEST(apart.value == 2U);
+    BOOST_TEST(apart.values == "2 10 15 ");
 }
 
 BOOST_AUTO_TEST_CASE(votes_that_are_out_may_bring_the_same_value) {

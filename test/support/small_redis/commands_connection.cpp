@@ -141,10 +141,11 @@ void role(execution& e) {
 
 void wait(execution& e) {
     if (e.host.state.is_replica) {
-        e.out.error(
-            "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 "
-            "if a replica is configured to be writable (which is not the default) writes to "
-            "replicas are just local and are not propagated.");
+        const bool is_valkey = e.host.dialect().server == "valkey";
+        e.out.error("ERR WAIT cannot be used with replica instances. Please also note that " +
+                    std::string(is_valkey ? "" : "since Redis 4.0 ") +
+                    "if a replica is configured to be writable (which is not the default) writes "
+                    "to replicas are just local and are not propagated.");
         return;
     }
     const auto count = e.integer(1);

@@ -211,7 +211,6 @@ struct range_options {
     bool by_score = false;
     bool is_reverse = false;
     bool with_scores = false;
-    bool has_limit = false;
     std::int64_t offset = 0;
     std::int64_t limit = -1;
 
@@ -229,7 +228,6 @@ struct range_options {
                 if (!count) {
                     return false;
                 }
-                has_limit = true;
                 offset = *first;
                 limit = *count;
                 i += 2;
@@ -242,7 +240,7 @@ struct range_options {
                 return false;
             }
         }
-        if (has_limit && !by_score) {
+        if (limit != -1 && !by_score) {
             e.out.error(
                 "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or "
                 "BYLEX");

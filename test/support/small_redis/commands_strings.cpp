@@ -43,8 +43,11 @@ struct set_options {
     std::optional<time_form> form{};
     std::size_t time_at = 0;
 
-    [[nodiscard]] bool has_condition() const {
-        return if_absent || if_present || if_equal || if_different;
+    /// An option may be repeated, but it excludes others.
+    [[nodiscard]] bool has_comparison() const { return if_equal || if_different; }
+    [[nodiscard]] bool allows(time_form other) const {
+        return !keeps_ttl && (!form || (form->in_seconds == other.in_seconds &&
+                                        form->is_absolute == other.is_absolute));
     }
 
     /// Reads the words from `i` on. Otherwise writes an error.
@@ -54,21 +57,21 @@ struct set_options {
             const std::string_view option = e.word(i);
             const bool has_more = i + 1 < e.arguments.size();
             const auto time = time_form_of(option);
-            if (is_word(option, "nx") && !has_condition()) {
+            if (is_word(option, "nx") && !if_present && !has_comparison()) {
                 if_absent = true;
-            } else if (is_word(option, "xx") && !has_condition()) {
+            } else if (is_word(option, "xx") && !if_absent && !has_comparison()) {
                 if_present = true;
             } else if (is_set && speaks.has_set_ifeq && is_word(option, "ifeq") && has_more &&
-                       !has_condition()) {
+                       !if_absent && !if_present && !has_comparison()) {
                 if_equal = e.word(++i);
             } else if (is_set && speaks.has_set_ifne && is_word(option, "ifne") && has_more &&
-                       !has_condition()) {
+                       !if_absent && !if_present && !has_comparison()) {
                 if_different = e.word(++i);
             } else if (is_set && is_word(option, "get")) {
                 gets = true;
             } else if (is_word(option, "keepttl") && !form) {
                 keeps_ttl = true;
-            } else if (time && has_more && !form && !keeps_ttl) {
+            } else if (time && has_more && allows(*time)) {
                 form = time;
                 time_at = ++i;
             } else {
@@ -118,7 +121,11 @@ void set(execution& e) {
         (options.if_absent && found != nullptr) || (options.if_present && found == nullptr) ||
         (options.if_equal && (old == nullptr || *old != *options.if_equal)) ||
         (options.if_different && old != nullptr && *old == *options.if_different);
-    if (!is_refused) {
+    const bool is_past =
+        e.host.dialect().set_deletes_in_past && *expires <= e.now_in_milliseconds();
+    if (!is_refused && is_past) {
+        e.erase(e.key());
+    } else if (!is_refused) {
         options.write(e, e.key(), e.word(2), *expires);
     }
     if (!options.gets) {

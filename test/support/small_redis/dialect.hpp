@@ -28,6 +28,8 @@ struct dialect {
     bool compares_slots_first = false;
     /// ASKING has no effect inside a script that declares no key.
     bool asks_for_declared_keys_only = false;
+    /// SET with a time in the past deletes the key at once. Otherwise the key is there until somebody comes across it.
+    bool set_deletes_in_past = false;
     /// The error of a script names the digest of the script.
     bool names_failed_script = true;
 

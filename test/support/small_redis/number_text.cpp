@@ -59,8 +59,8 @@ number_text::number_text(std::int64_t value) noexcept
           buffer_.data())) {}
 
 number_text::number_text(double value, bool is_shortest) noexcept {
-    if (std::isinf(value)) {
-        const std::string_view text = value > 0 ? "inf" : "-inf";
+    if (!std::isfinite(value)) {
+        const std::string_view text = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
         size_ = static_cast<std::size_t>(std::ranges::copy(text, buffer_.begin()).out -
                                          buffer_.begin());
     } else if (is_integer(value, is_shortest ? largest_exact : largest_of_17_digits)) {

@@ -115,8 +115,8 @@ bool server::refuses(execution& e, const command& c) {
         e.out.error(no_memory);
         return true;
     }
-    if ((c.has(command::writes) || c.name == "ping") && refuses_write(e) &&
-        (c.has(command::writes) || state.cannot_save)) {
+    const bool is_ping_without_disk = c.name == "ping" && state.cannot_save && !state.is_replica;
+    if ((c.has(command::writes) || is_ping_without_disk) && refuses_write(e)) {
         return true;
     }
     if (state.is_loading && !c.has(command::while_loading)) {

@@ -215,6 +215,7 @@ void client_tracking(execution& e) {
         return;
     }
     if (e.client != nullptr) {
+        wanted.is_caching = e.client->state.is_caching;
         e.client->state = wanted.is_tracking ? wanted : session::flags();
     }
     e.out.ok();

@@ -136,7 +136,7 @@ std::string random_command::key() {
     while (true) {
         const std::string& result = one_of(keys());
         const bool fits = result == lock_ || result.starts_with("{" + lock_ + "}");
-        if (!slots_only_ || fits || chance(0.01)) {
+        if (fits || chance(any_slot)) {
             return result;
         }
     }
@@ -302,9 +302,9 @@ command random_command::production() {
         case 11:
             return call(scripts::release, {key}, {token()});
         case 12:
-            return slots_only_ ? call(scripts::release_many, {key}, {token()})
-                               : call(scripts::release_many, {key, one_of(locks()), key},
-                                      {token(), token(), token()});
+            return any_slot < 1 ? call(scripts::release_many, {key}, {token()})
+                                : call(scripts::release_many, {key, one_of(locks()), key},
+                                       {token(), token(), token()});
         case 13:
             return call(scripts::obstacle, {key}, {});
         case 14:

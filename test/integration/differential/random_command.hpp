@@ -22,9 +22,10 @@ class random_command {
 public:
     using command = std::vector<std::string>;
 
-    /// With `slots_only`, all keys of one command are nearly always in the same slot.
-    explicit random_command(std::uint64_t seed, bool slots_only = false)
-        : random_(seed), slots_only_(slots_only) {}
+    explicit random_command(std::uint64_t seed) : random_(seed) {}
+
+    /// How likely a key is in any slot, instead of in that of the command's other keys.
+    double any_slot = 1;
 
     /// A command, or a call of a script.
     command next(std::int64_t now_in_milliseconds);
@@ -54,7 +55,6 @@ private:
     std::string ttl();
 
     std::mt19937_64 random_;
-    bool slots_only_;
     std::int64_t now_ = 0;
     std::string lock_;  // the lock whose keys the command is about
 };

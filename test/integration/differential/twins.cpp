@@ -146,8 +146,8 @@ const small_redis::dialect& dialect_of(const redis_server& server) {
                              info.substr(0, 200));
 }
 
-twins::twins(const redis_server& real, stopped_clock& clock, std::uint64_t seed)
-    : real_(real), clock_(clock), seed_(seed), small_(dialect_of(real)) {
+twins::twins(const redis_server& real, stopped_clock& clock, std::uint64_t seed, std::int64_t now)
+    : real_(real), clock_(clock), seed_(seed), now_(now), small_(dialect_of(real)) {
     set_now(now_);
 }
 

@@ -63,7 +63,8 @@ public:
     using command = std::vector<std::string>;
 
     /// The real server must have been started with the launcher of the clock. `seed` is for the texts of differences.
-    twins(const redis_server& real, stopped_clock& clock, std::uint64_t seed);
+    twins(const redis_server& real, stopped_clock& clock, std::uint64_t seed,
+          std::int64_t now = 1'800'000'000'000'000);
 
     /// Adds a client.
     void connect();
@@ -99,7 +100,7 @@ private:
     const redis_server& real_;
     stopped_clock& clock_;
     std::uint64_t seed_;
-    std::int64_t now_ = 1'800'000'000'000'000;
+    std::int64_t now_;
     small_redis::server small_;
     std::vector<std::unique_ptr<client>> clients_;
     std::deque<played> played_;

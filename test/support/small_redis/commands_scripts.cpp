@@ -30,8 +30,7 @@ std::optional<std::size_t> declared_keys(execution& e) {
 }
 
 void run(execution& e, const lua_scripts::script& which, std::size_t key_count) {
-    script_run script{.declared_keys = key_count,
-                      .was_out_of_memory = e.host.state.is_out_of_memory};
+    script_run script{.was_out_of_memory = e.host.state.is_out_of_memory};
     execution call = e;
     call.script = &script;
     lua_scripts::of_this_thread().run(which, e.arguments.subspan(first_key, key_count),

@@ -68,8 +68,9 @@ constexpr dialect make_valkey_9() {
     result.has_msetex = true;
     result.has_set_ifeq = true;
     result.compares_slots_first = true;
-    result.asks_for_declared_keys_only = true;
+    result.cross_slot_ends_scripts = true;
     result.set_deletes_in_past = true;
+    result.redirects_msetex = false;
     result.names_failed_script = false;
     result.no_script = "No matching script.";
     result.unknown_command_in_script = "Unknown command called from script";

@@ -26,8 +26,11 @@ struct dialect {
     bool tracks_declared_keys = false;
     /// A cluster finds keys in different slots before it looks who serves the first slot.
     bool compares_slots_first = false;
-    /// ASKING has no effect inside a script that declares no key.
-    bool asks_for_declared_keys_only = false;
+    /// In a cluster, a script's command with keys in different slots has every later command of every script refused, until the
+    /// server restarts. Valkey 9.1.2 does that.
+    bool cross_slot_ends_scripts = false;
+    /// A node of a cluster refuses MSETEX for keys that it does not serve. Valkey 9.1.2 does not, and writes them.
+    bool redirects_msetex = true;
     /// SET with a time in the past deletes the key at once. Otherwise the key is there until somebody comes across it.
     bool set_deletes_in_past = false;
     /// The error of a script names the digest of the script.

@@ -11,6 +11,11 @@ wall_milliseconds execution::now_in_milliseconds() const noexcept {
     return now / 1000;
 }
 
+bool execution::sees(std::string_view name) const noexcept {
+    const record* const found = host.keys_.find(name);
+    return found != nullptr && now_in_milliseconds() <= found->expires;
+}
+
 const record* execution::read(std::string_view name) {
     const record* const found = host.keys_.find(name);
     if (found != nullptr && now_in_milliseconds() > found->expires) {

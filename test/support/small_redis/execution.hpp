@@ -20,7 +20,6 @@ class session;
 
 /// A script that runs.
 struct script_run {
-    std::size_t declared_keys = 0;
     bool was_out_of_memory = false;  ///< when it began. What happens later does not count
     bool has_written = false;        ///< it has called a command that writes, with success or not
 };
@@ -39,6 +38,8 @@ struct execution {
     [[nodiscard]] std::string_view key() const { return arguments[1]; }
     [[nodiscard]] wall_milliseconds now_in_milliseconds() const noexcept;
 
+    /// Whether the key is there and has not expired.
+    [[nodiscard]] bool sees(std::string_view name) const noexcept;
     /// The key, unless it has expired. An expired key is removed, except on a replica.
     [[nodiscard]] const record* read(std::string_view name);
     /// The same, to be changed.

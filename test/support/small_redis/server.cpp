@@ -167,10 +167,15 @@ bool server::refuses_in_script(execution& e, const command& c) {
     if (!cluster) {
         return false;
     }
+    if (are_scripts_ended_) {
+        e.out.error(with_code("ERR", dialect_.other_node_in_script));
+        return true;
+    }
     switch (find_route(e, c).where) {
         case place::here:
             return false;
         case place::cross_slot:
+            are_scripts_ended_ = dialect_.cross_slot_ends_scripts;
             e.out.error(about("ERR", dialect_.cross_slot_in_script, c));
             break;
         case place::try_again:
@@ -225,7 +230,7 @@ bool server::denies_keys(const command& c, words command) const {
 /// As getNodeByQuery in cluster.c.
 server::route server::find_route(execution& e, const command& c) {
     const command_keys keys(c, e.arguments);
-    if (keys.empty()) {
+    if (keys.empty() || (c.name == "msetex" && !dialect_.redirects_msetex)) {
         return {};
     }
     const cluster_slots& all = *cluster;
@@ -250,14 +255,12 @@ server::route server::find_route(execution& e, const command& c) {
     if (moves != cluster_slots::movement::none) {
         std::size_t missing = 0;
         for (std::size_t i = 0; i != keys.size(); ++i) {
-            missing += e.read(keys[i]) == nullptr ? 1 : 0;
+            missing += e.sees(keys[i]) ? 0 : 1;
         }
         if (moves == cluster_slots::movement::migrating && missing != 0) {
             return {missing == keys.size() ? place::ask : place::try_again, slot};
         }
-        const bool is_asking = e.client != nullptr && e.client->state.is_asking &&
-                               (e.script == nullptr || e.script->declared_keys != 0 ||
-                                !dialect_.asks_for_declared_keys_only);
+        const bool is_asking = e.client != nullptr && e.client->state.is_asking;
         if (moves == cluster_slots::movement::importing && is_asking) {
             return {has_several && missing != 0 ? place::try_again : place::here, slot};
         }
@@ -338,6 +341,11 @@ void server::replace_keys(keyspace all) {
         i += is_new ? 0 : 1;
         j += is_gone ? 0 : 1;
     }
+}
+
+void server::restart() {
+    scripts_.clear();
+    are_scripts_ended_ = false;
 }
 
 const std::shared_ptr<const std::string>* server::find_script(std::string_view digest) const {

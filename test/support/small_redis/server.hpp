@@ -68,7 +68,9 @@ public:
     [[nodiscard]] const keyspace& keys() const noexcept { return keys_; }
     /// From now on it has these keys. Sessions that track a key that differs are told.
     void replace_keys(keyspace all);
-    /// It has these scripts no longer.
+    /// The process ends, and another one begins with the same keys. The caller ends the sessions before.
+    void restart();
+    /// It knows no scripts any more.
     void forget_scripts() noexcept { scripts_.clear(); }
     /// The keys that the last command changed, or `expire_due`, with repetitions.
     [[nodiscard]] std::span<const std::string> changed() const noexcept { return changed_; }
@@ -129,6 +131,7 @@ private:
     session* current_ = nullptr;  // whose command is being executed
     std::vector<std::string> changed_;
     std::uint64_t version_ = 0;
+    bool are_scripts_ended_ = false;  // see dialect
     std::int64_t last_session_ = 0;
 };
 

@@ -135,6 +135,20 @@ BOOST_AUTO_TEST_CASE(a_slot_that_migrates_is_served_while_its_keys_are_there) {
     BOOST_TEST(redis({"GET", "{a}1"}) == "_");
 }
 
+/// As Valkey 9.1.2.
+BOOST_AUTO_TEST_CASE(a_cross_slot_command_of_a_script_ends_all_scripts_on_valkey) {
+    node redis(valkey_9);
+    const std::string refused = "-ERR Attempted to access a non local key in a cluster node";
+    BOOST_TEST(redis.eval("return redis.call('get', 'a')") == "_");
+    BOOST_TEST(redis.eval("return redis.pcall('mget', 'a', 'b')") == refused);
+    BOOST_TEST(redis.eval("return redis.pcall('get', 'a')") == refused);
+    redis({"SCRIPT", "FLUSH"});
+    BOOST_TEST(redis.eval("return redis.pcall('ping')") == refused);
+    BOOST_TEST(redis({"GET", "a"}) == "_");
+    redis.host.restart();
+    BOOST_TEST(redis.eval("return redis.call('get', 'a')") == "_");
+}
+
 BOOST_AUTO_TEST_CASE(a_slot_that_is_imported_is_served_after_asking) {
     node redis(redis_8);
     redis.host.cluster->assign(redis.slot, redis.slot, "10.0.0.2:6379");

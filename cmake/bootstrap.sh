@@ -19,7 +19,7 @@ readonly server_libraries=(
 )
 packages=(
     g++ cmake ninja-build redis-server nlohmann-json3-dev libcli11-dev libbenchmark-dev libssl-dev
-    libsqlite3-dev gcovr clang-format clang-tidy doxygen python3 procps openssl curl ccache
+    libsqlite3-dev liblua5.1-0-dev gcovr clang-format clang-tidy doxygen python3 procps openssl curl ccache
 )
 
 usage() {

@@ -26,8 +26,10 @@ namespace colock::test {
 /// All members block, and throw as those of `redis_server`.
 class redis_cluster {
 public:
+    /// `launcher` as that of `redis_server`.
     explicit redis_cluster(std::size_t masters, std::size_t replicas_of_each = 0,
-                           const std::vector<std::string>& arguments = {})
+                           const std::vector<std::string>& arguments = {},
+                           const std::vector<std::string>& launcher = {})
         : masters_(masters) {
         const std::size_t count = masters * (1 + replicas_of_each);
         for (std::size_t i = 0; i != count; ++i) {
@@ -36,7 +38,7 @@ public:
                 "--cluster-node-timeout", "1000",
                 "--cluster-port",         std::to_string(buses_.emplace_back().number())};
             words.insert(words.end(), arguments.begin(), arguments.end());
-            nodes_.emplace_back(words);
+            nodes_.emplace_back(words, launcher);
         }
         for (std::size_t i = 0; i != masters; ++i) {
             const std::size_t first = first_slot(i);

@@ -1,0 +1,355 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "random_command.hpp"
+
+#include "kinds/fenced/fence_counter.hpp"
+#include "kinds/queue/remote_queue.hpp"
+#include "kinds/scripts.hpp"
+#include "kinds/shared/shared.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace colock::test {
+namespace {
+
+using command = random_command::command;
+namespace scripts = kinds::scripts;
+
+/// Words are separated by spaces. `|` separates alternatives, of which one may be empty. Within one, `:` stands for a space. `$`
+/// begins a variable.
+constexpr std::string_view patterns[] = {
+    "get $key",
+    "mget $key $key $key|",
+    "set $key $text px:$ttl|px:$ttl|ex:$int|exat:$int|pxat:$at|keepttl|| nx|xx||| get|||",
+    "set $key $text ifeq:$text|ifne:$text px:$ttl|keepttl|| get||| nx|||||",
+    "set $key $text $option $option|| $option|||",
+    "delifeq $key $text",
+    "delex $key ifeq:$text|ifne:$text|foo|",
+    "msetex $count $key $text $key:$text|| nx|xx|| px:$ttl|keepttl|exat:$int|||",
+    "incr $key",
+    "incrby $key $int",
+    "del $key $key|| $key||",
+    "unlink $key $key||",
+    "exists $key $key|| $key||",
+    "type $key",
+    "pttl $key",
+    "ttl $key",
+    "pexpiretime $key",
+    "persist $key",
+    "pexpire $key $ttl nx|xx|gt|lt|foo||||||||||| gt|lt|xx||||||||",
+    "pexpireat $key $at nx|xx|gt|lt|||||||||",
+    "expire $key $int",
+    "rename $key $key",
+    "lpush $key $element $element||",
+    "rpush $key $element $element||",
+    "rpush $key $element $element $element",
+    "lpop $key $index|||",
+    "llen $key",
+    "lindex $key $index",
+    "lrange $key $index $index",
+    "lrem $key $index $element",
+    "lpos $key $element rank:$index|||| count:$index|||| maxlen:$index||||",
+    "zadd $key nx|xx|||||| gt|lt|||||| ch||| incr|||||||| $score $member $score:$member||",
+    "zadd $key $score $member $score $member $score $member",
+    "zrem $key $member $member||",
+    "zremrangebyscore $key $bound $bound",
+    "zcount $key $bound $bound",
+    "zcard $key",
+    "zscore $key $member",
+    "zrange $key $index $index withscores|| rev||| limit:$index:$index||||||",
+    "zrange $key $bound $bound byscore rev||| limit:$index:$index||| withscores||",
+    "zrangebyscore $key $bound $bound limit:$index:$index||| withscores|| foo||||||||||",
+    "hset $key $field $text $field:$text||",
+    "hget $key $field",
+    "hdel $key $field $field||",
+    "hlen $key",
+    "hgetall $key",
+    "hexists $key $field",
+    "hincrby $key $field $int",
+    "time",
+    "ping $text|",
+    "echo $text",
+    "dbsize",
+    "wait 0 0|-1|x",
+    "select 0|x",
+    "nosuch $text $text",
+};
+
+/// Around any command. `KEYS[1]` is some key.
+constexpr std::string_view wrappers[] = {
+    "return redis.call(unpack(ARGV))",
+    "return redis.pcall(unpack(ARGV))",
+    "local r = redis.pcall(unpack(ARGV)) return {type(r), r}",
+    "local r = redis.pcall(unpack(ARGV)) return type(r) == 'table' and (r.err or r.ok or #r) or r",
+    "redis.call('set', KEYS[1], ARGV[1], 'px', 10000) return redis.call(unpack(ARGV))",
+    "local a = redis.pcall(unpack(ARGV)) return {redis.call('exists', KEYS[1]), "
+    "redis.call('pttl', KEYS[1]), a}",
+    "redis.call(unpack(ARGV)) redis.call(unpack(ARGV))\nreturn redis.call('get', KEYS[1])",
+    "local ok, e = pcall(redis.call, unpack(ARGV)) return {tostring(ok), ok and 1 or e}",
+    "return {1.5, ARGV[1], {ok = ARGV[1]}, false, {err = 'X ' .. ARGV[1]}, {}, true, nil, 3}",
+    "return redis.error_reply(ARGV[#ARGV])",
+    "local a = redis.pcall(unpack(ARGV)) local b = redis.pcall('del', KEYS[1]) return {a, b}",
+    "return tonumber(ARGV[#ARGV])",
+    "return {double = tonumber(ARGV[#ARGV]) or 1}",
+    "error(ARGV[#ARGV])",
+    "return redis.call('zadd', KEYS[1], tonumber(ARGV[#ARGV]) or 1, ARGV[1])",
+    "return redis.sha1hex(ARGV[1]) .. undefined_name",
+    "return ARGV[1] < tonumber(ARGV[#ARGV])",
+};
+
+const std::vector<std::string>& locks() {
+    static const std::vector<std::string> result{"k", "m"};
+    return result;
+}
+
+std::vector<std::string> split(std::string_view text, char by) {
+    std::vector<std::string> result;
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t end = std::min(text.find(by, at), text.size());
+        result.emplace_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return result;
+}
+
+std::string digits(char digit, std::size_t count = 40) {
+    return std::string(count, digit);
+}
+
+}  // namespace
+
+const std::vector<std::string>& random_command::keys() {
+    static const std::vector<std::string> result = [] {
+        std::vector<std::string> all{"x"};
+        for (const std::string& lock : locks()) {
+            all.insert(all.end(), {lock, lock, kinds::fence_key(lock), kinds::queue_key(lock),
+                                   kinds::new_set_key(lock), kinds::ticket_key(lock, 1),
+                                   kinds::ticket_key(lock, 2)});
+        }
+        return all;
+    }();
+    return result;
+}
+
+std::string random_command::key() {
+    while (true) {
+        const std::string& result = one_of(keys());
+        const bool fits = result == lock_ || result.starts_with("{" + lock_ + "}");
+        if (fits || chance(any_slot)) {
+            return result;
+        }
+    }
+}
+
+std::string random_command::token() {
+    static const std::vector<std::string> all{
+        digits('a'),
+        digits('b'),
+        digits('c') + "@me",
+        "reader:" + digits('a'),
+        "reader:" + digits('b'),
+        "reader:" + digits('c') + "@me",
+        "reader:" + digits('d'),
+    };
+    return one_of(all);
+}
+
+std::string random_command::ttl() {
+    static const std::vector<std::string> all{"1",    "5",     "100",   "500",     "1000",
+                                              "2000", "10000", "60000", "10000000"};
+    static const std::vector<std::string> wrong{"0", "-1", "x", "", "1.5", "9223372036854775807"};
+    return chance(0.05) ? one_of(wrong) : one_of(all);
+}
+
+std::string random_command::word(std::string_view variable) {
+    static const std::vector<std::string> numbers{"0",  "1",   "2",   "-1",  "-2", "3",
+                                                  "10", "100", "-10", "abc", ""};
+    static const std::vector<std::string> scores{"0",
+                                                 "1",
+                                                 "2",
+                                                 "-1",
+                                                 "1.5",
+                                                 "0.1",
+                                                 "1e-7",
+                                                 "1e25",
+                                                 "inf",
+                                                 "-inf",
+                                                 "nan",
+                                                 "+inf",
+                                                 "abc",
+                                                 "1e17",
+                                                 "3.3",
+                                                 "-123456",
+                                                 "9007199254740993"};
+    static const std::vector<std::string> options{"nx",      "xx",   "get", "px",  "ex",
+                                                  "keepttl", "pxat", "10",  "foo", "ifeq"};
+    if (variable == "$key") {
+        return key();
+    }
+    if (variable == "$ttl") {
+        return ttl();
+    }
+    if (variable == "$at") {
+        const auto distance = static_cast<std::int64_t>(below(20'000)) - 5'000;
+        return chance(0.1) ? one_of(numbers) : std::to_string(now_ + distance);
+    }
+    if (variable == "$int" || variable == "$index") {
+        return variable == "$int" && chance(0.1) ? "9223372036854775807" : one_of(numbers);
+    }
+    if (variable == "$count") {
+        return chance(0.1) ? one_of(numbers) : chance(0.5) ? "1" : "2";
+    }
+    if (variable == "$score") {
+        const auto end = now_ + static_cast<std::int64_t>(below(100'000)) - 20'000;
+        return chance(0.5) ? std::to_string(chance(0.2) ? -end : end) : one_of(scores);
+    }
+    if (variable == "$bound") {
+        return (chance(0.2) ? "(" : "") + word("$score");
+    }
+    if (variable == "$option") {
+        return one_of(options);
+    }
+    if (variable == "$element" || variable == "$member") {
+        const std::string number = std::to_string(1 + below(3));
+        return chance(0.4)   ? "ticket:" + number
+               : chance(0.3) ? "writer:" + number
+               : chance(0.7) ? token()
+                             : one_of(numbers);
+    }
+    if (variable == "$field") {
+        return std::string(1, static_cast<char>('a' + below(4)));
+    }
+    // $text
+    return chance(0.5)   ? token()
+           : chance(0.3) ? std::string()
+           : chance(0.3)
+               ? std::to_string((std::int64_t(1) << 51) + static_cast<std::int64_t>(below(9)))
+               : one_of(numbers);
+}
+
+command random_command::plain() {
+    const std::string_view pattern = patterns[below(std::size(patterns))];
+    command result;
+    for (const std::string& place : split(pattern, ' ')) {
+        const std::string chosen = one_of(split(place, '|'));
+        if (chosen.empty()) {
+            continue;
+        }
+        for (const std::string& part : split(chosen, ':')) {
+            result.push_back(part.starts_with('$') ? word(part) : part);
+        }
+    }
+    return result;
+}
+
+command random_command::around_plain() {
+    command result{"EVAL", std::string(wrappers[below(std::size(wrappers))]), "1", key()};
+    command inner = plain();
+    while (inner[0] == "wait") {  // Redis 7 lets no script wait
+        inner = plain();
+    }
+    result.insert(result.end(), inner.begin(), inner.end());
+    return result;
+}
+
+command random_command::call(const kinds::script& script, const command& keys,
+                             const command& arguments) {
+    const bool in_full = chance(0.2);
+    command result{in_full ? "EVAL" : "EVALSHA", std::string(in_full ? script.text : script.digest),
+                   std::to_string(keys.size())};
+    result.insert(result.end(), keys.begin(), keys.end());
+    result.insert(result.end(), arguments.begin(), arguments.end());
+    for (std::size_t i = 3; i != result.size(); ++i) {
+        if (chance(0.02)) {
+            result[i] = i < 3 + keys.size() ? key() : word(chance(0.5) ? "$text" : "$score");
+        }
+    }
+    return result;
+}
+
+/// As the client calls them.
+command random_command::production() {
+    const std::string key = lock_;
+    const std::string counter = kinds::fence_key(key);
+    const std::string beside = kinds::new_set_key(key);
+    const std::uint64_t number = 1 + below(3);
+    const std::string name = std::to_string(number);
+    const std::string queue = kinds::queue_key(key);
+    const std::string ticket = kinds::ticket_key(key, number);
+    const std::string least =
+        chance(0.6)
+            ? "0"
+            : std::to_string((std::int64_t(1) << 51) + static_cast<std::int64_t>(below(99)));
+    switch (below(18)) {
+        case 0:
+        case 1:
+            return {"SET", key, token(), "NX", "PX", ttl()};
+        case 2:
+        case 3:
+        case 4:
+            return call(scripts::share, {key}, {token(), ttl(), beside});
+        case 5:
+            return call(scripts::share, {key, counter}, {token(), ttl(), beside, least, ttl()});
+        case 6:
+            return call(scripts::claim, {key}, {chance(0.2) ? "0" : ttl(), name, beside});
+        case 7:
+            return call(scripts::unmark, {key}, {name});
+        case 8:
+        case 9:
+        case 10:
+            return call(scripts::extend, {key}, {token(), ttl()});
+        case 11:
+            return call(scripts::release, {key}, {token()});
+        case 12:
+            return any_slot < 1 ? call(scripts::release_many, {key}, {token()})
+                                : call(scripts::release_many, {key, one_of(locks()), key},
+                                       {token(), token(), token()});
+        case 13:
+            return call(scripts::obstacle, {key}, {});
+        case 14:
+            return call(scripts::fence, {key, counter},
+                        {token(), chance(0.4) ? "0" : ttl(), least, ttl()});
+        case 15:
+            return call(scripts::count, {counter}, {least, ttl(), chance(0.5) ? "count" : "read"});
+        case 16:
+            return call(scripts::join, {queue, ticket}, {name, ttl(), kinds::ticket_prefix(key)});
+        default:
+            return call(scripts::leave, {queue, ticket}, {name});
+    }
+}
+
+/// Leaves a word out, or adds one.
+void random_command::spoil(command& words) {
+    if (chance(0.01) && words.size() > 1) {
+        words.pop_back();
+    } else if (chance(0.01)) {
+        words.emplace_back("more");
+    }
+}
+
+command random_command::next(std::int64_t now_in_milliseconds) {
+    now_ = now_in_milliseconds;
+    lock_ = one_of(locks());
+    const double kind = std::uniform_real_distribution<double>(0, 1)(random_);
+    command result;
+    if (kind < 0.45) {
+        result = production();
+    } else if (kind < 0.80) {
+        result = plain();
+    } else if (kind < 0.99) {
+        result = around_plain();
+    } else if (kind < 0.992) {
+        result = {"SCRIPT", "FLUSH"};
+    } else if (kind < 0.994) {
+        result = {"FLUSHALL"};
+    } else {
+        const kinds::script& some = scripts::all[below(scripts::all.size())];
+        result = chance(0.5) ? command{"SCRIPT", "LOAD", std::string(some.text)}
+                             : command{"SCRIPT", "EXISTS", std::string(some.digest)};
+    }
+    spoil(result);
+    return result;
+}
+
+}  // namespace colock::test

@@ -1,0 +1,64 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_INTEGRATION_DIFFERENTIAL_RANDOM_COMMAND_HPP
+#define COLOCK_TEST_INTEGRATION_DIFFERENTIAL_RANDOM_COMMAND_HPP
+
+#include "kinds/script.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace colock::test {
+
+/// Draws commands and calls of scripts, on few keys, so that they meet values of all types. Many of them are wrong.
+///
+/// It leaves out what the small Redis does not model: numbers with spaces or in hexadecimal digits, and values so long that a server
+/// stores a hash in no order.
+class random_command {
+public:
+    using command = std::vector<std::string>;
+
+    explicit random_command(std::uint64_t seed) : random_(seed) {}
+
+    /// How likely a key is in any slot, instead of in that of the command's other keys.
+    double any_slot = 1;
+
+    /// A command, or a call of a script.
+    command next(std::int64_t now_in_milliseconds);
+
+    /// The names of all keys.
+    [[nodiscard]] static const std::vector<std::string>& keys();
+
+    /// From 0 to `count` - 1.
+    std::size_t below(std::size_t count) {
+        return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
+    }
+    bool chance(double p) { return std::bernoulli_distribution(p)(random_); }
+    template <typename Type>
+    const Type& one_of(const std::vector<Type>& all) {
+        return all[below(all.size())];
+    }
+
+private:
+    command plain();
+    command around_plain();
+    command production();
+    command call(const kinds::script& script, const command& keys, const command& arguments);
+    void spoil(command& words);
+    std::string word(std::string_view variable);
+    std::string key();
+    std::string token();
+    std::string ttl();
+
+    std::mt19937_64 random_;
+    std::int64_t now_ = 0;
+    std::string lock_;  // the lock whose keys the command is about
+};
+
+}  // namespace colock::test
+
+#endif

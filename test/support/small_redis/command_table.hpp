@@ -1,0 +1,84 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_TEST_SUPPORT_SMALL_REDIS_COMMAND_TABLE_HPP
+#define COLOCK_TEST_SUPPORT_SMALL_REDIS_COMMAND_TABLE_HPP
+
+#include "support/small_redis/dialect.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace colock::small_redis {
+
+struct execution;
+
+/// The words of a command, its name first.
+using words = std::span<const std::string_view>;
+
+/// Where the keys of a command are.
+struct key_positions {
+    std::int8_t first = 0;  ///< 0: it has none
+    std::int8_t last = 0;   ///< -1: to the end
+    std::int8_t step = 1;
+    std::int8_t count_at =
+        0;  ///< if not 0, this word is the number of keys, and they begin at `first`
+};
+
+struct command {
+    enum flag : std::uint8_t {
+        reads = 1,         ///< client tracking remembers its keys
+        writes = 2,        ///< a replica refuses it
+        needs_memory = 4,  ///< refused without memory
+        not_in_scripts = 8,
+        while_loading = 16,  ///< possible while the server loads its data
+        has_subcommands = 32,
+    };
+
+    std::string_view name;  ///< in lower case. Of a subcommand: "client|id"
+    int arity;              ///< how many words it has, or if negative, at least has
+    unsigned flags;
+    key_positions keys{};
+    void (*run)(execution& e) = nullptr;
+    bool dialect::*needs = nullptr;  ///< only servers that have this know it
+
+    [[nodiscard]] bool has(flag f) const noexcept { return (flags & f) != 0; }
+    [[nodiscard]] bool accepts(std::size_t word_count) const noexcept {
+        const auto count = static_cast<int>(word_count);
+        return arity >= 0 ? count == arity : count >= -arity;
+    }
+};
+
+/// What the first words of a command mean.
+struct command_lookup {
+    const command* found = nullptr;
+    const command* container = nullptr;  ///< of an unknown subcommand
+};
+
+/// `command` must not be empty.
+command_lookup find_command(words command, const dialect& speaks);
+
+/// The keys of a command, to be looped over. It has none if the number of keys is wrong.
+class command_keys {
+public:
+    command_keys(const command& c, words all);
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] std::string_view operator[](std::size_t i) const {
+        return all_[first_ + i * step_];
+    }
+
+private:
+    words all_;
+    std::size_t first_ = 0;
+    std::size_t step_ = 1;
+    std::size_t count_ = 0;
+};
+
+/// Whether a word is this one, in any case. `lower` is in lower case.
+bool is_word(std::string_view text, std::string_view lower) noexcept;
+
+}  // namespace colock::small_redis
+
+#endif

@@ -5,7 +5,9 @@
 #include "kinds/fenced/fence_counter.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/scripts.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
+#include "resp/writer.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -253,6 +255,28 @@ command random_command::around_plain() {
     return result;
 }
 
+namespace {
+
+/// The words of a command that was written as RESP.
+command words_in(std::string_view text) {
+    command result;
+    const auto next_number = [&text] {
+        const std::size_t end = text.find("\r\n");
+        const auto number =
+            static_cast<std::size_t>(std::stoul(std::string(text.substr(1, end - 1))));
+        text.remove_prefix(end + 2);
+        return number;
+    };
+    for (std::size_t left = next_number(); left != 0; --left) {
+        const std::size_t size = next_number();
+        result.emplace_back(text.substr(0, size));
+        text.remove_prefix(size + 2);
+    }
+    return result;
+}
+
+}  // namespace
+
 command random_command::call(const kinds::script& script, const command& keys,
                              const command& arguments) {
     const bool in_full = chance(0.2);
@@ -268,8 +292,59 @@ command random_command::call(const kinds::script& script, const command& keys,
     return result;
 }
 
+/// A step of a semaphore, as its kind writes it. Mostly of one limit, or the others would only be refused.
+command random_command::step_of_semaphore() {
+    const std::uint32_t limit = chance(0.9) ? 4 : 2;
+    const std::uint32_t count = chance(0.7) ? 1 : 2;
+    const std::string token = "permit:" + std::to_string(limit) + "*" + std::to_string(count) +
+                              ":0000000" + std::to_string(below(4)) +
+                              std::string(32, "abc"[below(3)]);
+    const std::uint64_t first = 1 + below(3);
+    const std::string values =
+        std::to_string(first) + " " + std::to_string(first + 1 + below(2)) + " ";
+    kinds::command asked;
+    asked.kind = &kinds::semaphore(limit, count);
+    asked.key = lock_;
+    asked.token = token;
+    asked.ttl = core::milliseconds(std::max(1LL, std::atoll(ttl().c_str())));
+    asked.contended = chance(0.8);
+    switch (below(8)) {
+        case 0:
+        case 1:
+        case 2:
+            asked.step = core::step::acquire;
+            break;
+        case 3:
+            asked.step = core::step::acquire;
+            asked.heals = true;
+            break;
+        case 4:
+        case 5:
+            asked.step = core::step::extend;
+            break;
+        case 6:
+            asked.step = core::step::release;
+            break;
+        default:
+            asked.step = core::step::remaining;
+            break;
+    }
+    if (asked.heals || asked.step == core::step::extend || chance(0.4)) {
+        asked.value = first;
+        asked.values = &values;
+    }
+    const auto form = chance(0.2) ? kinds::script_form::in_full : kinds::script_form::shortest;
+    std::string buffer;
+    resp::command_writer writer(buffer);
+    asked.kind->encode(asked, {}, form, writer);
+    return words_in(writer.text());
+}
+
 /// As the client calls them.
 command random_command::production() {
+    if (chance(0.35)) {
+        return step_of_semaphore();
+    }
     const std::string key = lock_;
     const std::string counter = kinds::fence_key(key);
     const std::string beside = kinds::new_set_key(key);

@@ -47,6 +47,7 @@ private:
     command plain();
     command around_plain();
     command production();
+    command step_of_semaphore();
     command call(const kinds::script& script, const command& keys, const command& arguments);
     void spoil(command& words);
     std::string word(std::string_view variable);

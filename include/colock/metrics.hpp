@@ -35,6 +35,8 @@ struct counters {
     std::uint64_t released = 0;
     /// Those of them that went to another waiter of this client.
     std::uint64_t handed_off = 0;
+    /// Leases that were abandoned: see `lease::abandon`.
+    std::uint64_t abandoned = 0;
     /// Leases that were lost, expired, or were held for `max_hold`.
     std::uint64_t lost = 0;
     /// How often an instance reported to a waiting acquire that the key has no ttl. Only a deletion ends

@@ -188,7 +188,7 @@ void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core
     } else if (!lease.is_at_key()) {
         return;
     } else if (step.let_go) {
-        end_hold(lease, now);
+        end_hold(lease, step.send.has_value(), now);
     } else {
         if (step.send || !step.heals.empty()) {
             note_write(lease, false);
@@ -229,11 +229,13 @@ void key_queue::become_shared(lease_driver& lease, core::time_point now) {
     client_.queues.advance(*this);
 }
 
-void key_queue::end_hold(lease_driver& lease, core::time_point now) {
+void key_queue::end_hold(lease_driver& lease, bool is_released, core::time_point now) {
     // Where the key is the token's, nothing is announced.
     withdraw(lease.shared_spec(), lease.without_key(), now);
     let_go(lease, now);
-    note_write(lease, true);
+    if (is_released) {
+        note_write(lease, true);
+    }
     client_.queues.advance(*this);
 }
 

@@ -115,7 +115,7 @@ private:
     void leave(const acquire_operation& one, core::acquire_outcome outcome);
     void begin_hold(lease_driver& lease, core::time_point now);
     void become_shared(lease_driver& lease, core::time_point now);
-    void end_hold(lease_driver& lease, core::time_point now);
+    void end_hold(lease_driver& lease, bool is_released, core::time_point now);
     void let_go(lease_driver& lease, core::time_point now);
     void hand_off(lease_driver& lease, core::time_point now);
     void note_write(const lease_driver& lease, bool is_release);

@@ -310,6 +310,8 @@ void lease_driver::release(release_operation& asker) {
         asker.resolve(outcome_of_share(why));
     } else if (machine_.outcome()) {
         asker.resolve(*machine_.outcome());
+    } else if (machine_.abandoned()) {
+        asker.finish(lease_result::not_held);
     } else {
         const bool may_end = may_end_hold();
         release_waiters_.push_back(asker);
@@ -346,6 +348,19 @@ void lease_driver::let_go(std::uint32_t holder) {
         const core::time_point now = client_.turn.now();
         end_hold(may_hand_off(now), now);
     }
+}
+
+void lease_driver::abandon(std::uint32_t holder) {
+    if (!may_end_hold()) {
+        return;
+    }
+    if (holders_.leaves_others(holder, was_lost())) {
+        release_share(holder);
+        return;
+    }
+    client_.counts.abandoned.add(machine_.held() ? 1 : 0);
+    end_loss_waiters(lease_result::not_held);
+    drive(event::just(event::kind_type::abandon), client_.turn.now());
 }
 
 void lease_driver::send_release() {

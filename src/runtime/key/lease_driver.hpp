@@ -169,6 +169,8 @@ public:
     /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
     /// and not released it since. A release that waits for room goes on waiting.
     void let_go(std::uint32_t holder);
+    /// The same, but the keys are not released: their ttl ends them.
+    void abandon(std::uint32_t holder);
     /// Sends the release that waits for room now. No other holder gets the lease.
     void send_release();
 

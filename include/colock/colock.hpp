@@ -12,6 +12,7 @@
 /// These are its parts:
 /// - `colock::with_lock` runs a coroutine under a lock. Start here. `colock::acquirable` says which classes
 ///   are locks.
+/// - `colock::lead` runs a coroutine as the leader among several processes.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
 ///   `colock::lock_options` are the options of both.
@@ -27,6 +28,7 @@
 #include <colock/client.hpp>
 #include <colock/config.hpp>
 #include <colock/error.hpp>
+#include <colock/lead.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
 #include <colock/metrics.hpp>

@@ -14,8 +14,9 @@
 ///   are locks.
 /// - `colock::lead` runs a coroutine as the leader among several processes.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
-/// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
-///   `colock::lock_options` are the options of both.
+/// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers. A
+///   `colock::reentrant_mutex` can be entered again by its `colock::lock_owner`. `colock::lock_options` are the
+///   options of all of them.
 /// - `colock::lease` is the ownership of a lock.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
@@ -23,7 +24,7 @@
 /// The folder docs/ of the sources has a tutorial and a guide to each subject.
 
 /// @namespace colock
-/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `lease` and `with_lock`.
+/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `reentrant_mutex`, `lease` and `with_lock`.
 
 #include <colock/client.hpp>
 #include <colock/config.hpp>
@@ -31,8 +32,10 @@
 #include <colock/lead.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
+#include <colock/lock_owner.hpp>
 #include <colock/metrics.hpp>
 #include <colock/mutex.hpp>
+#include <colock/reentrant_mutex.hpp>
 #include <colock/shared_mutex.hpp>
 #include <colock/with_lock.hpp>
 

@@ -47,6 +47,9 @@ enum class errc {
     // 11 is not used.
     /// The lease does not match this lock or this operation.
     wrong_lease = 12,
+    // 13 and 14 are not used.
+    /// The owner of this acquire holds the lock already, and would wait for itself: see `lock_owner`.
+    would_deadlock = 15,
 };
 
 /// Groups of `errc` that a program treats in the same way.

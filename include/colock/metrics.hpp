@@ -14,7 +14,7 @@ struct counters {
     /// of a `shared_mutex` is denied, a second one may follow immediately. Each round counts here. Each
     /// denied round counts in `contended`, too.
     std::uint64_t attempts = 0;
-    /// Leases that were acquired. Each share of a lease counts.
+    /// Leases that were acquired. Each share of a lease and each entry of a `reentrant_mutex` counts.
     std::uint64_t acquired = 0;
     /// Attempts that were denied because another holder had the lock.
     std::uint64_t contended = 0;

@@ -37,6 +37,8 @@ public:
                 return "the lock client was made before fork(). Make a new one in the child";
             case errc::wrong_lease:
                 return "the lease does not match this lock or this operation";
+            case errc::would_deadlock:
+                return "the owner holds the lock already, and would wait for itself";
         }
         return "unknown colock error";
     }
@@ -57,6 +59,7 @@ public:
             case errc::not_held:
             case errc::not_fenced:
             case errc::wrong_lease:
+            case errc::would_deadlock:
                 break;
         }
         return {value, *this};

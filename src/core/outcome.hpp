@@ -15,6 +15,9 @@ enum class acquire_outcome : std::uint8_t {
     too_slow,   ///< a quorum granted, but by then the lease would have been announced lost
     cancelled,
     closed,  ///< its client was
+    // Not by the machine, but by the client:
+    would_deadlock,  ///< its owner holds the lock already, and would wait for itself
+    owner_has_lost,  ///< its owner has lost the lease that it was to enter again
 };
 
 /// Why a lease ended by itself.

@@ -12,9 +12,11 @@
 /// These are its parts:
 /// - `colock::with_lock` runs a coroutine under a lock. Start here. `colock::acquirable` says which classes
 ///   are locks.
+/// - `colock::lead` runs a coroutine as the leader among several processes.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
-///   `colock::semaphore` has a fixed number of permits. `colock::lock_options` are the options of all.
+///   `colock::semaphore` has a fixed number of permits. A `colock::reentrant_mutex` can be entered again by
+///   its `colock::lock_owner`. `colock::lock_options` are the options of all of them.
 /// - `colock::lease` is the ownership of a lock.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
@@ -22,16 +24,19 @@
 /// The folder docs/ of the sources has a tutorial and a guide to each subject.
 
 /// @namespace colock
-/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `lease` and
-/// `with_lock`.
+/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `reentrant_mutex`,
+/// `lease` and `with_lock`.
 
 #include <colock/client.hpp>
 #include <colock/config.hpp>
 #include <colock/error.hpp>
+#include <colock/lead.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
+#include <colock/lock_owner.hpp>
 #include <colock/metrics.hpp>
 #include <colock/mutex.hpp>
+#include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>
 #include <colock/with_lock.hpp>

@@ -52,6 +52,8 @@ enum class errc {
     limit_mismatch = 13,
     /// A lock of another kind uses the name. Use another name for one of them.
     wrong_kind = 14,
+    /// The owner of this acquire holds the lock already, and would wait for itself: see `lock_owner`.
+    would_deadlock = 15,
 };
 
 /// Groups of `errc` that a program treats in the same way.

@@ -184,6 +184,20 @@ public:
             release_initiation{{held_}}, token);
     }
 
+    /// Gives up the lease without a release. The watchdog stops, nothing is sent, and the keys stay on the
+    /// servers until their ttl ends. So nobody acquires the lock before that time, the waiters of this client
+    /// included. This lease is empty afterwards. `client::close` does not wait for the keys.
+    ///
+    /// Use it for work that may start only once per period, whatever becomes of the process. With `renew` equal
+    /// to 0 the ttl counts from the grant. Otherwise it counts from the last renewal. To let it count from now,
+    /// call `extend` first. docs/mutex.md has a recipe.
+    ///
+    /// If other holders of this client share the lease, only this share is released. It has no effect if the
+    /// lease is empty, or was released. It ends the other operations on the lease with `not_held`. Never blocks.
+    ///
+    /// - Exception safety: Does not throw. If there is no memory, the lease may stay held.
+    void abandon() noexcept;
+
     /// Waits until the lease is lost, expires, reaches `max_hold`, or the client is closed. It then completes
     /// without error, and `loss()` returns the reason. This happens a little before the validity ends.
     /// The margin is 1/20 of the ttl, at most 500 ms. `valid` is false from then on, but no other client can

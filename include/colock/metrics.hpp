@@ -14,7 +14,7 @@ struct counters {
     /// of a `shared_mutex` is denied, a second one may follow immediately. Each round counts here. Each
     /// denied round counts in `contended`, too.
     std::uint64_t attempts = 0;
-    /// Leases that were acquired. Each share of a lease counts.
+    /// Leases that were acquired. Each share of a lease and each entry of a `reentrant_mutex` counts.
     std::uint64_t acquired = 0;
     /// Attempts that were denied because another holder had the lock.
     std::uint64_t contended = 0;
@@ -35,6 +35,8 @@ struct counters {
     std::uint64_t released = 0;
     /// Those of them that went to another waiter of this client.
     std::uint64_t handed_off = 0;
+    /// Leases that were abandoned: see `lease::abandon`.
+    std::uint64_t abandoned = 0;
     /// Leases that were lost, expired, or were held for `max_hold`.
     std::uint64_t lost = 0;
     /// How often an instance reported to a waiting acquire that the key has no ttl. Only a deletion ends

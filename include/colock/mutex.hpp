@@ -8,6 +8,7 @@
 #include <colock/error.hpp>
 #include <colock/lease.hpp>
 #include <colock/lock_options.hpp>
+#include <colock/lock_owner.hpp>
 
 #include <boost/asio/deferred.hpp>
 
@@ -32,7 +33,9 @@ namespace colock {
 /// }
 /// @endcode
 ///
-/// A mutex is not recursive. A task that acquires a lock which it already holds waits indefinitely.
+/// A mutex is not recursive. A task that acquires a lock which it already holds waits indefinitely. If the
+/// task says who it is, by a `lock_owner`, the acquire fails with `would_deadlock` instead. To enter again, use
+/// a `reentrant_mutex`.
 ///
 /// A mutex may outlive its client. Its operations then fail with `errc::client_closed`. The same holds for
 /// a mutex that was moved from, or that was created from a client that was moved from.
@@ -89,9 +92,23 @@ public:
     ///
     /// - Handler signature: `void(colock::error, colock::lease)`.
     /// - Errors: Those of the class. Also `contended`, but only with `retry_options::attempts`.
-    template <typename CompletionToken = boost::asio::deferred_t>
+    template <detail::no_owner CompletionToken = boost::asio::deferred_t>
     auto acquire(CompletionToken&& token = {}) const {
         return side_.acquire(std::forward<CompletionToken>(token));
+    }
+
+    /// Acquires the lock for this owner. If the owner holds it in this client, by this function or by a
+    /// `reentrant_mutex`, it fails immediately, because it would wait for itself. Otherwise the same as
+    /// `acquire` without an owner.
+    ///
+    /// Only this direct case is detected. Two owners that wait for each other wait on. Tasks that run at the
+    /// same time should have different owners. Otherwise one of them may be refused because of another.
+    ///
+    /// - Handler signature: `void(colock::error, colock::lease)`.
+    /// - Errors: Those of `acquire`. Also `would_deadlock`.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto acquire(const lock_owner& owner, CompletionToken&& token = {}) const {
+        return side_.acquire(std::forward<CompletionToken>(token), owner.number());
     }
 
     /// Acquires the lock if it is free now. Otherwise the result is an empty optional. This takes one round

@@ -243,6 +243,7 @@ counters client::counters() const {
     result.renewals_failed = s.renewals_failed;
     result.healed = s.healed;
     result.released = s.released;
+    result.abandoned = s.abandoned;
     result.handed_off = s.handed_off;
     result.lost = s.lost;
     result.keys_without_ttl = s.keys_without_ttl;

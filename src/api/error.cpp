@@ -41,6 +41,8 @@ public:
                 return "the semaphore has another number of permits";
             case errc::wrong_kind:
                 return "the name belongs to a lock of another kind";
+            case errc::would_deadlock:
+                return "the owner holds the lock already, and would wait for itself";
         }
         return "unknown colock error";
     }
@@ -63,6 +65,7 @@ public:
             case errc::wrong_lease:
             case errc::limit_mismatch:
             case errc::wrong_kind:
+            case errc::would_deadlock:
                 break;
         }
         return {value, *this};

@@ -191,6 +191,19 @@ void lease::let_go() noexcept {
     }
 }
 
+void lease::abandon() noexcept {
+    const holding held = std::move(held_);
+    if (!held.state) {
+        return;
+    }
+    try {
+        runtime::asio_host::of(held.state->owner())->run([held] {
+            held.state->abandon(held.holder);
+        });
+    } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory
+    }
+}
+
 lease::executor_type lease::get_executor() const noexcept {
     return executor_of(held_);
 }

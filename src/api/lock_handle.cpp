@@ -42,6 +42,10 @@ error error_of(core::acquire_outcome result, std::string details) {
             return {errc::limit_mismatch, std::move(details)};
         case core::acquire_outcome::closed:
             return {errc::client_closed, std::move(details)};
+        case core::acquire_outcome::would_deadlock:
+            return {errc::would_deadlock, std::move(details)};
+        case core::acquire_outcome::owner_has_lost:
+            return {errc::lease_lost, std::move(details)};
         case core::acquire_outcome::cancelled:
             break;
     }
@@ -51,8 +55,8 @@ error error_of(core::acquire_outcome result, std::string details) {
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:
     acquire_call(const runtime::asio_host& host, handler<lease> handler,
-                 std::shared_ptr<const runtime::lock_spec> spec)
-        : call(host, std::move(handler), std::move(spec), core::never) {}
+                 std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner)
+        : call(host, std::move(handler), std::move(spec), core::never, owner) {}
 
     void deliver() override {
         complete(error_of(result(), take_details()),
@@ -64,8 +68,8 @@ class try_acquire_call final : public call<runtime::acquire_operation, std::opti
 public:
     try_acquire_call(const runtime::asio_host& host, handler<std::optional<lease>> handler,
                      std::shared_ptr<const runtime::lock_spec> spec,
-                     lock_handle::time_point deadline)
-        : call(host, std::move(handler), std::move(spec), deadline) {}
+                     lock_handle::time_point deadline, std::uint64_t owner)
+        : call(host, std::move(handler), std::move(spec), deadline, owner) {}
 
     void deliver() override {
         if (result() == core::acquire_outcome::granted) {
@@ -98,7 +102,7 @@ runtime::lock_policy policy_of(const lock_options& options, const kinds::lock_ki
 std::shared_ptr<const runtime::lock_spec> make_spec(
     const std::shared_ptr<runtime::client_context>& owner,
     std::span<const std::string_view> resources, const lock_options& options,
-    const kinds::lock_kind& kind) {
+    const kinds::lock_kind& kind, bool is_reentrant) {
     const std::string_view resource = resources.front();
     auto spec = std::make_shared<runtime::lock_spec>();
     if (!owner) {  // the client was moved from: only the name is needed, for the errors
@@ -112,6 +116,7 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
     spec->key.append(prefix).append(resource);
     spec->key_hash = runtime::hash_of_key(spec->key);
     spec->prefix_size = prefix.size();
+    spec->is_reentrant = is_reentrant;
     for (const std::string_view another : resources.subspan(1)) {
         spec->more_names.push_back(std::string(prefix).append(another));
     }
@@ -150,11 +155,11 @@ void check_resource(std::string_view resource) {
 }  // namespace
 
 lock_handle::lock_handle(client& client, std::string_view resource, const lock_options& options,
-                         const kinds::lock_kind& kind)
-    : lock_handle(client, std::span(&resource, 1), options, kind) {}
+                         const kinds::lock_kind& kind, reentry again)
+    : lock_handle(client, std::span(&resource, 1), options, kind, again) {}
 
 lock_handle::lock_handle(client& client, std::span<const std::string_view> resources,
-                         const lock_options& options, const kinds::lock_kind& kind) {
+                         const lock_options& options, const kinds::lock_kind& kind, reentry again) {
     for (const std::string_view resource : resources) {
         check_resource(resource);
     }
@@ -163,8 +168,8 @@ lock_handle::lock_handle(client& client, std::span<const std::string_view> resou
         check_quarantine(options.ttl, client.host_->parts().settings.quarantines);
         check_drift(options.ttl, client.host_->parts().settings.drift);
     }
-    spec_ =
-        make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options, kind);
+    spec_ = make_spec(client.host_ ? client.host_->owned_parts() : nullptr, resources, options,
+                      kind, again == reentry::allowed);
 }
 
 lock_handle lock_handle::with_kind(const kinds::lock_kind& kind) const {
@@ -207,18 +212,19 @@ lock_handle::time_point lock_handle::deadline_after(duration timeout) noexcept {
     return timeout < time_point::max() - now ? now + timeout : time_point::max();
 }
 
-void lock_handle::start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+void lock_handle::start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
                                 handler<lease> handler) {
     if (!can_start(spec)) {
         refuse<lease>(host_of(spec), std::move(handler), resource_of(spec), lease());
         return;
     }
     const auto host = runtime::asio_host::of(spec->owner);
-    start_call<acquire_call>(host, std::move(handler), std::move(spec));
+    start_call<acquire_call>(host, std::move(handler), std::move(spec), owner);
 }
 
 void lock_handle::start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
-                                    time_point deadline, handler<std::optional<lease>> handler) {
+                                    std::uint64_t owner, time_point deadline,
+                                    handler<std::optional<lease>> handler) {
     if (!can_start(spec)) {
         refuse<std::optional<lease>>(host_of(spec), std::move(handler), resource_of(spec),
                                      std::nullopt);
@@ -229,7 +235,23 @@ void lock_handle::start_try_acquire(std::shared_ptr<const runtime::lock_spec> sp
                            ? time_point::min()
                            : platform::clock::from_steady(deadline);
     const auto host = runtime::asio_host::of(spec->owner);
-    start_call<try_acquire_call>(host, std::move(handler), std::move(spec), until);
+    start_call<try_acquire_call>(host, std::move(handler), std::move(spec), until, owner);
+}
+
+/// With a strand of its own, the engine cannot be asked from here.
+std::optional<lease> lock_handle::try_reenter(std::uint64_t owner) const {
+    std::optional<lease> result;
+    if (can_start(spec_) && !host_of(spec_)->thread_safe()) {
+        runtime::client_context& client = *spec_->owner;
+        runtime::asio_host::of(spec_->owner)->run([&] {
+            if (auto state = client.queues.reenter(*spec_, {owner, spec_->is_reentrant})) {
+                const std::uint32_t holder = state->holder();
+                const std::uint64_t fence = state->fence();
+                result = lease_access::make(std::move(state), holder, fence);
+            }
+        });
+    }
+    return result;
 }
 
 }  // namespace colock::detail

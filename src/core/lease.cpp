@@ -379,6 +379,8 @@ lease_step lease::on_held(const event& e, time_point now) {
             return ask_next_value(0, now);
         case kind::release:
             return begin_release(promised_until(), now);
+        case kind::abandon:
+            return abandon();
         case kind::close:
             return lose(loss::closed);
         default:
@@ -515,11 +517,23 @@ lease_step lease::lose(loss why) {
 
 /// Until its holder lets go of it, it keeps its keys until its validity has ended.
 lease_step lease::on_lost(const event& e, time_point now) {
+    if (e.kind == kind::abandon) {
+        return abandon();
+    }
     if (e.kind == kind::release || (e.kind == kind::timer && now >= watchdog().valid_until())) {
         return begin_release(promised_until(), now);
     }
     lease_step step;
     step.until = watchdog().valid_until();
+    return step;
+}
+
+/// Nothing more is sent, and nobody is waited for. The ttl ends the keys.
+lease_step lease::abandon() {
+    status_ = status::ended;
+    lease_step step;
+    step.let_go = true;
+    step.ended = true;
     return step;
 }
 

@@ -103,6 +103,7 @@ public:
             /// not while an earlier one is unanswered.
             share,
             release,  ///< the holder lets go of what it has, or has lost
+            abandon,  ///< the same, but the keys stay where they are until their ttl ends
             close,    ///< the client does: what is held is lost
         };
         kind_type kind = kind_type::start;
@@ -190,6 +191,8 @@ public:
     /// Whether its release has begun, and may have ended.
     [[nodiscard]] bool let_go() const noexcept { return releasing() || ended(); }
     [[nodiscard]] bool ended() const noexcept { return status_ == status::ended; }
+    /// Whether its holder has let go of it without a release.
+    [[nodiscard]] bool abandoned() const noexcept { return ended() && !outcome_; }
     [[nodiscard]] bool was_held() const noexcept { return was_held_; }
 
     /// The end of the validity as it stands; `time_point::min()` unless held.
@@ -282,6 +285,7 @@ private:
     lease_step on_extend_vote(const event& e, time_point now);
     lease_step keep(const renew::event& e, time_point now);
     lease_step lose(loss why);
+    lease_step abandon();
     lease_step begin_release(time_point valid_until, time_point now);
     lease_step give_back(const core::release::event& e, time_point now);
     [[nodiscard]] time_point round_end() const noexcept;

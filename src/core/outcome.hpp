@@ -17,6 +17,9 @@ enum class acquire_outcome : std::uint8_t {
     wrong_limit,  ///< likewise, one of this kind that admits another number of holders
     cancelled,
     closed,  ///< its client was
+    // Not by the machine, but by the client:
+    would_deadlock,  ///< its owner holds the lock already, and would wait for itself
+    owner_has_lost,  ///< its owner has lost the lease that it was to enter again
 };
 
 /// Why a lease ended by itself.

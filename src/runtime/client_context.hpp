@@ -13,6 +13,7 @@
 #include "runtime/key/contention_history.hpp"
 #include "runtime/key/key_queue.hpp"
 #include "runtime/key/lease_driver.hpp"
+#include "runtime/key/owners.hpp"
 #include "runtime/key/ticket.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/loop.hpp"
@@ -76,6 +77,7 @@ struct client_context : loop {
     key_queues queues{*this};
     contention_history contention;
     latest_policies policies;
+    runtime::owners owners;
     runtime::members members;
     /// The locks whose keys this client's leases have written in this turn, if others of this client may wait for them.
     std::vector<std::shared_ptr<const lock_spec>> own_writes;

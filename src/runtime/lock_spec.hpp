@@ -89,6 +89,7 @@ struct lock_spec {
     /// Of a lock with several names: the other ones. The client's queues know it by the first.
     std::vector<std::string> more_names;
     std::vector<std::string_view> more_keys;  ///< the same, as commands have them
+    bool is_reentrant = false;                ///< its owner may enter again while holding it
 
     [[nodiscard]] kinds::admission admission() const noexcept { return policy->admission(); }
     [[nodiscard]] std::string_view resource() const noexcept {

@@ -37,7 +37,7 @@ LISTS = [
     ("docs/installing.md", "CMakeLists.txt", r"(.*)", r"^option\((COLOCK_[A-Z_]+) "),
     ("docs/installing.md", "cmake/*.cmake", r"(.*)", r"^(?:option\(|set\()(COLOCK_[A-Z_]+) .*(?:CACHE STRING|\$\{PROJECT_IS_TOP_LEVEL\})"),
 ]
-API = r"\b(?:config|lock_options|retry_options|counters|errc|condition|lease|client|mutex|shared_mutex|instance_info|instance_state|release_result)::(\w+)"
+API = r"\b(?:config|lock_options|retry_options|counters|errc|condition|lease|client|mutex|shared_mutex|reentrant_mutex|lock_owner|instance_info|instance_state|release_result)::(\w+)"
 
 
 class Page:

@@ -481,6 +481,62 @@ BOOST_AUTO_TEST_CASE(a_lease_without_a_watchdog_expires_shortly_before_its_end) 
     }());
 }
 
+BOOST_AUTO_TEST_CASE(the_keys_of_an_abandoned_lease_end_with_their_ttl) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        client rival(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const mutex m(locks, "x", renewed_every(100ms, 2s));
+        lease held = co_await m.acquire();
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        co_await renewed_more(locks, 1);
+        error not_lost;
+        bool told = false;
+        held.wait_lost([&](error e) {
+            not_lost = std::move(e);
+            told = true;
+        });
+        // Counted from before the last renewal, by which the keys live on.
+        const auto free_at = held.valid_until();
+        held.abandon();
+        BOOST_TEST(!held.valid());
+        BOOST_TEST(!held.loss());
+        BOOST_TEST(held.token().empty());
+        const auto [e, result] = co_await held.release(asio::as_tuple);
+        BOOST_TEST((e == errc::not_held));
+        co_await async_wait_until([&] { return told; });
+        BOOST_TEST((not_lost == errc::not_held));
+        BOOST_TEST(locks.counters().held == 0U);
+        BOOST_TEST(locks.counters().abandoned == 1U);
+        const std::uint64_t renewed = locks.counters().renewed;
+
+        // Nobody gets it before that.
+        const auto none = co_await mutex(rival, "x").try_acquire();
+        BOOST_TEST((!none || steady_clock::now() >= free_at));
+        const lease next = co_await m.acquire();
+        BOOST_TEST((steady_clock::now() >= free_at));
+        BOOST_TEST(next.valid());
+        BOOST_TEST(locks.counters().released == 0U);
+        BOOST_TEST(locks.counters().handed_off == 0U);
+        BOOST_TEST(locks.counters().renewed <= renewed + 1);  // that of the next lease
+    }());
+}
+
+BOOST_AUTO_TEST_CASE(close_leaves_the_keys_of_an_abandoned_lease) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        lease held = co_await mutex(locks, "x", with_ttl(1min)).acquire();
+        co_await async_wait_until([&] { return instances.holding("x") == 5; });
+        held.abandon();
+        held.abandon();  // once more has no effect
+        co_await locks.close();
+        BOOST_TEST(instances.holding("x") == 5U);
+        BOOST_TEST(std::all_of(instances.begin(), instances.end(),
+                               [](const redis_server& s) { return pttl(s, "x").has_value(); }));
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(several_wait_lost_calls_complete_on_a_loss) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

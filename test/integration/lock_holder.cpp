@@ -33,6 +33,8 @@
 //   fence     the number
 //   lost      when the lease is lost: why
 //   release   "released", "expired", "lost", or the error
+//   lead      when it leads: since when, in nanoseconds of the steady clock. It never resigns.
+//   until     the end of the leader's validity, by the same clock
 
 namespace asio = boost::asio;
 
@@ -87,8 +89,39 @@ private:
             co_await held_.wait_lost(asio::use_awaitable);
             co_return held_.loss().code().message();
         }
+        if (command == "lead") {
+            co_return co_await begin_to_lead();
+        }
+        if (command == "until") {
+            co_return leader_ != nullptr ? in_ns(leader_->valid_until()) : "no leader";
+        }
         const auto [failure, result] = co_await held_.release(asio::as_tuple(asio::use_awaitable));
         co_return failure ? failure.code().message() : std::string(colock::to_string(result));
+    }
+
+    static std::string in_ns(std::chrono::steady_clock::time_point when) {
+        return std::to_string(std::chrono::nanoseconds(when.time_since_epoch()).count());
+    }
+
+    asio::awaitable<std::string> begin_to_lead() {
+        std::string since;
+        const auto body = [this, &since](colock::lease& held) -> asio::awaitable<void> {
+            since = in_ns(std::chrono::steady_clock::now());
+            leader_ = &held;
+            asio::steady_timer never(timer_.get_executor(), asio::steady_timer::time_point::max());
+            co_await never.async_wait(asio::as_tuple(asio::use_awaitable));
+            leader_ = nullptr;
+        };
+        colock::lead(lock_, body, [](const std::exception_ptr&) {});
+        while (since.empty()) {
+            co_await tick();
+        }
+        co_return since;
+    }
+
+    asio::awaitable<void> tick() {
+        timer_.expires_after(std::chrono::milliseconds(1));
+        co_await timer_.async_wait(asio::use_awaitable);
     }
 
     asio::awaitable<std::string> wait_until_ready() {
@@ -97,8 +130,7 @@ private:
         };
         for (auto all = locks_.instances(); std::any_of(all.begin(), all.end(), not_ready);
              all = locks_.instances()) {
-            timer_.expires_after(std::chrono::milliseconds(1));
-            co_await timer_.async_wait(asio::use_awaitable);
+            co_await tick();
         }
         co_return "ready";
     }
@@ -108,6 +140,7 @@ private:
     colock::client locks_;
     colock::mutex lock_;
     colock::lease held_;
+    colock::lease* leader_ = nullptr;  // while it leads
 };
 
 }  // namespace

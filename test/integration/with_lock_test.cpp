@@ -279,6 +279,22 @@ BOOST_AUTO_TEST_CASE(the_body_may_release_early) {
     }());
 }
 
+BOOST_AUTO_TEST_CASE(the_body_may_abandon_the_lease) {
+    run_test([&]() -> asio::awaitable<void> {
+        client locks(co_await asio::this_coro::executor, instances.config());
+        co_await all_ready(locks);
+        const mutex lock(locks, "x", with_ttl(1min));
+        const int number = co_await with_lock(lock, [&](lease& held) -> asio::awaitable<int> {
+            co_await async_wait_until([&] { return instances.holding("x") == 5; });
+            held.abandon();
+            co_return 9;
+        });
+        BOOST_TEST(number == 9);
+        co_await settled(locks);
+        BOOST_TEST(instances.holding("x") == 5U);
+    }());
+}
+
 BOOST_AUTO_TEST_CASE(the_body_may_move_the_lease_out) {
     run_test([&]() -> asio::awaitable<void> {
         client locks(co_await asio::this_coro::executor, instances.config());

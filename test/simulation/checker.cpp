@@ -66,6 +66,9 @@ token_life* checker::find(const std::string& token) {
 
 void checker::on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag) {
     life.longest_ttl = std::max<core::duration>(life.longest_ttl, what.ttl);
+    if (tag.purpose() == purpose::release && life.abandoned) {
+        world_.violation("abandoned", describe(life) + " is released");
+    }
     if (tag.purpose() == purpose::acquire) {
         life.asked = life.owner.now();
         life.fences_before = fences_[life.key].size();
@@ -429,6 +432,13 @@ void checker::on_downgraded(token_life& life) {
 void checker::on_released(token_life& life) {
     end_validity(life);
     on_given_back(life, life.owner.now());
+}
+
+void checker::on_abandoned(token_life& life) {
+    end_validity(life);
+    life.let_go = life.abandoned = true;
+    life.let_go_at = life.owner.now();
+    std::erase(of_[&life.owner], &life);
 }
 
 void checker::on_given_back(token_life& life, core::time_point since) {

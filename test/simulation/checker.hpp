@@ -47,6 +47,7 @@ class client;
 ///   rests on, and it can be broken long before somebody else happens to come by.
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
+/// - *abandoned*: no release is sent for a token that was abandoned. Its client has done with it at once.
 /// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
 /// - *max_hold*: no lease is valid, or promised to be, for longer than it may be held.
@@ -122,6 +123,8 @@ public:
     void on_release_asked_for(token_life& life) { life.release_asked_for = true; }
     /// Its holder releases it: it is not valid any more.
     void on_released(token_life& life);
+    /// Its holder gives it up without a release: it is not valid any more, and nothing is sent for it.
+    void on_abandoned(token_life& life);
     /// The client gives it back since that time by its clock. Of a lost lease the holder may be at work still.
     void on_given_back(token_life& life, core::time_point since);
     /// The client has closed, before it had to: no lease that may be valid is held, or may have a quorum of keys.

@@ -18,6 +18,7 @@ using purpose = core::lease_tag::purpose_type;
 namespace {
 
 constexpr duration close_timeout = 500ms;
+constexpr duration slowest_turn = 3ms;
 constexpr duration longest_wait_of_readers = 5s;  // for their turn in the remote queue
 
 double some_rate(world& w) {
@@ -241,7 +242,7 @@ void client::expect_nothing_pending() const {
 
 void client::defer() {
     const duration busy =
-        world_.random.chance(world_.faults().slow_turns) ? world_.random.up_to(3ms) : 10us;
+        world_.random.chance(world_.faults().slow_turns) ? world_.random.up_to(slowest_turn) : 10us;
     post(world_.now() + busy, [this, submitted = now()] {
         submitted_since_ = submitted;
         enter([this] { engine_->turn(); });
@@ -539,7 +540,11 @@ void client::finish(user& u) {
     if (u.lease.held()) {
         const holding h = u.lease;
         think(u, world_.random.up_to(30ms));
-        let_go(h);
+        if (world_.random.chance(0.05)) {
+            abandon(h);
+        } else {
+            let_go(h);
+        }
     }
 }
 
@@ -770,6 +775,22 @@ void client::let_go(const holding& h) {
     }
 }
 
+/// Of a lease that is held.
+void client::abandon(const holding& h) {
+    token_life& life = life_of(h);
+    const bool stays = life.is_shared() && leaves_others(h);
+    if (world_.tracing()) {
+        world_.tell(name_, (stays ? "abandons its share of " : "abandons ") + life.key +
+                               ", token " + life.token);
+    }
+    enter([&] {
+        h.state->abandon(h.holder);
+        if (!stays) {
+            checker_.on_abandoned(life);
+        }
+    });
+}
+
 // --- What the engine does, and what comes of it -----------------------------------------------------
 
 /// All that happens in the engine begins here.
@@ -827,7 +848,10 @@ void client::expect_in_time(acquiring& o) {
     const runtime::lock_policy& policy = *o.spec().policy;
     const int rounds =
         policy.kind().traits().tries_twice ? 4 : 2;  // two for each form of the attempt
-    const duration grace = began_late ? rounds * policy.lease.instance_timeout + 5ms : 1ms;
+    // One that was to begin in the next turn may be cancelled before that.
+    const duration grace = began_late          ? rounds * policy.lease.instance_timeout + 5ms
+                           : o.token().empty() ? slowest_turn + 1ms
+                                               : 1ms;
     if (now() > o.deadline + grace) {
         world_.violation("deadline", name_ + " was told later than it wanted to wait");
     }

@@ -169,6 +169,8 @@ public:
     void cancel(acquiring& o);
     /// Of a lease that is held, or was lost: to release it, or to hand it off to the next waiter of this process.
     void let_go(const holding& h);
+    /// Of a lease that is held: the same, but its keys are left to their ttl.
+    void abandon(const holding& h);
     void when_sent(const holding& released, std::function<void()> then);
     void on_loss(const holding& h, std::function<void()> tell);
     void extend(const holding& h, duration ttl);

@@ -65,7 +65,8 @@ struct token_life {
     bool lost = false;                 // and perhaps not let go yet
     bool lost_its_keys = false;        // or may have: nobody need wait for its release
     bool release_asked_for = false;    // but not yet sent
-    bool let_go = false;               // released or given back
+    bool let_go = false;               // released, abandoned or given back
+    bool abandoned = false;
     core::time_point let_go_at{};
     bool may_end = false;     // the client has nothing left to do for it
     bool could_end = false;   // nor had it once

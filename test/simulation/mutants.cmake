@@ -479,6 +479,43 @@ colock_mutant(
     WITH [[return queue_->local().has_rival_before(*this) || @MUTANT@ ?]]
 )
 
+# --- Giving a lease up ------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME abandoned_is_released
+    WHAT "a lease that is abandoned is released"
+    FILE src/core/lease.cpp
+    FIND [[        case kind::abandon:
+            return abandon();]]
+    WITH [[        case kind::abandon:
+            return @MUTANT@ ? begin_release(promised_until(), now) : abandon();]]
+)
+colock_mutant(
+    NAME abandoned_is_renewed
+    WHAT "a renewal is sent after its lease was abandoned"
+    FILE src/core/lease.cpp
+    FIND [[        case purpose::extend:
+        case purpose::heal:
+            break;
+    }]]
+    WITH [[        case purpose::extend:
+        case purpose::heal:
+            if (@MUTANT@ && abandoned()) {
+                return true;
+            }
+            break;
+    }]]
+)
+colock_mutant(
+    NAME abandoned_without_successor
+    WHAT "no waiter follows a lease that was abandoned"
+    FILE src/core/lease.cpp
+    FIND [[    step.let_go = true;
+    step.ended = true;]]
+    WITH [[    step.let_go = !@MUTANT@;
+    step.ended = true;]]
+)
+
 # --- Handing a lease off ----------------------------------------------------------------------------------------------
 
 colock_mutant(

@@ -13,6 +13,7 @@
 #include <boost/asio/deferred.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,14 +40,18 @@ public:
     using duration = std::chrono::steady_clock::duration;
     using time_point = std::chrono::steady_clock::time_point;
 
+    /// Whether an owner may enter the lock again while holding it.
+    enum class reentry : bool { refused, allowed };
+
     /// Throws `config_error` for a resource that is empty or longer than 64 KiB, or options that cannot work. The kind
     /// lives as long as the program.
     lock_handle(client& client, std::string_view resource, const lock_options& options,
-                const kinds::lock_kind& kind);
+                const kinds::lock_kind& kind, reentry again = reentry::refused);
 
     /// Of a lock with several names, of which there is at least one. Waiters of this client queue up for the first one.
     lock_handle(client& client, std::span<const std::string_view> resources,
-                const lock_options& options, const kinds::lock_kind& kind);
+                const lock_options& options, const kinds::lock_kind& kind,
+                reentry again = reentry::refused);
 
     /// The same name and options with another kind of lease. The kind lives as long as the program.
     [[nodiscard]] lock_handle with_kind(const kinds::lock_kind& kind) const;
@@ -58,17 +63,22 @@ public:
         return spec_;
     }
 
+    /// `owner` is the number of a `lock_owner`, or 0.
     template <typename CompletionToken = boost::asio::deferred_t>
-    auto acquire(CompletionToken&& token = {}) const {
+    auto acquire(CompletionToken&& token = {}, std::uint64_t owner = 0) const {
         return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
-            acquire_initiation{{spec_}}, token);
+            acquire_initiation{{spec_, owner}}, token);
     }
 
     template <typename CompletionToken>
-    auto try_acquire_until(time_point deadline, CompletionToken&& token) const {
+    auto try_acquire_until(time_point deadline, CompletionToken&& token,
+                           std::uint64_t owner = 0) const {
         return boost::asio::async_initiate<CompletionToken, void(error, std::optional<lease>)>(
-            try_initiation{{spec_}}, token, deadline);
+            try_initiation{{spec_, owner}}, token, deadline);
     }
+
+    /// See `reentrant_mutex`.
+    [[nodiscard]] std::optional<lease> try_reenter(std::uint64_t owner) const;
 
     /// `timeout` from now; for one that is not positive, the time that has passed.
     static time_point deadline_after(duration timeout) noexcept;
@@ -84,26 +94,28 @@ private:
         using executor_type = lock_handle::executor_type;
         [[nodiscard]] executor_type get_executor() const noexcept { return executor_of(spec); }
         std::shared_ptr<const runtime::lock_spec> spec;
+        std::uint64_t owner;
     };
     struct acquire_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) && {
             auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_acquire(std::move(this->spec), std::move(to));
+            start_acquire(std::move(this->spec), this->owner, std::move(to));
         }
     };
     struct try_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler, time_point deadline) && {
             auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
-            start_try_acquire(std::move(this->spec), deadline, std::move(to));
+            start_try_acquire(std::move(this->spec), this->owner, deadline, std::move(to));
         }
     };
 
-    static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec,
+    static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
                               handler<lease> handler);
     static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,
-                                  time_point deadline, handler<std::optional<lease>> handler);
+                                  std::uint64_t owner, time_point deadline,
+                                  handler<std::optional<lease>> handler);
 
     std::shared_ptr<const runtime::lock_spec> spec_;
 };

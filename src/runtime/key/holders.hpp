@@ -30,6 +30,9 @@ public:
     /// How many hold the lease, or have lost it and not let go since.
     [[nodiscard]] std::size_t count() const noexcept { return several_ ? several_->count() : 1; }
 
+    /// Whether several have held it at the same time.
+    [[nodiscard]] bool were_several() const noexcept { return several_ != nullptr; }
+
     /// Whether that holder is one of these.
     [[nodiscard]] bool contains(std::uint32_t holder) const {
         const std::uint32_t latest = this->latest();  // first: it tells whether there are several

@@ -3,6 +3,7 @@
 #include "runtime/key/key_queue.hpp"
 
 #include "runtime/client_context.hpp"
+#include "runtime/describe.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -17,6 +18,11 @@ acquire_operation& operation_of(member_at_key& one) noexcept {
 
 lease_driver& lease_of(member_at_key& one) noexcept {
     return static_cast<lease_driver&>(one);
+}
+
+std::string describe_lost(const lock_spec& wanted) {
+    return describe(wanted.resource())
+        .append(": this owner has lost its lease, and has not released it");
 }
 
 }  // namespace
@@ -41,9 +47,12 @@ acquire_operation& key_queue::front() noexcept {
 
 void key_queue::start(acquire_operation& newcomer) {
     newcomer.come_to(*this);
-    if (!local_.admits(newcomer.admission())) {
+    if (lease_driver* const own = held_for(newcomer.acts_for())) {
+        enter_again(newcomer, *own);
+    } else if (!local_.admits(newcomer.admission())) {
         local_.push(newcomer);
         ++client_.counts.queued;
+        client_.owners.add_waiter(newcomer.acts_for());
         newcomer.wait_in_local_queue();
     } else if (lease_driver* const lease = to_be_shared(newcomer, newcomer.arrived())) {
         newcomer.receive(lease->add_holder());
@@ -51,6 +60,45 @@ void key_queue::start(acquire_operation& newcomer) {
         local_.enter(newcomer);
         begin(newcomer);
     }
+}
+
+lease_driver* key_queue::held_for(const ownership& who) const noexcept {
+    if (!who.is_known() || local_.latest() == nullptr) {
+        return nullptr;
+    }
+    lease_driver& latest = lease_of(*local_.latest());
+    return latest.is_held_for(who) ? &latest : nullptr;
+}
+
+/// Its owner holds that lease. So it comes before all that wait for its release.
+void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
+    using core::acquire_outcome;
+    const lock_spec& wanted = *newcomer.spec();
+    if (!lease.may_be_entered(newcomer.acts_for(), wanted)) {
+        const bool differs = lease.held_for().reenters && newcomer.acts_for().reenters;
+        newcomer.fail_as(acquire_outcome::would_deadlock,
+                         describe(wanted.resource())
+                             .append(": this owner holds it already")
+                             .append(differs ? ", and only one of the two has fencing" : ""));
+    } else if (lease.is_over(newcomer.arrived())) {  // and nobody was told yet
+        newcomer.fail_as(acquire_outcome::owner_has_lost, describe_lost(wanted));
+    } else {
+        newcomer.receive(lease.add_holder());
+    }
+}
+
+/// The other waiters of the owner that has got the lease enter with it.
+void key_queue::admit_owner(lease_driver& lease) {
+    const ownership who = lease.held_for();
+    if (!client_.owners.has_waiters(who)) {
+        return;
+    }
+    local_.for_each_waiter([&](member_at_key& one) {
+        acquire_operation& waiter = operation_of(one);
+        if (lease.may_be_entered(waiter.acts_for(), *waiter.spec())) {
+            waiter.receive(lease.add_holder());  // which takes it out of the queue
+        }
+    });
 }
 
 void key_queue::begin(acquire_operation& next) {
@@ -77,6 +125,7 @@ std::shared_ptr<acquire_operation> key_queue::next() {
 void key_queue::remove(acquire_operation& waiter) noexcept {
     local_.remove(waiter);
     --client_.counts.queued;
+    client_.owners.remove_waiter(waiter.acts_for());
 }
 
 /// The lease at the key in which that operation may have a share; null if there is none. With fencing its fence was counted
@@ -188,7 +237,7 @@ void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core
     } else if (!lease.is_at_key()) {
         return;
     } else if (step.let_go) {
-        end_hold(lease, now);
+        end_hold(lease, step.send.has_value(), now);
     } else {
         if (step.send || !step.heals.empty()) {
             note_write(lease, false);
@@ -213,7 +262,9 @@ void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
     } else if (ticket_ != nullptr) {
         ticket_->on_held();
     }
+    lease.hold_for(winner.acts_for());
     winner.on_granted();
+    admit_owner(lease);
 }
 
 /// By the first downgrade that has succeeded. The readers that it has admitted may wait in the remote queue when a second one
@@ -229,11 +280,13 @@ void key_queue::become_shared(lease_driver& lease, core::time_point now) {
     client_.queues.advance(*this);
 }
 
-void key_queue::end_hold(lease_driver& lease, core::time_point now) {
+void key_queue::end_hold(lease_driver& lease, bool is_released, core::time_point now) {
     // Where the key is the token's, nothing is announced.
     withdraw(lease.shared_spec(), lease.without_key(), now);
     let_go(lease, now);
-    note_write(lease, true);
+    if (is_released) {
+        note_write(lease, true);
+    }
     client_.queues.advance(*this);
 }
 
@@ -264,7 +317,8 @@ acquire_operation* key_queue::next_for(const lease_driver& lease) noexcept {
 /// It is released if no waiter wants it any more.
 void key_queue::hand_off(lease_driver& lease, core::time_point now) {
     if (acquire_operation* const next = next_for(lease)) {
-        next->receive(lease.hand_off());
+        next->receive(lease.hand_off(next->acts_for()));
+        admit_owner(lease);
     } else {
         lease.give_back(now);
     }
@@ -367,12 +421,27 @@ void key_queues::start(acquire_operation& newcomer) {
         return;
     }
     const std::shared_ptr<const lock_spec>& lock = newcomer.spec();
+    const ownership who = newcomer.acts_for();
+    if (who.reenters && client_.owners.has_lost(who, lock->key)) {
+        newcomer.fail_as(core::acquire_outcome::owner_has_lost, describe_lost(*lock));
+        return;
+    }
     key_queue* queue = find(key_of(*lock));
     if (queue == nullptr) {
         auto opened = make_recycled<key_queue>(client_, lock);
         queue = queues_.emplace(key_of(*lock), std::move(opened)).first->second.get();
     }
     queue->start(newcomer);
+}
+
+std::shared_ptr<lease_driver> key_queues::reenter(const lock_spec& lock, const ownership& who) {
+    const key_queue* const queue = find(key_of(lock));
+    lease_driver* const own = queue != nullptr ? queue->held_for(who) : nullptr;
+    if (own == nullptr || !own->may_be_entered(who, lock) || own->is_over(client_.turn.now())) {
+        return nullptr;
+    }
+    ++client_.counts.acquired;
+    return own->add_holder();
 }
 
 void key_queues::advance(key_queue& queue) {

@@ -13,6 +13,7 @@
 #include "runtime/key/announcement.hpp"
 #include "runtime/key/local_queue.hpp"
 #include "runtime/lock_spec.hpp"
+#include "runtime/ownership.hpp"
 #include "runtime/recycling_allocator.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -108,6 +109,9 @@ public:
     /// Something has happened to a key of the lock at instance number `index`.
     void on_key_changed(std::size_t index);
 
+    /// The lease at the key that this owner holds; null if it holds none.
+    [[nodiscard]] lease_driver* held_for(const ownership& who) const noexcept;
+
     /// Takes the first waiter out of the local queue and to the key, if it may be there. Returns it, or null.
     [[nodiscard]] std::shared_ptr<acquire_operation> next();
 
@@ -115,11 +119,13 @@ private:
     [[nodiscard]] acquire_operation& front() noexcept;
     [[nodiscard]] lease_driver* to_be_shared(const acquire_operation& newcomer,
                                              core::time_point now);
+    void enter_again(acquire_operation& newcomer, lease_driver& lease);
+    void admit_owner(lease_driver& lease);
     void remove(acquire_operation& waiter) noexcept;
     void leave(const acquire_operation& one, core::acquire_outcome outcome);
     void begin_hold(lease_driver& lease, core::time_point now);
     void become_shared(lease_driver& lease, core::time_point now);
-    void end_hold(lease_driver& lease, core::time_point now);
+    void end_hold(lease_driver& lease, bool is_released, core::time_point now);
     void let_go(lease_driver& lease, core::time_point now);
     void hand_off(lease_driver& lease, core::time_point now);
     void note_write(const lease_driver& lease, bool is_release);
@@ -149,6 +155,11 @@ public:
 
     /// An operation has come to its key.
     void start(acquire_operation& newcomer);
+
+    /// Adds a holder to the lease of that lock that this owner holds, and returns it. Returns null if there is none that it may
+    /// enter. The number of the holder is `lease_driver::holder()` then.
+    [[nodiscard]] std::shared_ptr<lease_driver> reenter(const lock_spec& lock,
+                                                        const ownership& who);
 
     /// A lease or an operation has come to the key, or has left it. The next waiter begins at the end of the turn, if it may.
     /// An unused queue is gone after that.

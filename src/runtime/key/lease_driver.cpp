@@ -308,8 +308,13 @@ void lease_driver::release(release_operation& asker) {
         const core::loss why = loss(asker.holder());
         release_share(asker.holder());
         asker.resolve(outcome_of_share(why));
-    } else if (machine_.outcome()) {
+        return;
+    }
+    end_ownership();
+    if (machine_.outcome()) {
         asker.resolve(*machine_.outcome());
+    } else if (machine_.abandoned()) {
+        asker.finish(lease_result::not_held);
     } else {
         const bool may_end = may_end_hold();
         release_waiters_.push_back(asker);
@@ -330,22 +335,48 @@ bool lease_driver::may_end_hold() const noexcept {
     return is_at_key() && !release_waits() && !client_.turn.stopped();
 }
 
-/// The release of a reader's lease does not wait for room, and neither does that of a lease that is being downgraded: the last
-/// reader's share ends immediately, so its release has to begin then.
+/// The release of a lease that had several holders does not wait for room, and neither does that of a reader's lease, or of one
+/// that is being downgraded: the last holder's share ends immediately, so its release has to begin then.
 bool lease_driver::needs_room() const noexcept {
-    return (machine_.held() || machine_.lost()) && !admission().shares_lease();
+    return (machine_.held() || machine_.lost()) && !admission().shares_lease() &&
+           !holders_.were_several();
 }
 
-void lease_driver::let_go(std::uint32_t holder) {
-    if (!may_end_hold()) {
-        return;
+/// The last holder lets go. The owner may have lost the lease, and be told so when it wants to enter again, until then.
+void lease_driver::end_ownership() noexcept {
+    if (held_for_.is_known()) {
+        client_.owners.remove_lost(held_for_, *this);
+        held_for_ = {};
+    }
+}
+
+/// Returns whether that was the last holder, and what it has let go of is to end now.
+bool lease_driver::leave(std::uint32_t holder) {
+    if (client_.turn.stopped()) {
+        return false;
     }
     if (holders_.leaves_others(holder, was_lost())) {
         release_share(holder);
-    } else {
+        return false;
+    }
+    end_ownership();
+    return may_end_hold();
+}
+
+void lease_driver::let_go(std::uint32_t holder) {
+    if (leave(holder)) {
         const core::time_point now = client_.turn.now();
         end_hold(may_hand_off(now), now);
     }
+}
+
+void lease_driver::abandon(std::uint32_t holder) {
+    if (!leave(holder)) {
+        return;
+    }
+    client_.counts.abandoned.add(machine_.held() ? 1 : 0);
+    end_loss_waiters(lease_result::not_held);
+    drive(event::just(event::kind_type::abandon), client_.turn.now());
 }
 
 void lease_driver::send_release() {
@@ -430,10 +461,16 @@ void lease_driver::release_share(std::uint32_t holder) {
     end_loss_waiters_of(holder, lease_result::not_held);
 }
 
-/// A reader does not shorten what others hold with it.
+/// A holder does not shorten what others hold with it.
 core::duration lease_driver::ttl_for(const extend_operation& asker) const noexcept {
-    return admission().shares_lease() ? std::max(asker.ttl(), machine_.watchdog().ttl())
-                                      : asker.ttl();
+    return admission().shares_lease() || held_for_.reenters
+               ? std::max(asker.ttl(), machine_.watchdog().ttl())
+               : asker.ttl();
+}
+
+bool lease_driver::may_be_entered(const ownership& who, const lock_spec& by) const noexcept {
+    return is_held_for(who) && held_for_.reenters && who.reenters &&
+           by.policy->lease.value_per_holder == policy().lease.value_per_holder;
 }
 
 // --- Hand-off ---------------------------------------------------------------------------------------
@@ -450,8 +487,9 @@ bool lease_driver::may_hand_off(core::time_point now) const {
            machine_.may_hand_off(now);
 }
 
-std::shared_ptr<lease_driver> lease_driver::hand_off() {
+std::shared_ptr<lease_driver> lease_driver::hand_off(const ownership& next) {
     holders_.hand_off();
+    hold_for(next);
     ++client_.counts.released;
     ++client_.counts.handed_off;
     resolve(core::release_outcome::released);
@@ -481,6 +519,9 @@ void lease_driver::on_lost(core::loss why, core::duration late) {
     client_.counts.lost.add(holders);
     client_.counts.held.add(std::uint64_t{0} - holders);
     client_.release_started();
+    if (held_for_.is_known()) {
+        client_.owners.add_lost(held_for_, *this, spec_->key);
+    }
     client_.out.reconsider(last_turn_);
 }
 

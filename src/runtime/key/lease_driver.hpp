@@ -15,6 +15,7 @@
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/timer_queue.hpp"
 #include "runtime/operations/lease_operation.hpp"
+#include "runtime/ownership.hpp"
 #include "runtime/token.hpp"
 
 #include <boost/intrusive/list.hpp>
@@ -38,8 +39,8 @@ struct loop;
 /// what other threads ask. What a step means for others at the key, it leaves to the `key_queue`, which it tells last.
 ///
 /// A lease may be handed off inside the client. Its holders are numbered, from 0; a lease object knows
-/// which it is, and all but the latest have released it. But of a reader's lease several may be holders at once: see
-/// `holders`. It is released with the last of them.
+/// which it is, and all but the latest have released it. But of a reader's lease, and of one that its owner has entered again,
+/// several may be holders at once: see `holders`. It is released with the last of them.
 ///
 /// Kept alive by its owners (the acquire operation, then the lease), and by itself until all is over:
 /// it is released, and no vote is pending.
@@ -118,6 +119,20 @@ public:
     void hold_since(core::time_point sent, core::time_point now) noexcept;
     /// A downgrade has succeeded, and so its client has the key as a reader from now on.
     void share_since(core::time_point now) noexcept { hold_ = core::client_hold(now, now); }
+    /// From now on it is held for this owner.
+    void hold_for(const ownership& who) noexcept { held_for_ = who; }
+    /// For whom it is held, or was lost, until all holders have let go.
+    [[nodiscard]] const ownership& held_for() const noexcept { return held_for_; }
+    /// Whether that owner holds it.
+    [[nodiscard]] bool is_held_for(const ownership& who) const noexcept {
+        return held_for_.is_same_owner(who) && machine_.held();
+    }
+    /// Whether its validity has ended, though nobody may have been told yet.
+    [[nodiscard]] bool is_over(core::time_point now) const noexcept {
+        return now >= machine_.valid_until();
+    }
+    /// Whether an operation of that owner on that lock may enter it.
+    [[nodiscard]] bool may_be_entered(const ownership& who, const lock_spec& by) const noexcept;
     /// It is there no more.
     void leave_key() noexcept { queue_ = nullptr; }
     /// For how long its client has the key by it.
@@ -145,8 +160,8 @@ public:
     [[nodiscard]] bool serves(const lock_policy& wanted) const noexcept;
     /// Adds a holder. Its number is `holder()` then.
     std::shared_ptr<lease_driver> add_holder();
-    /// The same in place of the last one.
-    std::shared_ptr<lease_driver> hand_off();
+    /// The same in place of the last one, for this owner.
+    std::shared_ptr<lease_driver> hand_off(const ownership& next);
     /// It is handed off, and nobody wants it any more.
     void give_back(core::time_point now);
 
@@ -169,6 +184,8 @@ public:
     /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
     /// and not released it since. A release that waits for room goes on waiting.
     void let_go(std::uint32_t holder);
+    /// The same, but the keys are not released: their ttl ends them.
+    void abandon(std::uint32_t holder);
     /// Sends the release that waits for room now. No other holder gets the lease.
     void send_release();
 
@@ -227,6 +244,8 @@ private:
                                           std::mem_fn(&release_operation::waits_to_be_sent));
     }
 
+    void end_ownership() noexcept;
+    [[nodiscard]] bool leave(std::uint32_t holder);
     [[nodiscard]] bool may_end_hold() const noexcept;
     [[nodiscard]] bool needs_room() const noexcept;
     void end_hold(bool is_handed_off, core::time_point now);
@@ -279,6 +298,7 @@ private:
     std::atomic<core::duration::rep> valid_until_{
         core::time_point::min().time_since_epoch().count()};
     core::client_hold hold_;
+    ownership held_for_;
 
     std::uint32_t renewals_counted_ = 0;
     std::uint32_t failed_renewals_counted_ = 0;

@@ -73,6 +73,13 @@ public:
     }
 
     [[nodiscard]] member_at_key& front() noexcept { return waiters_.front(); }
+    /// Calls this with each waiter, in their order. It may take that one out.
+    template <typename Function>
+    void for_each_waiter(const Function& tell) {
+        for (auto next = waiters_.begin(); next != waiters_.end();) {
+            tell(*next++);
+        }
+    }
     void push(member_at_key& last) noexcept { waiters_.push_back(last); }
     void remove(member_at_key& waiter) noexcept { waiters_.erase(waiters_.iterator_to(waiter)); }
 

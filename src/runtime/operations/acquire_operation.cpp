@@ -41,12 +41,13 @@ core::acquire_settings settings_for(const lock_policy& policy, core::time_point 
 }  // namespace
 
 acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
-                                     core::time_point deadline)
+                                     core::time_point deadline, std::uint64_t owner)
     : member_at_key(spec->admission()),
       spec_(std::move(spec)),
       loop_(*spec_->owner),
       instances_(spec_->owner->instances),
-      deadline_(deadline) {}
+      deadline_(deadline),
+      owner_(owner) {}
 
 acquire_operation::~acquire_operation() = default;
 

@@ -16,6 +16,7 @@
 #include "runtime/loop/operation.hpp"
 #include "runtime/loop/send_gate.hpp"
 #include "runtime/loop/timer_queue.hpp"
+#include "runtime/ownership.hpp"
 #include "runtime/recycling_allocator.hpp"
 
 #include <cstddef>
@@ -40,12 +41,17 @@ class acquire_operation : public operation,
                           private timed {
 public:
     /// `deadline` as in `core::acquire_settings`.
-    acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline);
+    /// `owner` as in `ownership`.
+    acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline,
+                      std::uint64_t owner = 0);
     ~acquire_operation() override;
 
     void cancel() final;
 
     [[nodiscard]] const std::shared_ptr<const lock_spec>& spec() const noexcept { return spec_; }
+    [[nodiscard]] ownership acts_for() const noexcept {
+        return {owner_, owner_ != 0 && spec_->is_reentrant};
+    }
     [[nodiscard]] core::time_point arrived() const noexcept { return arrived_; }
     [[nodiscard]] core::time_point deadline() const noexcept { return deadline_; }
     /// Null until it attempts.
@@ -65,7 +71,7 @@ public:
     [[nodiscard]] bool may_receive() const noexcept;
     /// It has the lease now, or a share in it.
     void receive(std::shared_ptr<lease_driver> lease);
-    /// Fails as the one that was at the key has, which has told that story. It has left the queue.
+    /// Fails as the one that was at the key has, which has told that story, or because of its owner. It is in no queue.
     void fail_as(core::acquire_outcome outcome, const std::string& details);
     /// Its attempt has won. Its lease is at the key.
     void on_granted();
@@ -157,6 +163,7 @@ private:
     loop& loop_;
     const instance_group& instances_;
     core::time_point deadline_;
+    std::uint64_t owner_;
     recycled<core::acquire> machine_;      // once it attempts
     std::shared_ptr<lease_driver> lease_;  // of the current attempt, or the one that was granted
     key_queue* queue_ = nullptr;           // while running

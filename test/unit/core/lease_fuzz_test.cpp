@@ -93,6 +93,9 @@ public:
             check(machine_.ended() && machine_.outcome(), "goes on without connections", seed_);
             return;
         }
+        if (random_.one_in(10) && (machine_.held() || machine_.lost())) {
+            abandon();
+        }
         let_go();
         for (int steps = 0; steps != 2000 && ended_ == 0; ++steps) {
             turn();
@@ -191,6 +194,14 @@ private:
             begin_to_let_go();
             handle(tell(kind::release));
         }
+    }
+
+    void abandon() {
+        begin_to_let_go();
+        is_abandoned_ = true;
+        const lease_step step = tell(kind::abandon);
+        check(!step.send && step.heals.empty() && machine_.abandoned(), "is not abandoned", seed_);
+        handle(step);
     }
 
     void begin_to_let_go() {
@@ -353,6 +364,10 @@ private:
 
     /// Each instance that may have the key was sent a release, or the key's time is over.
     void expect_all_given_back() {
+        if (is_abandoned_) {
+            check(resolved_ == 0, "resolves a release that nobody asked for", seed_);
+            return;
+        }
         check(resolved_ == 1, "ended, and nobody was told", seed_);
         if (!let_go_at_ || now_ >= gone_at(*let_go_at_, longest_ttl_, settings_.drift)) {
             return;
@@ -381,6 +396,7 @@ private:
     std::optional<time_point> kept_until_;  // once it is lost: its keys, unless the holder lets go
     std::size_t grants_ = 0;
     bool asked_ = false;
+    bool is_abandoned_ = false;
     int resolved_ = 0;
     int ended_ = 0;
 };

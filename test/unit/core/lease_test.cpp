@@ -56,6 +56,9 @@ event release() {
 event next_holder() {
     return just(kind::next_holder);
 }
+event abandon() {
+    return just(kind::abandon);
+}
 event close() {
     return just(kind::close);
 }
@@ -741,6 +744,51 @@ BOOST_AUTO_TEST_CASE(ends_when_its_connections_are_closed) {
                    });
     resolved.disconnect();
     BOOST_TEST((resolved.outcome() == release_outcome::released));
+}
+
+// Giving it up without a release.
+
+BOOST_AUTO_TEST_CASE(an_abandoned_lease_sends_nothing_and_ends) {
+    lease machine = held();
+    play(machine, {{20ms, abandon(), "ended"}});
+    BOOST_TEST(machine.abandoned());
+    BOOST_TEST(!machine.held());
+    BOOST_TEST(machine.settled(at(20ms)));
+    BOOST_TEST(!machine.outcome());
+    BOOST_TEST(in_ms(machine.valid_until()) == "before all time");
+    for (const purpose what : {purpose::extend, purpose::heal, purpose::acquire}) {
+        BOOST_TEST(!wanted(machine, 0, what));
+    }
+    play(machine, {
+                      {300ms, timer(), "wait never"},
+                      {301ms, acquired('G', 2), "wait never"},
+                      {302ms, abandon(), "wait never"},
+                      {303ms, release(), "wait never"},
+                      {304ms, close(), "wait never"},
+                      {305ms, accepting(0), "wait never"},
+                  });
+    BOOST_TEST(machine.abandoned());
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_lease_can_be_abandoned) {
+    lease machine = held();
+    play(machine, {
+                      {20ms, close(), "lost closed; wait 988"},
+                      {21ms, abandon(), "ended"},
+                      {988ms, timer(), "wait never"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(an_attempt_and_a_release_cannot_be_abandoned) {
+    lease attempt = sent();
+    play(attempt, {{1ms, abandon(), "wait never"}});
+    BOOST_TEST(attempt.acquiring());
+    lease released = held();
+    play(released, {
+                       {20ms, release(), "release; wait 70"},
+                       {21ms, abandon(), "wait never"},
+                   });
+    BOOST_TEST(released.releasing());
 }
 
 // Passing it on.

@@ -78,6 +78,10 @@ inline std::string name(acquire_outcome outcome) {
             return "wrong_limit";
         case acquire_outcome::cancelled:
             return "cancelled";
+        case acquire_outcome::would_deadlock:
+            return "would_deadlock";
+        case acquire_outcome::owner_has_lost:
+            return "owner_has_lost";
     }
     return "?";
 }

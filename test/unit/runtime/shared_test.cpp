@@ -68,6 +68,26 @@ BOOST_AUTO_TEST_CASE(the_last_reader_to_leave_releases_the_lease) {
     expect_granted(one, {write(*other)});
 }
 
+BOOST_AUTO_TEST_CASE(a_reader_that_abandons_its_share_leaves_the_lease_to_the_others) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const acquire first = read(*client);
+    expect_granted(one, {first});
+    const acquire second = read(*client);
+    expect_granted(one, {second});
+    first->lease->abandon(first->holder_number);
+    BOOST_TEST((first->valid_until() == core::time_point::min()));
+    one.world().run_for(1min);
+    BOOST_TEST((second->valid_until() > one.world().now()));
+    BOOST_TEST(client->engine().parts().counts.abandoned == 0U);
+    BOOST_TEST(client->engine().parts().counts.held == 1U);
+    second->lease->abandon(second->holder_number);
+    BOOST_TEST(client->engine().parts().counts.abandoned == 1U);
+    BOOST_TEST(client->engine().parts().counts.held == 0U);
+    expect_silence(one);
+    BOOST_TEST(one.server(0).keys.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(readers_of_many_clients_hold_the_lock_together) {
     virtual_deployment five(5);
     std::vector<std::unique_ptr<client>> clients;

@@ -404,8 +404,8 @@ public:
 class virtual_acquire final : public runtime::acquire_operation {
 public:
     virtual_acquire(virtual_world& world, std::shared_ptr<const runtime::lock_spec> spec,
-                    core::time_point deadline)
-        : acquire_operation(std::move(spec), deadline), world_(world) {}
+                    core::time_point deadline, std::uint64_t owner = 0)
+        : acquire_operation(std::move(spec), deadline, owner), world_(world) {}
 
     void deliver() override {
         is_finished = true;
@@ -529,9 +529,12 @@ public:
 
         std::shared_ptr<virtual_acquire> acquire(const std::string& key,
                                                  const runtime::lock_policy& policy,
-                                                 core::time_point deadline = core::never) {
+                                                 core::time_point deadline = core::never,
+                                                 std::uint64_t owner = 0, bool reenters = false) {
+            const auto lock = std::make_shared<runtime::lock_spec>(*spec_of(key, policy));
+            lock->is_reentrant = reenters;
             const auto result =
-                std::make_shared<virtual_acquire>(in_.world_, spec_of(key, policy), deadline);
+                std::make_shared<virtual_acquire>(in_.world_, lock, deadline, owner);
             result->start(result);
             return result;
         }

@@ -137,6 +137,93 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_keeps_its_keys_until_its_holder_releases_it) {
     BOOST_TEST(rival->granted());
 }
 
+BOOST_AUTO_TEST_CASE(an_abandoned_lease_keeps_its_keys_until_the_ttl_ends) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto rival = three.make_client();
+    const core::time_point began = three.world().now();
+    const auto lease = client->lock("a");
+    const auto loss = wait_lost::begin(*lease);
+    const auto longer = extend::begin(*lease, core::duration(60s));
+    const auto next = client->acquire("a");
+    lease->lease->abandon(lease->holder_number);
+    BOOST_TEST((lease->valid_until() == core::time_point::min()));
+    BOOST_TEST((lease->lease->loss(0) == core::loss::none));
+    BOOST_TEST(client->engine().parts().counts.held == 0U);
+    BOOST_TEST(client->engine().parts().counts.abandoned == 1U);
+    const auto too_late = release::begin(*lease);
+    BOOST_TEST_REQUIRE(three.world().run_until(
+        [&] { return loss->is_finished && longer->is_finished && too_late->is_finished; }));
+    BOOST_TEST((loss->ended_with == lease_result::not_held));
+    BOOST_TEST((longer->ended_with == lease_result::not_held));
+    BOOST_TEST((too_late->ended_with == lease_result::not_held));
+
+    // Neither this client nor another one acquires it before that.
+    const auto foreign = rival->acquire("a");
+    three.world().run_for(9s);
+    BOOST_TEST(!next->is_finished);
+    BOOST_TEST(!foreign->is_finished);
+    BOOST_TEST_REQUIRE(
+        three.world().run_until([&] { return next->is_finished || foreign->is_finished; }, 2s));
+    BOOST_TEST((three.world().now() >= began + 10s));
+    BOOST_TEST(client->engine().parts().counts.released == 0U);
+    BOOST_TEST(client->engine().parts().counts.handed_off == 0U);
+    BOOST_TEST(client->engine().parts().counts.renewed == 0U);
+}
+
+// Its waiter attempts immediately, and finds the key.
+BOOST_AUTO_TEST_CASE(a_waiter_attempts_after_the_lease_before_it_was_abandoned) {
+    virtual_deployment one(1);
+    const auto client = one.make_client();
+    const auto lease = client->lock("a");
+    const auto patient = client->acquire("a", client->usual_policy(), one.world().now() + 100ms);
+    lease->lease->abandon(lease->holder_number);
+    BOOST_TEST_REQUIRE(one.world().run_until([&] { return patient->is_finished; }));
+    BOOST_TEST((patient->outcome == core::acquire_outcome::contended));
+    BOOST_TEST(client->engine().parts().counts.attempts >= 2U);
+}
+
+BOOST_AUTO_TEST_CASE(close_does_not_wait_for_an_abandoned_lease) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    three.server(0).is_silent = three.server(1).is_silent = true;
+    lease->lease->abandon(lease->holder_number);
+    const std::size_t executed = three.executed();
+    const core::time_point began = three.world().now();
+    const auto closed = client->close();
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return closed->told.has_value(); }));
+    BOOST_TEST((closed->told == runtime::close_operation::outcome_type::closed));
+    BOOST_TEST((three.world().now() <= began + 1ms));
+    BOOST_TEST(three.executed() == executed);
+    BOOST_TEST(three.server(2).keys.size() == 1U);
+}
+
+// Two of three hold the key, and the third executes its acquire later.
+BOOST_AUTO_TEST_CASE(a_late_grant_of_an_abandoned_lease_is_left_alone) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    three.server(2).latency = 5ms;
+    const auto lease = client->lock("a");
+    lease->lease->abandon(lease->holder_number);
+    three.world().run_for(1s);
+    BOOST_TEST(three.executed() == 3U);
+    BOOST_TEST(three.server(2).keys.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_release_that_has_begun_is_not_abandoned) {
+    virtual_deployment three(3);
+    const auto client = three.make_client();
+    const auto lease = client->lock("a");
+    const auto released = release::begin(*lease);
+    lease->lease->abandon(lease->holder_number);
+    BOOST_TEST_REQUIRE(three.world().run_until([&] { return released->is_finished; }));
+    BOOST_TEST((released->ended_with == lease_result::done));
+    BOOST_TEST(client->engine().parts().counts.abandoned == 0U);
+    three.world().run_for(1ms);
+    BOOST_TEST(three.server(0).keys.size() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(an_extension_changes_the_ttl) {
     virtual_deployment five(5);
     const auto client = five.make_client();

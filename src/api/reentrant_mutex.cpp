@@ -1,0 +1,15 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include <colock/reentrant_mutex.hpp>
+
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/fenced/fenced.hpp"
+
+namespace colock {
+
+reentrant_mutex::reentrant_mutex(client& client, std::string_view resource, lock_options options)
+    : side_(client, resource, options, options.fencing ? kinds::fenced : kinds::exclusive,
+            detail::lock_handle::reentry::allowed),
+      options_(options) {}
+
+}  // namespace colock

@@ -3,6 +3,7 @@
 // A Redis Cluster: slots that move, and nodes that come and go. What happens while many lock is in cluster_chaos_test.
 
 #include "instance_rig.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 #include "support/documented_rights.hpp"
 #include "support/fake_server.hpp"
@@ -277,6 +278,48 @@ BOOST_AUTO_TEST_CASE(a_second_reader_waits_while_the_slot_moves, *label("fault-8
     }
 }
 
+/// As a second reader: the set that it needs cannot be made while the slot moves. A set that is there moves as a whole, and its
+/// permits can be taken, renewed and released at any time.
+BOOST_AUTO_TEST_CASE(a_second_permit_waits_while_the_slot_moves, *label("fault-81")) {
+    const auto& kind = kinds::semaphore(3, 1);
+    const auto permit = [](int slot) {
+        return "permit:3*1:0000000" + std::to_string(slot) + std::string(32, 'a');
+    };
+    const auto ask = [&](instance_rig& rig, step what, const std::string& key, int slot) {
+        return to_text(
+            rig.ask_fence({what, kind, true}, key, permit(slot), what == step::acquire ? 0 : 1));
+    };
+    for (const bool is_set : {false, true}) {
+        const std::string key = is_set ? "{set of permits}" : "{one permit}";
+        const moved_slot slot(key);
+        instance_rig rig(three().uri());
+        const meter costs(rig.executor(), loop_may_rest);
+        run_until_all_ready(rig);
+        BOOST_TEST(ask(rig, step::acquire, key, 0) == "granted");
+        if (is_set) {
+            BOOST_TEST(ask(rig, step::acquire, key, 1) == "granted");
+        }
+        three().begin_to_move(slot.slot(), slot.from(), slot.to());
+        const auto joins = rig.submit({step::acquire, kind, true}, key, permit(2));
+        for (int i = 0; i != 10; ++i) {
+            BOOST_TEST(ask(rig, step::extend, key, 0) == "granted");
+        }
+        BOOST_TEST(rig.voted(joins) == is_set);
+        three().move_keys(slot.slot(), slot.from(), slot.to());
+        BOOST_TEST(ask(rig, step::extend, key, 0) == "granted");
+        three().end_move(slot.slot(), slot.to());
+        rig.run_until([&] { return rig.voted(joins); });
+        BOOST_TEST(to_text(rig.vote_on(joins)) == "granted");
+        for (const int one : {0, 2}) {
+            BOOST_TEST(ask(rig, step::extend, key, one) == "granted");
+            BOOST_TEST(ask(rig, step::release, key, one) == "granted");
+        }
+        BOOST_TEST(ask(rig, step::release, key, 1) == (is_set ? "granted" : "denied: nobody"));
+        BOOST_TEST(rig.acquire(key, "ann") == "granted");
+        BOOST_TEST(rig.release(key, "ann") == "granted");
+    }
+}
+
 // No key of ours can be in the slot of such a name, so nothing is sent.
 BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *label("fault-73")) {
     instance_rig rig(three().uri());
@@ -296,6 +339,15 @@ BOOST_AUTO_TEST_CASE(fenced_and_shared_locks_reject_names_that_span_slots, *labe
         BOOST_TEST(to_text(second) == "failed: server error");
         BOOST_TEST(contains(*second.detail, "no {hash tag}"), *second.detail);
         BOOST_TEST(to_text(rig.ask({step::release, kinds::shared}, key, reader)) == "granted");
+        // The same holds for permits.
+        const auto& kind = kinds::semaphore(2, 1);
+        const std::string permit = "permit:2*1:" + std::string(40, '0');
+        BOOST_TEST(to_text(rig.ask({step::acquire, kind}, key, permit)) == "granted");
+        const core::vote more =
+            rig.ask({step::acquire, kind, true}, key, "permit:2*1:" + std::string(40, '1'));
+        BOOST_TEST(to_text(more) == "failed: server error");
+        BOOST_TEST(contains(*more.detail, "no {hash tag}"), *more.detail);
+        BOOST_TEST(to_text(rig.ask({step::release, kind}, key, permit)) == "granted");
     }
     for (const std::string key : {"{", "a{b", "{a}", "x{a}y}"}) {
         BOOST_TEST(to_text(rig.ask_fence(fenced_acquire, key, "ann")) == "granted");

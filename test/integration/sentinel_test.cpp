@@ -5,6 +5,7 @@
 
 #include "instance_rig.hpp"
 #include "integration/replication.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "support/fake_sentinel.hpp"
 #include "support/meter.hpp"
 #include "support/redis_server.hpp"
@@ -110,6 +111,27 @@ BOOST_AUTO_TEST_CASE(the_master_that_the_sentinels_name_is_used) {
     BOOST_TEST((status.nodes[0].state == state::ready));
     BOOST_TEST(status.nodes[3].role == "sentinel");
     BOOST_TEST((status.nodes[3].state == state::ready));
+}
+
+BOOST_AUTO_TEST_CASE(permits_are_granted_by_the_master_that_the_sentinels_name) {
+    const redis_server master;
+    const sentinels three(master.port());
+    instance_rig rig(three.uri());
+    const meter costs(rig.executor(), loop_may_rest);
+    run_until_ready_on(rig, master);
+    const auto& kind = kinds::semaphore(2, 1);
+    const auto ask = [&](step what, char who) {
+        return to_text(
+            rig.ask_fence({what, kind, true}, "k", "permit:2*1:" + std::string(40, who), 0));
+    };
+    BOOST_TEST(ask(step::acquire, '0') == "granted");
+    BOOST_TEST(ask(step::acquire, '1') == "granted");
+    BOOST_TEST(ask(step::acquire, '2') == "denied: another");
+    BOOST_TEST(ask(step::release, '0') == "granted");
+    BOOST_TEST(ask(step::acquire, '2') == "granted");
+    BOOST_TEST(ask(step::release, '1') == "granted");
+    BOOST_TEST(ask(step::release, '2') == "granted");
+    BOOST_TEST(master.keys().empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_database_of_the_uri_is_used) {

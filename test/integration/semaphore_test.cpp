@@ -290,6 +290,22 @@ BOOST_AUTO_TEST_CASE(two_kinds_on_one_name_exclude_each_other_and_say_so) {
         expect_wrong_kind(
             co_await failure_of([&](auto token) { return shared.acquire_shared(token); }),
             "a semaphore of 2 permits");
+        // A mutex asks who has the key after it has waited for a second. It tells that when it is cancelled.
+        lock_options options;
+        options.retry.maximum = 50ms;
+        std::string told;
+        for (milliseconds time = 1500ms; told.empty() && time < 20s; time *= 2) {
+            pending_acquire waiting;
+            waiting.start(mutex(b, "x", options));
+            const stopwatch since;
+            co_await async_wait_until([&] { return since.elapsed() > time; }, 30s);
+            waiting.signal.emit(asio::cancellation_type::terminal);
+            co_await async_wait_until([&] { return waiting.result.has_value(); });
+            if (waiting.result->details().find("a semaphore of 2 permits") != std::string::npos) {
+                told = waiting.result->details();
+            }
+        }
+        BOOST_TEST(!told.empty());
         BOOST_TEST(held.valid());
         BOOST_TEST((co_await held.release() == release_result::released));
         co_await a.close();

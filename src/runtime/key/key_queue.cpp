@@ -35,8 +35,8 @@ const lock_spec* key_queue::wanted() const noexcept {
     return attempting() == nullptr ? nullptr : attempting()->spec().get();
 }
 
-bool key_queue::met_key_without_ttl() const noexcept {
-    return attempting() != nullptr && attempting()->met_key_without_ttl();
+bool key_queue::wants_explanation() const noexcept {
+    return attempting() != nullptr && attempting()->wants_explanation();
 }
 
 acquire_operation& key_queue::front() noexcept {

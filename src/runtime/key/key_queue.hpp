@@ -50,8 +50,8 @@ public:
 
     /// The lock that this operation wants; null without one.
     [[nodiscard]] const lock_spec* wanted() const noexcept;
-    /// Whether this operation was told that the key has no ttl.
-    [[nodiscard]] bool met_key_without_ttl() const noexcept;
+    /// Whether this operation asks who has the key.
+    [[nodiscard]] bool wants_explanation() const noexcept;
 
     /// The client's ticket in the remote queue; null if it has not joined.
     [[nodiscard]] const ticket* remote() const noexcept { return ticket_; }

@@ -71,7 +71,7 @@ void ticket::ask(question what, core::step step, std::string_view key, core::tim
     if (what == question::lock) {
         command.kind = &(wanted != nullptr ? *wanted : *spec_).policy->kind();
         command.more_keys = spec_->more_keys;
-        command.explains = wanted != nullptr && queue_->met_key_without_ttl();
+        command.explains = wanted != nullptr && queue_->wants_explanation();
     } else {
         command.kind = &spec_->policy->kind().queue();
     }

@@ -494,9 +494,15 @@ void acquire_operation::ask_remaining() {
     }
 }
 
-/// Every lock has a ttl. So where the key had none, it is worth a slower answer to learn what it holds.
+/// For such a time a mutex is rarely held. It may be a name that two kinds of locks use.
+bool acquire_operation::has_waited_for_long() const noexcept {
+    constexpr core::duration long_time = std::chrono::seconds(1);
+    return loop_.turn.recent_time() - arrived_ >= long_time;
+}
+
+/// Every lock has a ttl. So where the key had none, it is worth a slower answer to learn what it holds. So it is after a long wait.
 void acquire_operation::ask_remaining(std::size_t index) {
-    lease_->ask_remaining(lease_, index, without_ttl_.contains(index));
+    lease_->ask_remaining(lease_, index, without_ttl_.contains(index) || has_waited_for_long());
 }
 
 void acquire_operation::wait(core::time_point until) {

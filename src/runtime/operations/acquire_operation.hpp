@@ -92,6 +92,10 @@ public:
     [[nodiscard]] const std::string& details() const noexcept { return details_; }
     /// Whether it has been told that the key has no ttl.
     [[nodiscard]] bool met_key_without_ttl() const noexcept { return !without_ttl_.empty(); }
+    /// Whether it asks who has the key, which costs the instances more.
+    [[nodiscard]] bool wants_explanation() const noexcept {
+        return met_key_without_ttl() || has_waited_for_long();
+    }
 
     // From its queue, and from the engine:
 
@@ -133,6 +137,7 @@ private:
     [[nodiscard]] core::acquire_outcome outcome_in_local_queue() const;
     [[nodiscard]] bool may_join_remote_queue() const noexcept;
     [[nodiscard]] bool can_join_remote_queue() const;
+    [[nodiscard]] bool has_waited_for_long() const noexcept;
     [[nodiscard]] bool announces() const noexcept { return spec_->policy->kind().announces(); }
     [[nodiscard]] bool may_pass() const noexcept;
     [[nodiscard]] bool has_queued_for_long(core::time_point now) const noexcept;

@@ -142,7 +142,7 @@ public:
     /// Sets a new ttl on a quorum of instances, counted from now. The watchdog keeps to it, and renews at the
     /// same fraction of it as before. A shorter ttl shortens the lease, but the keys keep their old ttl.
     /// After a crash, the name is then free only when the longer time has ended. A reader's lease, which other
-    /// readers may share, never becomes shorter.
+    /// readers may share, never becomes shorter. Neither does a lease of a `reentrant_mutex`.
     ///
     /// - Preconditions: `ttl` is within the limits of `lock_options::ttl`. Otherwise the call throws
     ///   `config_error`.
@@ -161,7 +161,8 @@ public:
     }
 
     /// Releases the lease, in one of three ways:
-    /// 1. If other readers of this client share it, only this share is released.
+    /// 1. If other readers of this client share it, only this share is released. The same holds if there are other
+    ///    entries of a `reentrant_mutex`.
     /// 2. Otherwise, if the next local waiter is eligible, the lease is handed off to it. See
     ///    `lock_options::handoff_limit`.
     /// 3. Otherwise the watchdog stops, and the key is deleted on every instance that still stores this
@@ -172,7 +173,8 @@ public:
     ///
     /// If the instances have no room for it, the release waits in the client, before all acquires. It waits
     /// no longer than until the next renewal. The lease stays valid until the release is sent, but other
-    /// operations on it fail with `not_held`. The release of a reader's lease never waits.
+    /// operations on it fail with `not_held`. The release of a reader's lease never waits, nor that of a lease
+    /// that its owner has entered again.
     ///
     /// - Handler signature: `void(colock::error, colock::release_result)`.
     /// - Errors: `no_quorum` if too few instances answered. The client tries again until the ttl has ended

@@ -107,8 +107,8 @@ private:
             if (sum.acquisitions == 0 || sum.renewals == 0) {
                 result_.missing.push_back("acquisitions or renewals in " + std::string(name));
             }
-            if (sum.downgrades == 0 || sum.shares == 0) {
-                result_.missing.push_back("downgrades or shares in " + std::string(name));
+            if (sum.downgrades == 0 || sum.shares == 0 || sum.entries == 0) {
+                result_.missing.push_back("downgrades, shares or entries in " + std::string(name));
             }
         }
     }

@@ -355,14 +355,14 @@ void checker::on_validity(token_life& life, core::time_point until) {
 }
 
 /// Whoever has it now has as good a lease as one that was just acquired, but for the time left.
-void checker::on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t holder,
+void checker::on_handed_off(token_life& life, std::uint64_t fence, std::size_t handoffs,
                             core::time_point until) {
     const core::time_point now = life.owner.now();
     const core::handoff_bounds& bounds = life.policy->handoff;
     const core::time_point let_go = life.handing_off ? life.handoff_since : now;
-    if (holder > bounds.limit || let_go - life.granted >= bounds.time) {
+    if (handoffs > bounds.limit || let_go - life.granted >= bounds.time) {
         world_.violation("hand-off bounds", describe(life) + " was handed off " +
-                                                std::to_string(holder) + " times in " +
+                                                std::to_string(handoffs) + " times in " +
                                                 in_ms(let_go - life.granted) + ", " +
                                                 std::to_string(bounds.limit) + " times in " +
                                                 in_ms(bounds.time) + " are allowed");

@@ -79,7 +79,9 @@ class client;
 /// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
 /// - *hand-off*, *hand-off bounds*: a lease is handed off only while it is held, valid for long enough, to a waiter that
 ///   wants the same, no more often than was allowed, and for no longer.
-/// - *lost wake-up*: once nothing goes wrong any more, nobody waits for half a second for a lock that a quorum could
+/// - *one owner*: an owner enters its lease again at once, and nobody else does. It does not enter one that it has lost, or that
+///   is a mutex's, and is told so at once. Each entry holds the lease until it lets go, and it is released with the last.
+/// - *lost wake-up*: nobody waits whose owner has the lock, and might enter it. And once nothing goes wrong any more, nobody waits for half a second for a lock that a quorum could
 ///   grant; not behind a waiter that has died either. And no reader waits behind readers of its client alone.
 /// - *operation*: an operation on a lease is refused if the lease is not held, or not of the kind that it needs, and only
 ///   then.
@@ -108,8 +110,8 @@ public:
     void on_validity(token_life& life, core::time_point until);
     /// Its holder has let go, and the next one is to get a fence of its own.
     void on_handoff(token_life& life);
-    /// It has been handed off to the holder of that number, and is valid until then.
-    void on_handed_off(token_life& life, std::uint64_t fence, std::uint32_t holder,
+    /// It has been handed off for so many times, and is valid until then.
+    void on_handed_off(token_life& life, std::uint64_t fence, std::size_t handoffs,
                        core::time_point until);
     /// A reader of the same client has a share in it from now on, and is told that it is valid until then.
     void on_shared(token_life& life, core::time_point until);

@@ -47,6 +47,16 @@ const kinds::lock_kind& readers_kind(const runtime::lock_policy& policy) {
     return policy.lease.value_per_holder ? kinds::fenced_shared : kinds::shared;
 }
 
+bool is_mutex(const runtime::lock_policy& policy) {
+    return &policy.kind() == &kinds::exclusive || &policy.kind() == &kinds::fenced;
+}
+
+/// Several tasks of a process have the same one.
+runtime::ownership some_owner(dice& random) {
+    return random.chance(0.6) ? runtime::ownership{1 + random.below(2), random.chance(0.8)}
+                              : runtime::ownership{};
+}
+
 /// What an operation of `shared_mutex` ends with on a lease that is held: `done`, or why the lock cannot use that lease.
 runtime::lease_result usable_on(const spec& readers, const token_life& life) {
     using runtime::lease_result;
@@ -69,8 +79,8 @@ spec readers_side_of(const spec& lock) {
 // --- An acquire -------------------------------------------------------------------------------------
 
 acquiring::acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec, true_time now,
-                     core::time_point until, handler on_finished)
-    : acquire_operation(std::move(spec), until),
+                     core::time_point until, std::uint64_t owner, handler on_finished)
+    : acquire_operation(std::move(spec), until, owner),
       started(now),
       deadline(until),
       first_since(by.now()),
@@ -193,6 +203,7 @@ void client::crash() {
     downgrades_.clear();
     shares_.clear();
     leases_.clear();
+    entries_.clear();
     users_.clear();
 }
 
@@ -297,6 +308,9 @@ spec client::some_spec(const std::string& key) {
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
     p.handoff = {random.below(5), random.up_to(100ms)};
+    if (is_mutex(p)) {
+        s.who = some_owner(random);
+    }
     return s;
 }
 
@@ -327,6 +341,9 @@ void client::start(const std::vector<std::string>& keys, true_time end) {
                         : some_spec(key);  // a lease is handed off to one that wants the same
         if (shares && u.lock.policy.kind().announces() && world_.random.chance(0.5)) {
             u.lock = readers_side_of(u.lock);
+        }
+        if (shares && is_mutex(u.lock.policy) && world_.random.chance(0.5)) {
+            u.lock.who = some_owner(world_.random);
         }
         think(u, world_.random.up_to(30ms));
     }
@@ -405,11 +422,34 @@ void client::take(user& u) {
 std::shared_ptr<acquiring> client::acquire(const spec& s, core::time_point deadline,
                                            acquiring::handler on_finished) {
     const auto made = std::make_shared<acquiring>(*this, lock_of(s), world_.now(), deadline,
-                                                  std::move(on_finished));
+                                                  s.who.owner, std::move(on_finished));
     made->fences_before = checker_.fences_so_far(s.key);
     operations_.push_back(made);
-    enter([&made] { made->start(made); });
+    enter([&] {
+        const entering expected = expected_of(s);
+        made->start(made);
+        expect_entering(*made, expected);
+    });
     return made;
+}
+
+holding client::reenter(const spec& s) {
+    holding result;
+    enter([&] {
+        const bool enters = s.who.reenters && expected_of(s) == entering::enters;
+        if (auto state = engine_->parts().queues.reenter(*lock_of(s), s.who)) {
+            const std::uint32_t number = state->holder();
+            result = {std::move(state), number};
+            if (tracked* const lease = find_tracked(result)) {
+                enter_again(*lease, result, s);
+            }
+        }
+        if (enters != (result.state != nullptr)) {
+            world_.violation("one owner", name_ + (enters ? " may not enter " : " may enter ") +
+                                              s.key + " at once");
+        }
+    });
+    return result;
 }
 
 std::shared_ptr<const runtime::lock_spec> client::lock_of(const spec& s) {
@@ -418,6 +458,7 @@ std::shared_ptr<const runtime::lock_spec> client::lock_of(const spec& s) {
     lock->policy = std::make_shared<const runtime::lock_policy>(s.policy);
     lock->key = s.key;
     lock->key_hash = runtime::hash_of_key(s.key);
+    lock->is_reentrant = s.who.reenters;
     return lock;
 }
 
@@ -471,11 +512,54 @@ void client::hold(user& u, const holding& granted) {
     for (std::size_t i = random.below(may_read ? 4 : 2); i != 0; --i) {
         post(world_.now() + random.up_to(how_long), [this, &u, granted] { read_on(u, granted); });
     }
+    for (std::size_t i = u.lock.who.is_known() ? random.below(4) : 0; i != 0; --i) {
+        post(world_.now() + random.up_to(how_long), [this, outer = u.lock] { nest(outer); });
+    }
     post(world_.now() + how_long, [this, &u, granted] {
         if (u.lease.state == granted.state && u.lease.holder == granted.holder) {
             finish(u);
         }
     });
+}
+
+/// A function that a task calls with its owner acquires the lock, too. Sometimes it has other options, or takes it for a mutex.
+/// The task may hold the lock by then, or not.
+void client::nest(const spec& outer) {
+    dice& random = world_.random;
+    if (world_.now() >= end_ || engine_->closing()) {
+        return;
+    }
+    spec s = outer;
+    if (random.chance(0.2)) {
+        s.who.reenters = !s.who.reenters;
+    }
+    if (random.chance(0.2)) {
+        s.policy.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
+        s.policy.lease.max_hold = random.chance(0.3) ? s.policy.lease.ttl / 2 : duration{};
+        s.policy.lease.renew_interval = s.policy.lease.ttl / 3;
+        s.policy.set_kind(random.chance(0.2) ? kinds::fenced : outer.policy.kind());
+    }
+    const duration ttl = s.policy.lease.ttl;
+    const auto hold_it = [this, ttl](const holding& h) {
+        if (h.state == nullptr) {
+            return;
+        }
+        if (world_.random.chance(0.3)) {
+            extend(h, std::chrono::duration_cast<core::milliseconds>(
+                          world_.random.between(ttl / 2, ttl * 2)));
+        }
+        hold_share(h, world_.random.up_to(world_.random.chance(0.5) ? ttl / 10 : ttl));
+        if (world_.random.chance(0.05) && h.held()) {
+            abandon(h);
+        }
+    };
+    if (random.chance(0.3)) {
+        hold_it(reenter(s));
+    } else {
+        acquire(s, some_deadline(), [this, hold_it](const holding& h) {
+            post(world_.now(), [hold_it, h] { hold_it(h); });
+        });
+    }
 }
 
 /// A task downgrades its lease or asks for a share of it. Sometimes it names another key, or has other options.
@@ -626,7 +710,7 @@ std::shared_ptr<downgrading> client::downgrade(const holding& h, const spec& rea
             expect_result("downgrade", begun ? lease_result::done : made->result(), h, if_held);
         } else if (!life.is_shared()) {
             checker_.on_downgrading(life);
-            find_tracked(h)->readers = {h.holder};
+            find_tracked(h)->holders = {h.holder};
         }
         expect_side(h);
     });
@@ -678,7 +762,7 @@ holding client::look_at(const sharing& one) {
     if (life.policy->lease.value_per_holder) {
         checker_.on_share_fence(life, one.fence(), one.fences_before);
     }
-    find_tracked(another)->readers.insert(another.holder);
+    find_tracked(another)->holders.insert(another.holder);
     ++world_.tally.shares;
     if (world_.tracing()) {
         world_.tell(name_, "shares " + life.key + ", token " + life.token);
@@ -702,7 +786,10 @@ void client::look_at_shares() {
 
 void client::let_go(const holding& h) {
     token_life& life = life_of(h);
-    if (life.is_shared() && leaves_others(h)) {
+    const tracked* const lease = find_tracked(h);
+    const bool is_holder = lease != nullptr && lease->holders.contains(h.holder);
+    const bool is_several = life.is_shared() || (lease != nullptr && lease->who.reenters);
+    if (leaves_others(h) && is_several) {
         if (world_.tracing()) {
             world_.tell(name_, "lets go of its share of " + life.key + ", token " + life.token);
         }
@@ -721,7 +808,8 @@ void client::let_go(const holding& h) {
         }
         return;
     }
-    if (life.let_go || (!life.is_shared() && h.state->holder() != h.holder)) {
+    if (life.let_go || !(is_holder || life.release_asked_for)) {
+        enter([&h] { h.state->let_go(h.holder); });
         checker_.on_released(life);  // it has ended by itself
         return;
     }
@@ -778,7 +866,7 @@ void client::let_go(const holding& h) {
 /// Of a lease that is held.
 void client::abandon(const holding& h) {
     token_life& life = life_of(h);
-    const bool stays = life.is_shared() && leaves_others(h);
+    const bool stays = leaves_others(h);
     if (world_.tracing()) {
         world_.tell(name_, (stays ? "abandons its share of " : "abandons ") + life.key +
                                ", token " + life.token);
@@ -827,6 +915,7 @@ void client::look() {
     });
     expect_counted();
     expect_readers_begin();
+    expect_owners_entered();
     count_renewals();
     if (!engine_->closed()) {
         checker_.expect_undone(*this, engine_->parts().counts.releasing);
@@ -896,21 +985,32 @@ void client::look_at(acquiring& o) {
         return;
     }
     ++world_.tally.acquisitions;
+    const holding got{o.current(), o.holder_number()};
+    tracked* const known = find_tracked(got);
+    if (known != nullptr && !known->life->is_shared() && !known->holders.empty()) {
+        enter_again(*known, got, spec_of(o));
+        if (known->life->policy->lease.value_per_holder && o.fence_number() != known->life->fence) {
+            world_.violation("fence order",
+                             name_ + " has entered " + known->life->key + " with another fence");
+        }
+        return;
+    }
     expect_order(o);
+    add_entry(got, spec_of(o));
     if (checker_.find(o.token()) == nullptr) {
         world_.violation("backed validity", name_ + " holds what no instance was asked for");
         checker_.add(*this, o.spec().key, o.token());
     }
     token_life& life = *checker_.find(o.token());
-    const bool is_known =
-        std::ranges::any_of(leases_, [&](const tracked& one) { return one.state == o.current(); });
-    if (is_known) {  // it was handed off
+    if (known != nullptr) {
         if (life.is_shared()) {
             checker_.on_shared(life, o.current()->valid_until(o.holder_number()));
             if (life.policy->lease.value_per_holder) {
                 checker_.on_share_fence(life, o.fence_number(), o.fences_before);
             }
-            std::ranges::find(leases_, &life, &tracked::life)->readers.insert(o.holder_number());
+            known->holders.insert(o.holder_number());
+        } else {
+            take_over(*known, o);
         }
         if (life.policy->lease != o.spec().policy->lease ||
             &o.spec().policy->kind() !=
@@ -929,7 +1029,103 @@ void client::look_at(acquiring& o) {
     if (life.policy->lease.value_per_holder) {
         checker_.on_fence(life, o.fence_number());
     }
-    leases_.push_back({o.current(), &life, 0, {o.holder_number()}});
+    leases_.push_back({o.current(), &life, {o.holder_number()}, o.acts_for()});
+}
+
+/// The lease is handed off.
+void client::take_over(tracked& lease, const acquiring& o) {
+    const holding next{lease.state, o.holder_number()};
+    lease.holders = {next.holder};
+    lease.who = o.acts_for();
+    ++world_.tally.handoffs;
+    if (world_.tracing()) {
+        world_.tell(name_, "hands off " + lease.life->key + ", token " + lease.life->token);
+    }
+    checker_.on_handed_off(*lease.life, lease.state->fence(), ++lease.handoffs,
+                           next.lost() ? core::never : lease.state->valid_until(next.holder));
+}
+
+/// An owner has entered its lease again.
+void client::enter_again(tracked& lease, const holding& h, const spec& by) {
+    ++world_.tally.entries;
+    add_entry(h, by);
+    if (world_.tracing()) {
+        world_.tell(name_, "enters " + lease.life->key + " again, token " + lease.life->token);
+    }
+    if (!lease.who.is_same_owner(by.who) || !lease.who.reenters || !by.who.reenters) {
+        world_.violation("one owner", name_ + " has let another in to " + lease.life->key);
+    }
+    if (lease.life->lost || lease.life->let_go) {
+        world_.violation("one owner",
+                         name_ + " has let its owner in to " + lease.life->key + ", which is over");
+    }
+    lease.holders.insert(h.holder);
+}
+
+spec client::spec_of(const acquiring& o) {
+    return {o.spec().key, *o.spec().policy, o.acts_for()};
+}
+
+void client::add_entry(const holding& h, const spec& of) {
+    if (of.who.is_known()) {
+        entries_.push_back({h, of.key, of.who, of.policy.lease.value_per_holder});
+    }
+}
+
+/// By what its owner has at this moment.
+client::entering client::expected_of(const spec& s) const {
+    entering result = entering::waits;
+    for (const entry& one : entries_) {
+        if (one.key != s.key || !one.who.is_same_owner(s.who) || engine_->closing()) {
+            continue;
+        }
+        const bool is_over =
+            one.lease.lost() || one.lease.state->valid_until(one.lease.holder) <= now();
+        const bool fits =
+            one.who.reenters && s.who.reenters && one.has_fence == s.policy.lease.value_per_holder;
+        if (one.lease.lost() && s.who.reenters) {
+            return entering::has_lost;
+        }
+        if (one.lease.held()) {
+            result = !fits     ? entering::would_deadlock
+                     : is_over ? entering::has_lost
+                               : entering::enters;
+        }
+    }
+    return result;
+}
+
+void client::expect_entering(const acquiring& o, entering expected) {
+    using core::acquire_outcome;
+    const auto ended_with = [&o](acquire_outcome outcome) {
+        return !o.running() && o.result() == outcome;
+    };
+    const bool by_owner =
+        ended_with(acquire_outcome::would_deadlock) || ended_with(acquire_outcome::owner_has_lost);
+    const bool is_as_expected = expected == entering::waits    ? !by_owner
+                                : expected == entering::enters ? o.granted()
+                                : expected == entering::would_deadlock
+                                    ? ended_with(acquire_outcome::would_deadlock)
+                                    : ended_with(acquire_outcome::owner_has_lost);
+    if (!is_as_expected) {
+        world_.violation("one owner",
+                         name_ + " has let its owner wait for " + o.spec().key +
+                             ", enter it, or fail, and should not have: outcome " +
+                             (o.running() ? "open" : std::to_string(static_cast<int>(o.result()))) +
+                             ", expected " + std::to_string(static_cast<int>(expected)));
+    }
+}
+
+/// Nobody waits whose owner has the lock, and might enter.
+void client::expect_owners_entered() {
+    for (const auto& one : operations_) {
+        if (one->running() && one->acts_for().reenters &&
+            expected_of(spec_of(*one)) == entering::enters) {
+            world_.violation(
+                "lost wake-up",
+                name_ + " lets a waiter wait for its own owner, who has " + one->spec().key);
+        }
+    }
 }
 
 void client::look_at_downgrades() {
@@ -969,27 +1165,15 @@ void client::look_at(downgrading& one) {
 void client::look_at(tracked& lease) {
     token_life& life = *lease.life;
     const std::uint32_t holder =
-        life.is_shared() && !lease.readers.empty() ? *lease.readers.begin() : lease.state->holder();
-    if (life.is_shared()) {
-        lease.holder = holder;
-    } else if ((holder != lease.holder || life.release_asked_for) &&
-               lease.state->valid_until(holder) == core::time_point::min() &&
-               lease.state->loss(holder) == core::loss::none) {
-        checker_.on_released(life);  // it waited for room, or nobody was left to hand it off to
-    } else if (holder != lease.holder) {
-        lease.holder = holder;
-        ++world_.tally.handoffs;
-        if (world_.tracing()) {
-            world_.tell(name_, "hands off " + life.key + ", token " + life.token);
-        }
-        const bool is_lost = lease.state->loss(holder) != core::loss::none;  // at once
-        checker_.on_handed_off(life, lease.state->fence(), holder,
-                               is_lost ? core::never : lease.state->valid_until(holder));
+        lease.holders.empty() ? lease.state->holder() : *lease.holders.begin();
+    if (life.release_asked_for && lease.state->valid_until(holder) == core::time_point::min() &&
+        lease.state->loss(holder) == core::loss::none) {
+        checker_.on_released(life);  // it has waited for room
     }
     if (life.let_go || life.handing_off) {
         return;
     }
-    if (life.is_shared()) {
+    if (life.is_shared() || (lease.who.is_known() && !life.release_asked_for)) {
         expect_holders(lease);
     }
     // That of a lease that readers share is the one of its newest holder.
@@ -1009,19 +1193,24 @@ void client::look_at(tracked& lease) {
             checker_.on_lost(life, why);
         }
     } else if (until != core::time_point::min() && (!life.counts || life.valid_until != until)) {
+        if (life.counts && lease.who.reenters && until < life.valid_until) {
+            world_.violation("one owner", name_ + " has shortened the lease of " + life.key);
+        }
         checker_.on_validity(life, until);
     }
 }
 
 /// It is held by those that have not let go, and nobody else.
 void client::expect_holders(const tracked& lease) {
-    const bool is_valid = lease.state->valid_until(lease.holder) != core::time_point::min();
+    const std::uint32_t first =
+        lease.holders.empty() ? lease.state->holder() : *lease.holders.begin();
+    const bool is_valid = lease.state->valid_until(first) != core::time_point::min();
     for (std::uint32_t i = 0; i <= lease.state->holder(); ++i) {
         const bool holds = lease.state->valid_until(i) != core::time_point::min();
-        if (holds != (is_valid && lease.readers.contains(i))) {
-            world_.violation("sharing bounds", name_ + (holds ? " still has" : " has no") +
-                                                   " share number " + std::to_string(i) + " of " +
-                                                   lease.life->key);
+        if (holds != (is_valid && lease.holders.contains(i))) {
+            world_.violation(lease.life->is_shared() ? "sharing bounds" : "one owner",
+                             name_ + (holds ? " still has" : " has no") + " share number " +
+                                 std::to_string(i) + " of " + lease.life->key);
         }
     }
 }
@@ -1060,7 +1249,9 @@ void client::expect_counted() {
         if (one.life->handing_off) {
             return;  // it may have been released instead
         }
-        held += one.life->lost ? 0 : one.life->is_shared() ? one.readers.size() : 1;
+        held += one.life->lost          ? 0
+                : one.life->is_shared() ? one.holders.size()
+                                        : std::max<std::size_t>(one.holders.size(), 1);
     }
     const std::uint64_t counted = engine_->parts().counts.held;
     if (held != counted) {
@@ -1094,14 +1285,17 @@ void client::expect_attempts(acquiring& waiting) {
     }
 }
 
-/// A reader lets go: whether others of its process go on with the same lease.
+/// A holder lets go: whether others of its process go on with the same lease.
 bool client::leaves_others(const holding& h) {
+    std::erase_if(entries_, [&h](const entry& one) {
+        return one.lease.state == h.state && one.lease.holder == h.holder;
+    });
     tracked* const found = find_tracked(h);
     if (found == nullptr) {
         return false;
     }
-    found->readers.erase(h.holder);
-    return !found->readers.empty();
+    found->holders.erase(h.holder);
+    return !found->holders.empty();
 }
 
 /// The waiters of a process get a lock in the order in which they came.

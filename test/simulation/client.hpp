@@ -18,6 +18,7 @@
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/operations/acquire_operation.hpp"
+#include "runtime/ownership.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -38,6 +39,8 @@ class client;
 struct spec {
     std::string key;
     runtime::lock_policy policy{kinds::exclusive};
+    /// Who acquires it; see `runtime::ownership`.
+    runtime::ownership who{};
 };
 
 /// The readers' side of a lock, if that is a writer's side.
@@ -63,7 +66,7 @@ public:
     using handler = std::function<void(const holding& granted)>;
 
     acquiring(client& by, std::shared_ptr<const runtime::lock_spec> spec, true_time now,
-              core::time_point until, handler on_finished);
+              core::time_point until, std::uint64_t owner, handler on_finished);
 
     void deliver() override;
 
@@ -167,6 +170,8 @@ public:
         return acquire(s, core::never, std::move(on_finished));
     }
     void cancel(acquiring& o);
+    /// An owner enters its lease at once; an empty one, if it holds none.
+    holding reenter(const spec& s);
     /// Of a lease that is held, or was lost: to release it, or to hand it off to the next waiter of this process.
     void let_go(const holding& h);
     /// Of a lease that is held: the same, but its keys are left to their ttl.
@@ -249,9 +254,19 @@ private:
     struct tracked {
         std::shared_ptr<runtime::lease_driver> state;
         token_life* life;
-        std::uint32_t holder;
-        std::set<std::uint32_t> readers;  // that have a share in it and have not let go
+        std::set<std::uint32_t> holders;  // that have not let go
+        runtime::ownership who;           // of the latest
+        std::size_t handoffs = 0;
     };
+    /// What an owner has of a lease, until it lets go of that.
+    struct entry {
+        holding lease;
+        std::string key;
+        runtime::ownership who;
+        bool has_fence;
+    };
+    /// What an acquire of an owner comes to at once.
+    enum class entering { waits, enters, would_deadlock, has_lost };
 
     // The world of its engine.
     void defer() override;
@@ -265,6 +280,7 @@ private:
     void hold(user& u, const holding& granted);
     void read_on(user& u, const holding& h);
     void hold_share(const holding& h, duration how_long);
+    void nest(const spec& outer);
     void clean_up(user& u, const holding& h);
     void finish(user& u);
     [[nodiscard]] spec some_spec(const std::string& key);
@@ -295,6 +311,13 @@ private:
     void expect_attempts(acquiring& waiting);
     void expect_in_order(const acquiring& sent);
     bool leaves_others(const holding& h);
+    void add_entry(const holding& h, const spec& of);
+    void take_over(tracked& lease, const acquiring& o);
+    void enter_again(tracked& lease, const holding& h, const spec& by);
+    [[nodiscard]] static spec spec_of(const acquiring& o);
+    [[nodiscard]] entering expected_of(const spec& s) const;
+    void expect_entering(const acquiring& o, entering expected);
+    void expect_owners_entered();
     [[nodiscard]] token_life& life_of(const holding& h) const;
     [[nodiscard]] tracked* find_tracked(const holding& h);
     void count_renewals();
@@ -317,6 +340,7 @@ private:
         downgrades_;                                // whose callers have not heard of the end
     std::vector<std::shared_ptr<sharing>> shares_;  // which are being counted
     std::vector<tracked> leases_;
+    std::vector<entry> entries_;                        // of owners
     std::map<std::string, core::time_point> ended_at_;  // by key: when the last of them ended
     /// By key: its tickets in the remote queue that have another client in front.
     std::map<std::string, std::set<std::uint64_t>> behind_;

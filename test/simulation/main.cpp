@@ -98,7 +98,8 @@ void print(std::ostream& out, const campaign_result& r) {
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed off "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
-        << " found no quorum; shared by a holder " << r.sum.shares << '\n'
+        << " found no quorum; shared by a holder " << r.sum.shares << "; entered again by an owner "
+        << r.sum.entries << '\n'
         << "faults injected\n";
     for (std::size_t i = 0; i != fault_count; ++i) {
         if (r.sum.faults[i] != 0) {
@@ -151,6 +152,7 @@ nlohmann::json to_json(const campaign_result& r) {
             {"downgrades", r.sum.downgrades},
             {"downgrades_without_quorum", r.sum.downgrades_without_quorum},
             {"shares", r.sum.shares},
+            {"entries", r.sum.entries},
             {"excused", r.sum.excused},
             {"faults", faults},
             {"not_injected", r.missing},

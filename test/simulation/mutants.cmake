@@ -516,6 +516,131 @@ colock_mutant(
     step.ended = true;]]
 )
 
+# --- Owners -----------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME another_owner_enters
+    WHAT "another owner enters the lease of an owner"
+    FILE src/runtime/key/lease_driver.hpp
+    FIND [[return held_for_.is_same_owner(who) && machine_.held();]]
+    WITH [[return (held_for_.is_same_owner(who) || @MUTANT@) && machine_.held();]]
+)
+colock_mutant(
+    NAME owner_holds_anew_after_a_loss
+    WHAT "an owner that has lost its lease acquires the lock again before it lets go"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[if (who.reenters && client_.owners.has_lost(who, lock->key)) {]]
+    WITH [[if (who.reenters && client_.owners.has_lost(who, lock->key) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME owner_enters_when_it_is_over
+    WHAT "an owner enters its lease after the end of the validity"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[} else if (lease.is_over(newcomer.arrived())) {]]
+    WITH [[} else if (lease.is_over(newcomer.arrived()) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME owner_is_lost_for_ever
+    WHAT "an owner that has let go of a lost lease is refused"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[        client_.owners.remove_lost(held_for_, *this);
+]]
+    WITH [[        if (!@MUTANT@) {
+            client_.owners.remove_lost(held_for_, *this);
+        }
+]]
+)
+colock_mutant(
+    NAME owner_releases_with_the_first
+    WHAT "the first entry that is released releases the lock of its owner"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[    if (holders_.leaves_others(holder, was_lost())) {
+        release_share(holder);
+        return false;]]
+    WITH [[    if (holders_.leaves_others(holder, was_lost()) && !(@MUTANT@ && held_for_.reenters)) {
+        release_share(holder);
+        return false;]]
+)
+colock_mutant(
+    NAME inner_release_stops_the_watchdog
+    WHAT "the release of an inner entry stops the watchdog"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[        return;  // it has let go before
+    }]]
+    WITH [[        return;  // it has let go before
+    }
+    if (@MUTANT@ && held_for_.reenters) {
+        client_.alarms.stop_waiting(*this);
+    }]]
+)
+colock_mutant(
+    NAME inner_extension_shortens
+    WHAT "an extension by one entry shortens the lease of the others"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[return admission().shares_lease() || held_for_.reenters
+]]
+    WITH [[return admission().shares_lease() || (held_for_.reenters && !@MUTANT@)
+]]
+)
+colock_mutant(
+    NAME entry_prolongs_max_hold
+    WHAT "max_hold counts from the last entry"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[    holders_.add();
+]]
+    WITH [[    holders_.add();
+    if (@MUTANT@ && held_for_.reenters && !policy().lease.value_per_holder) {
+        static_cast<void>(
+            machine_.resume(event::just(event::kind_type::next_holder), client_.turn.now()));
+    }
+]]
+)
+colock_mutant(
+    NAME owner_not_handed_on
+    WHAT "a lease that is handed off has no owner"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[    hold_for(next);]]
+    WITH [[    hold_for(@MUTANT@ ? ownership() : next);]]
+)
+colock_mutant(
+    NAME owner_left_behind
+    WHAT "the other waiters of an owner stay in the queue when it gets the lock"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[    if (!client_.owners.has_waiters(who)) {]]
+    WITH [[    if (!client_.owners.has_waiters(who) || @MUTANT@) {]]
+)
+colock_mutant(
+    NAME would_deadlock_for_a_waiter
+    WHAT "an acquire is refused although its owner only waits"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[    if (lease_driver* const own = held_for(newcomer.acts_for())) {]]
+    WITH [[    if (@MUTANT@ && client_.owners.has_waiters({newcomer.acts_for().owner, true})) {
+        newcomer.fail_as(core::acquire_outcome::would_deadlock, "only waits");
+        return;
+    }
+    if (lease_driver* const own = held_for(newcomer.acts_for())) {]]
+)
+colock_mutant(
+    NAME owner_waits_for_itself
+    WHAT "a mutex waits for its own owner"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[        enter_again(newcomer, *own);
+    } else if (]]
+    WITH [[        if (!@MUTANT@ || newcomer.acts_for().reenters) {
+            enter_again(newcomer, *own);
+            return;
+        }
+    }
+    if (]]
+)
+colock_mutant(
+    NAME entered_with_other_fencing
+    WHAT "a lock without fencing enters a lease with a fence"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[by.policy->lease.value_per_holder == policy().lease.value_per_holder;]]
+    WITH [[(@MUTANT@ || by.policy->lease.value_per_holder == policy().lease.value_per_holder);]]
+)
+
 # --- Handing a lease off ----------------------------------------------------------------------------------------------
 
 colock_mutant(

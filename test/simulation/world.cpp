@@ -22,6 +22,7 @@ void tally::add(const tally& other) {
     downgrades += other.downgrades;
     downgrades_without_quorum += other.downgrades_without_quorum;
     shares += other.shares;
+    entries += other.entries;
     excused += other.excused;
     for (std::size_t i = 0; i != fault_count; ++i) {
         faults[i] += other.faults[i];

@@ -50,9 +50,9 @@ void key_queue::start(acquire_operation& newcomer) {
     if (lease_driver* const own = held_for(newcomer.acts_for())) {
         enter_again(newcomer, *own);
     } else if (!local_.admits(newcomer.admission())) {
+        client_.owners.add_waiter(newcomer.acts_for());
         local_.push(newcomer);
         ++client_.counts.queued;
-        client_.owners.add_waiter(newcomer.acts_for());
         newcomer.wait_in_local_queue();
     } else if (lease_driver* const lease = to_be_shared(newcomer, newcomer.arrived())) {
         newcomer.receive(lease->add_holder());
@@ -437,7 +437,8 @@ void key_queues::start(acquire_operation& newcomer) {
 std::shared_ptr<lease_driver> key_queues::reenter(const lock_spec& lock, const ownership& who) {
     const key_queue* const queue = find(key_of(lock));
     lease_driver* const own = queue != nullptr ? queue->held_for(who) : nullptr;
-    if (own == nullptr || !own->may_be_entered(who, lock) || own->is_over(client_.turn.now())) {
+    if (own == nullptr || !own->may_be_entered(who, lock) ||
+        client_.owners.has_lost(who, lock.key) || own->is_over(client_.turn.now())) {
         return nullptr;
     }
     ++client_.counts.acquired;

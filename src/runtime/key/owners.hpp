@@ -54,6 +54,9 @@ public:
     }
     /// Whether that owner has lost a lease of this key, and not let go of it.
     [[nodiscard]] bool has_lost(const ownership& who, std::string_view key) const noexcept {
+        if (lost_.empty()) {
+            return false;
+        }
         const auto [first, last] = lost_.equal_range(who.owner);
         return std::any_of(first, last, [key](const auto& one) { return one.second.key == key; });
     }

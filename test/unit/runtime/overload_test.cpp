@@ -336,6 +336,44 @@ BOOST_AUTO_TEST_CASE(a_lease_with_an_unsent_release_is_not_shared_or_downgraded)
     BOOST_TEST((reader->lease != writer->lease));
 }
 
+/// It has let go of it.
+BOOST_AUTO_TEST_CASE(an_owner_does_not_enter_a_lease_with_an_unsent_release) {
+    many_leases held(1000);
+    const runtime::lock_policy policy = held.client->usual_policy();
+    const auto enter = [&] { return held.client->acquire("b", policy, core::never, 1, true); };
+    const auto outer = enter();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return outer->is_finished; }));
+    held.release_all();
+    const auto release = outer->release();
+    const auto again = enter();
+    held.world().run_for(1ms);
+    BOOST_TEST(release->waits_to_be_sent());
+    BOOST_TEST(!again->is_finished);
+    BOOST_TEST(held.client->engine().parts().queues.reenter(*outer->spec(), {1, true}) == nullptr);
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return again->is_finished; }));
+    BOOST_TEST((release->told == core::release_outcome::released));
+    BOOST_TEST_REQUIRE(again->granted());
+    BOOST_TEST((again->lease != outer->lease));
+}
+
+/// The share of the last entry ends at once, so its release is sent at once.
+BOOST_AUTO_TEST_CASE(the_release_of_the_last_of_several_entries_does_not_wait) {
+    many_leases held(1000);
+    const runtime::lock_policy policy = held.client->usual_policy();
+    const auto enter = [&] { return held.client->acquire("b", policy, core::never, 1, true); };
+    const auto outer = enter();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return outer->is_finished; }));
+    const auto inner = enter();
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return inner->is_finished; }));
+    held.release_all();
+    outer->let_go();
+    const auto release = inner->release();
+    held.world().run_for(1ms);
+    BOOST_TEST(!release->waits_to_be_sent());
+    BOOST_TEST_REQUIRE(held.world().run_until([&] { return release->told.has_value(); }));
+    BOOST_TEST((release->told == core::release_outcome::released));
+}
+
 BOOST_AUTO_TEST_CASE(cancelling_an_unsent_release_still_releases_the_lock) {
     many_leases held(1000);
     const auto releases = held.release_all();

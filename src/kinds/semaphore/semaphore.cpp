@@ -351,8 +351,10 @@ public:
                 }
                 key.put(key.own());
                 return vote::granted();
-            case step::release:
-                return key.put({}) == count_ ? vote::granted() : vote::denied(key_state::absent);
+            case step::release: {
+                const std::size_t removed = key.put({});
+                return removed == count_ ? vote::granted() : vote::denied(key_state::absent);
+            }
             default: {
                 const auto left =
                     std::chrono::duration_cast<core::milliseconds>(key.free_at(count_) - at.now);

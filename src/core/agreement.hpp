@@ -28,9 +28,9 @@ struct agreed_value {
 
 /// Works out the value of the round's grants, of which there must be a quorum.
 ///
-/// If they must be equal and are not, the next round asks for the `quorum`-th smallest or more. A value that is free at a quorum
-/// is at least as large as that, so it is not passed. The next round comes nearer to it, since it asks for more than some have. Of
-/// several values this holds for each place.
+/// If they must be equal and are not, the next round asks for the `quorum`-th smallest or more. A value that is free at a quorum is no
+/// less than that, unless a vote of that quorum is still out. So it is not passed. The next round comes nearer to it, since it asks for
+/// more than some have. Of several values this holds for each place.
 [[nodiscard]] agreed_value agree(agreement how, const round& votes);
 
 }  // namespace colock::core

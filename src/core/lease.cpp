@@ -41,6 +41,10 @@ void lease::learn(const event& e) noexcept {
         return;
     }
     const vote& v = *e.vote;
+    if (what == purpose::retake && e.tag == latest_) {
+        learn_from_retake(e.index, v);
+        return;
+    }
     const bool is_final = !is_outdated(e.tag);
     if (v.kind == vote_kind::granted) {
         keys_[e.index] = belief::yes;
@@ -53,6 +57,22 @@ void lease::learn(const event& e) noexcept {
     }
 }
 
+/// A retake that was not executed changes nothing: the instance has what an earlier round has given it.
+void lease::learn_from_retake(std::size_t index, const vote& v) noexcept {
+    belief& its = keys_[index];
+    if (v.kind != vote_kind::failed) {
+        its = v.kind == vote_kind::granted ? belief::yes : belief::no;
+        open_.remove(index);
+    } else if (outcome_unknown(v.reason)) {
+        if (!may_execute_later(v)) {
+            open_.remove(index);
+        }
+    } else if (its == belief::otherwise_no || its == belief::otherwise_yes) {
+        its = its == belief::otherwise_no ? belief::no : belief::yes;
+        open_.remove(index);
+    }
+}
+
 /// Of an acquire: whether the instance was sent another one after it.
 bool lease::is_outdated(lease_tag tag) const noexcept {
     return latest_.purpose() == purpose::retake && tag.purpose() != purpose::heal && tag != latest_;
@@ -62,6 +82,18 @@ bool lease::is_outdated(lease_tag tag) const noexcept {
 void lease::expect_acquire(std::size_t index) noexcept {
     keys_[index] = belief::maybe;
     open_.add(index);
+}
+
+/// The same by a retake.
+void lease::expect_retake(std::size_t index) noexcept {
+    const belief before = keys_[index];
+    const bool is_closed = !open_.contains(index);
+    expect_acquire(index);
+    if (before == belief::no) {
+        keys_[index] = belief::otherwise_no;
+    } else if (before == belief::yes && is_closed) {
+        keys_[index] = belief::otherwise_yes;
+    }
 }
 
 step lease::step_of(lease_tag tag) noexcept {
@@ -269,7 +301,7 @@ lease_step lease::raise(std::uint64_t value, time_point now) {
         return fail(acquire_outcome::contended, now);
     }
     for (std::size_t i = 0; i != keys_.size(); ++i) {
-        expect_acquire(i);
+        expect_retake(i);
     }
     return begin_round(purpose::retake, now);
 }
@@ -578,6 +610,10 @@ lease_step lease::on_releasing(const event& e, time_point now) {
                 }
                 case purpose::acquire:
                 case purpose::retake:
+                    if (is_outdated(e.tag)) {
+                        return {};  // the later round may be executed yet
+                    }
+                    [[fallthrough]];
                 case purpose::heal:
                     return give_back(giving::late(e.index, *e.vote), now);
                 default:

@@ -250,7 +250,15 @@ private:
         releasing,
         ended,
     };
-    enum class belief : std::uint8_t { no, maybe, yes };  // whether an instance has our key
+    /// Whether an instance has our key.
+    enum class belief : std::uint8_t {
+        no,
+        maybe,
+        yes,
+        // It was sent another acquire, by a `retake`. If that turns out not to have been sent, or to have been refused:
+        otherwise_no,
+        otherwise_yes,
+    };
 
     // One for each status; the rounds of an attempt, and of a hand-off, have one together.
     lease_step on_attempt(const event& e, time_point now);
@@ -271,6 +279,8 @@ private:
     [[nodiscard]] bool has_other_value(std::uint64_t value, const std::string* list) const noexcept;
     [[nodiscard]] bool is_outdated(lease_tag tag) const noexcept;
     void expect_acquire(std::size_t index) noexcept;
+    void expect_retake(std::size_t index) noexcept;
+    void learn_from_retake(std::size_t index, const core::vote& v) noexcept;
     lease_step decide_attempt(time_point now);
     lease_step hold(time_point valid_until, time_point now);
     lease_step fail(acquire_outcome why, time_point now);

@@ -1105,6 +1105,18 @@ BOOST_AUTO_TEST_CASE(a_denial_of_an_earlier_round_does_not_end_the_belief_in_a_l
                   });
 }
 
+BOOST_AUTO_TEST_CASE(a_round_that_is_not_executed_takes_nothing_away) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired('D', 2), "wait 50"},
+                      {5ms, acquired_with(1, 0), "wait 50"},
+                      {6ms, acquired_with(2, 1), "acquire; wait 56"},
+                      {7ms, retaken('F', 0), "wait 56"},  // it still has the first number
+                      {8ms, retaken('D', 2), "failed contended; release 01; wait 58"},
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(a_quorum_that_cannot_agree_is_contended) {
     lease machine(numbered_settings, 42);
     play(machine, {

@@ -1586,3 +1586,26 @@ colock_mutant(
     FIND [[    if lives == 1 then]]
     WITH [[    if lives then]]
 )
+colock_mutant(
+    NAME renewal_needs_memory
+    WHAT "a renewal writes the key anew, which needs memory"
+    FILE src/kinds/extend.lua
+    FIND [[    if redis.call('pttl', key) < ttl then
+        redis.call('pexpire', key, ttl)
+    end]]
+    WITH [[    redis.call('set', key, token, 'px', ttl)]]
+)
+colock_mutant(
+    NAME lost_script_is_an_error
+    WHAT "a command is not sent again if the server does not know its script"
+    FILE src/instance/redis/decode.cpp
+    FIND [[return is_error(root) && read_error(root.text).code == "NOSCRIPT";]]
+    WITH [[return !@MUTANT@ && is_error(root) && read_error(root.text).code == "NOSCRIPT";]]
+)
+colock_mutant(
+    NAME replica_is_used_on
+    WHAT "a client keeps its connection to a server that has become a replica"
+    FILE src/instance/redis/decode.cpp
+    FIND [[return code == "READONLY" || code == "MASTERDOWN";]]
+    WITH [[return !@MUTANT@ && (code == "READONLY" || code == "MASTERDOWN");]]
+)

@@ -142,13 +142,13 @@ std::vector<scenario> refusal_scenarios() {
          {},
          4,
          lost_scripts,
-         {}},
+         {"lost_script_is_an_error"}},
         {"fault_82_sim_no_memory",
          "the servers have no memory while a lease is held",
          {servers, 2},
          4,
          no_memory,
-         {}},
+         {"renewal_needs_memory"}},
         {"fault_81_sim_refused_share",
          "the servers refuse a command that a further reader needs",
          {servers, 3},
@@ -166,7 +166,7 @@ std::vector<scenario> refusal_scenarios() {
          {},
          1,
          replica_without_notice,
-         {}},
+         {"replica_is_used_on"}},
     };
 }
 

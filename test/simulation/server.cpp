@@ -166,11 +166,15 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
     const std::span<const outcome> outcomes = by.execute(all, form, wall());
     expect_strangers_left_alone(keys);
     for (std::size_t i = 0; i != all.size(); ++i) {
+        const request& one = all[i].what;
+        const change c{one.command, outcomes[i].vote, read_key(keys, one.key(), wall_in_ms()),
+                       read(one.key())};
+        const bool is_claimed =
+            kinds::is_behind_announcement(one.command, form) && !failures_.front();
         if (!outcomes[i].again && !outcomes[i].elsewhere) {
-            const request& one = all[i].what;
-            look_at({one.command, outcomes[i].vote, read_key(keys, one.key(), wall_in_ms()),
-                     read(one.key())},
-                    all, kinds::is_behind_announcement(one.command, form));
+            look_at(c, all, is_claimed);
+        } else if (is_claimed) {
+            note_claim(c);
         }
     }
     if (first.command.step == core::step::remaining &&
@@ -186,7 +190,7 @@ std::span<const outcome> server::execute(std::span<const sent_request> all, scri
     return outcomes;
 }
 
-void server::look_at(const change& c, std::span<const sent_request> all, bool is_behind_claim) {
+void server::look_at(const change& c, std::span<const sent_request> all, bool is_claimed) {
     const kinds::command& command = c.command;
     const std::string key(command.key);
     const std::string token(command.token);
@@ -207,10 +211,9 @@ void server::look_at(const change& c, std::span<const sent_request> all, bool is
         return;  // it is only about the fence counter
     }
     if (c.answer.kind == core::vote_kind::denied && command.step == core::step::acquire) {
-        expect_reason(c, was_marked || c.before.marked_until() > now,
-                      is_behind_claim && !failures_.front());
+        expect_reason(c, was_marked || c.before.marked_until() > now, is_claimed);
     }
-    if (is_behind_claim && !failures_.front()) {
+    if (is_claimed) {
         note_claim(c);
     } else if (command.step == core::step::withdraw && c.answer.kind != core::vote_kind::failed &&
                found != marks_.end()) {

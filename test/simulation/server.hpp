@@ -200,7 +200,7 @@ private:
     void on_executed(const small_redis::executed& what) override;
     void order(std::initializer_list<std::string_view> command);
     void expire();
-    void look_at(const change& c, std::span<const sent_request> all, bool is_behind_claim);
+    void look_at(const change& c, std::span<const sent_request> all, bool is_claimed);
     [[nodiscard]] stored_key read(std::string_view key) const;
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key) const;
     void note_holder(const change& c);

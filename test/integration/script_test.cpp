@@ -356,7 +356,7 @@ void with_all(const redis_server& calm_server, Function function) {
 /// The names of the commands in a script.
 std::set<std::string> commands_of(const kinds::script& script) {
     std::set<std::string> result;
-    for (const std::string_view before : {"call('", "{'"}) {
+    for (const std::string_view before : {"call('", "look('", "{'"}) {
         for (std::size_t at = 0; (at = script.text.find(before, at)) != std::string_view::npos;) {
             at += before.size();
             result.emplace(script.text.substr(at, script.text.find('\'', at) - at));

@@ -1533,7 +1533,8 @@ void client::refuse(std::size_t instance, const request& r, const core::vote& v)
     } else if (why == core::failure::quarantined) {
         world_.count(fault::quarantined);
     }
-    on_answer(instance, r, v);
+    const bool has_key = r.is_partly_done && !core::outcome_unknown(why);  // as in `redis::cluster`
+    on_answer(instance, r, has_key ? core::vote::failed(core::failure::unclear_error) : v);
 }
 
 void client::on_answer(std::size_t instance, const request& r, const core::vote& v) {

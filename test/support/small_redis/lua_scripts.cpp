@@ -408,9 +408,6 @@ lua_scripts::lua_scripts()
     if (lua_ == nullptr) {
         throw std::bad_alloc();
     }
-    // What scripts leave is little, so it is collected seldom.
-    constexpr int percent = 1000;
-    lua_gc(lua_, LUA_GCSETPAUSE, percent);
     open_libraries(lua_);
 
     lua_newtable(lua_);

@@ -1493,7 +1493,7 @@ bool client::send_on(std::size_t instance, connection& way, request r,
                                                  : core::vote::failed(why));
         return false;
     }
-    if (r.life != nullptr) {
+    if (r.life != nullptr && !again) {
         checker_.on_sent(*r.life, instance, core::lease_tag::from(r.tag));
     }
     r.order = ++last_sent_[instance];

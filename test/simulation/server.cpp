@@ -86,9 +86,12 @@ wall_microseconds server::wall() const {
     return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
 }
 
-/// When what ends then is still there, for certain.
+/// When what ends then is still there, for certain. What has no ttl is there for long.
 true_time server::when(wall_milliseconds t) const {
-    return clock_.when(clock_.at(world_.now()) + core::milliseconds(t - wall_in_ms()));
+    constexpr core::milliseconds for_long = 1h;
+    const core::milliseconds left(t == small_redis::no_expiry ? for_long.count()
+                                                              : t - wall_in_ms());
+    return clock_.when(clock_.at(world_.now()) + left);
 }
 
 stored_key server::read(std::string_view key) const {

@@ -9,6 +9,7 @@
 #include "benchmark/hold.hpp"
 #include "benchmark/overload.hpp"
 #include "benchmark/raw_client.hpp"
+#include "benchmark/reentrant.hpp"
 #include "benchmark/server_account.hpp"
 #include "benchmark/shared.hpp"
 #include "benchmark/slow_minority.hpp"
@@ -158,6 +159,7 @@ const std::vector<workload_entry>& workloads() {
         {"watchdog", true, run_watchdog},
         {"slow_minority", true, run_slow_minority},
         {"shared", false, run_shared},
+        {"reentrant", false, run_reentrant},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

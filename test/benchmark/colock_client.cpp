@@ -178,6 +178,9 @@ private:
             case lock_kind::reader:
                 return take_and_release(readers{lock_of<shared_mutex>(locks_, number, work_)},
                                         meter_);
+            case lock_kind::reentrant:
+                return take_and_release(
+                    owned(lock_of<reentrant_mutex>(locks_, number, work_), lock_owner()), meter_);
         }
         return take_and_release(lock_of<mutex>(locks_, number, work_), meter_);
     }

@@ -19,7 +19,7 @@
 namespace colock::benchmark {
 
 /// What a task takes.
-enum class lock_kind : std::uint8_t { mutex, writer, reader, permit };
+enum class lock_kind : std::uint8_t { mutex, writer, reader, permit, reentrant };
 
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
 /// With `hot_key` all want the same, and a lease is handed off `handoff_limit` times.

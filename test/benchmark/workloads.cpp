@@ -9,6 +9,7 @@
 #include "benchmark/hold.hpp"
 #include "benchmark/overload.hpp"
 #include "benchmark/raw_client.hpp"
+#include "benchmark/reentrant.hpp"
 #include "benchmark/semaphore.hpp"
 #include "benchmark/server_account.hpp"
 #include "benchmark/shared.hpp"
@@ -160,6 +161,7 @@ const std::vector<workload_entry>& workloads() {
         {"slow_minority", true, run_slow_minority},
         {"shared", false, run_shared},
         {"semaphore", false, run_semaphore},
+        {"reentrant", false, run_reentrant},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

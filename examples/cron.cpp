@@ -39,7 +39,7 @@ void record(const std::filesystem::path& file, const std::string& period) {
 asio::awaitable<void> run_once(colock::client& locks, std::filesystem::path file,
                                std::string period) {
     colock::mutex mutex{locks, "job:" + file.filename().string()};
-    auto body = [file, period](colock::lease& /*lease*/) -> asio::awaitable<void> {
+    auto body = [file, period](colock::lease&) -> asio::awaitable<void> {
         // A period such as 2026-01-31 sorts as text. A host whose clock is late finds a later one.
         if (last_period(file) >= period) {
             std::cout << period << " was run already\n";

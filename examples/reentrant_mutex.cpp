@@ -22,7 +22,7 @@ struct account {
 };
 
 asio::awaitable<void> deposit(account& to, colock::lock_owner owner, int amount) {
-    auto body = [&to, amount](colock::lease& /*lease*/) -> asio::awaitable<void> {
+    auto body = [&to, amount](colock::lease&) -> asio::awaitable<void> {
         to.balance += amount;
         co_return;
     };

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 asio::awaitable<void> work(colock::client& locks) {
     // At most 20 tasks of all programs call the ERP system at the same time.
     colock::semaphore erp{locks, "erp", 20};
-    auto call_erp = [](colock::lease& /*lease*/) -> asio::awaitable<void> {
+    auto call_erp = [](colock::lease&) -> asio::awaitable<void> {
         std::cout << "calling with one permit\n";
         co_return;
     };

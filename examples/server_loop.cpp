@@ -32,7 +32,7 @@ asio::awaitable<boost::system::error_code> run_job(colock::client& locks, int jo
     colock::mutex mutex{locks,
                         "invoice:" + std::to_string(job),
                         {.retry = {.attempts = 8}, .unavailable_timeout = 1s}};
-    auto body = [job](colock::lease& /*lease*/) { return sleep_for(job == 3 ? 1min : 10ms); };
+    auto body = [job](colock::lease&) { return sleep_for(job == 3 ? 1min : 10ms); };
     try {
         co_await colock::with_lock(mutex, body);
     } catch (const colock::lock_error& failure) {

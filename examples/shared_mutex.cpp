@@ -17,7 +17,7 @@ asio::awaitable<void> work(colock::client& locks) {
     colock::shared_mutex prices{locks, "prices"};
 
     // Any number of processes read together. The readers of this one share an entry on the servers.
-    auto read = [](colock::lease& /*lease*/) -> asio::awaitable<void> {
+    auto read = [](colock::lease&) -> asio::awaitable<void> {
         std::cout << "the price is " << price << '\n';
         co_return;
     };

@@ -21,7 +21,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-asio::awaitable<void> run_job(colock::lease& /*lease*/) {
+asio::awaitable<void> run_job(colock::lease&) {
     std::cout << "a job begins" << std::endl;
     asio::steady_timer job{co_await asio::this_coro::executor, 1s};
     co_await job.async_wait();

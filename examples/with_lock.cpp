@@ -23,7 +23,7 @@ asio::awaitable<void> pay(colock::client& locks, std::string invoice) {
     colock::mutex mutex{locks, "invoice:" + invoice};
 
     // GCC 12 needs a variable for a lambda that captures by value. A temporary one is destroyed twice.
-    auto body = [invoice](colock::lease& /*lease*/) -> asio::awaitable<int> {
+    auto body = [invoice](colock::lease&) -> asio::awaitable<int> {
         std::cout << "only we touch invoice " << invoice << " now\n";
         co_return 100;
     };

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Checks the layout of all C++ sources (clang-format) and the library's code (clang-tidy).
+# Checks the layout of all C++ sources (clang-format), the comments of the API (Doxygen) and the library's code (clang-tidy).
 # shellcheck source-path=SCRIPTDIR source=../cmake/script.sh
 source "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../cmake/script.sh"
 
 usage() {
     cat <<'TEXT'
-Usage: test/lint.sh [--format | --tidy | --fix]
+Usage: test/lint.sh [--format | --reference | --tidy | --fix]
        test/lint.sh --help
 
-Without options, runs clang-format on all C++ sources and clang-tidy on the sources of the library. A source that has
-passed clang-tidy is not checked again until it, its includes or the options change. The results are in
-~/.cache/colock/tidy.
+Without options, runs clang-format on all C++ sources, makes the reference of the API with Doxygen, and runs clang-tidy on
+the sources of the library. A source that has passed clang-tidy is not checked again until it, its includes or the options
+change. The results are in ~/.cache/colock/tidy.
 
-  --format   run only clang-format
-  --tidy     run only clang-tidy
-  --fix      format the sources with clang-format
-  --help     print this text
+  --format      run only clang-format
+  --reference   make only the reference
+  --tidy        run only clang-tidy
+  --fix         format the sources with clang-format
+  --help        print this text
 TEXT
 }
 
@@ -88,12 +89,13 @@ tidy_library() {
         die "clang-tidy found something"
 }
 
-format=(--dry-run --Werror) tidy=true
+format=(--dry-run --Werror) reference=true tidy=true
 while (($# > 0)); do
     case $1 in
-        --format) tidy=false ;;
-        --tidy) format=() ;;
-        --fix) format=(-i) tidy=false ;;
+        --format) reference=false tidy=false ;;
+        --reference) format=() tidy=false ;;
+        --tidy) format=() reference=false ;;
+        --fix) format=(-i) reference=false tidy=false ;;
         *) common_option "$1" ;;
     esac
     shift
@@ -102,5 +104,6 @@ done
 colock_bootstrap
 cd "$colock_root"
 if ((${#format[@]} > 0)); then format_sources "${format[@]}"; fi
+if $reference; then colock_build docs; fi
 if $tidy; then tidy_library; fi
 say "nothing to complain about"

@@ -30,7 +30,7 @@ namespace colock {
 ///
 /// @code{.cpp}
 /// asio::awaitable<void> deposit(account& to, colock::lock_owner owner, int amount) {
-///     auto body = [&to, amount](colock::lease& /*lease*/) -> asio::awaitable<void> {
+///     auto body = [&to, amount](colock::lease&) -> asio::awaitable<void> {
 ///         to.balance += amount;
 ///         co_return;
 ///     };

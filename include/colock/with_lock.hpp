@@ -231,7 +231,7 @@ concept shared_acquirable = requires(const Lock& lock) {
 ///
 /// @code{.cpp}
 /// // GCC 12 needs a variable for a lambda that captures by value. A temporary one is destroyed twice.
-/// auto body = [invoice](colock::lease& /*lease*/) -> asio::awaitable<int> {
+/// auto body = [invoice](colock::lease&) -> asio::awaitable<int> {
 ///     std::cout << "only we touch invoice " << invoice << " now\n";
 ///     co_return 100;
 /// };

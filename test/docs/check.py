@@ -138,6 +138,7 @@ class Checker:
             self.check_sentences(page)
         for header in self.public_headers:
             self.check_samples(header)
+            self.check_nested_comments(header)
             self.check_named_pages(header)
             self.check_names(header)
             self.check_sentences(header)
@@ -165,6 +166,11 @@ class Checker:
         for line, language, text in page.samples:
             if language in {"cpp", "json"} and not self.is_in_an_example(text):
                 self.fault(page, line, "no file of examples/ contains this sample. Take it from one, to the letter.")
+
+    def check_nested_comments(self, header):
+        for line, _, text in header.samples:
+            if "/*" in text:
+                self.fault(header, line, "the sample has a comment that begins with /*. Doxygen looks for its end beyond the sample.")
 
     def check_links(self, page):
         for line, text in page.prose:

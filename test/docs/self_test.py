@@ -26,6 +26,7 @@ CASES = [
     ("check", "docs/operations.md", "| `undone` |", "| `rolled_back` |", "begins with `undone`"),
     ("check", "docs/installing.md", "| `COLOCK_CCACHE` |", "| `CCACHE` |", "begins with `COLOCK_CCACHE`"),
     ("check", "include/colock/mutex.hpp", "co_await locks.close();", "locks.close();", "no file of examples/"),
+    ("check", "include/colock/mutex.hpp", "co_await locks.close();", "co_await locks.close(/*now*/);", "a comment that begins with /*"),
     ("check", "include/colock/mutex.hpp", "docs/mutex.md explains", "docs/mutexes.md explains", "the comment names docs/mutexes.md"),
     ("check", "include/colock/mutex.hpp", "`lock_options::handoff_limit`", "`lock_options::handoffs`", "does not declare handoffs"),
     ("check", "include/colock/metrics.hpp", "/// Leases that are held now.", "/// Leases; of now.", "a sentence has a semicolon"),

@@ -60,7 +60,7 @@ bool is_mutex(const runtime::lock_policy& policy) {
 
 /// Several tasks of a process have the same one.
 runtime::ownership some_owner(dice& random) {
-    return random.chance(0.6) ? runtime::ownership{1 + random.below(2), random.chance(0.8)}
+    return random.chance(0.4) ? runtime::ownership{1 + random.below(2), random.chance(0.8)}
                               : runtime::ownership{};
 }
 

@@ -624,6 +624,10 @@ lease_step lease::on_releasing(const event& e, time_point now) {
                 }
                 case purpose::acquire:
                 case purpose::retake:
+                    if (is_outdated(e.tag)) {
+                        return {};  // the later round may be executed yet
+                    }
+                    [[fallthrough]];
                 case purpose::heal:
                     return give_back(giving::late(e.index, *e.vote), now);
                 default:

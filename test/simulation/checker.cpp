@@ -69,6 +69,9 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
     if (tag.purpose() == purpose::release && life.abandoned) {
         world_.violation("abandoned", describe(life) + " is released");
     }
+    if (life.is_permit()) {
+        on_attempt(life, what, tag);
+    }
     if (tag.purpose() == purpose::acquire) {
         life.asked = life.owner.now();
         life.fences_before = fences_[life.key].size();
@@ -78,7 +81,160 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
         life.extended_by = 0;
         life.denied_by = 0;
     } else if (tag.purpose() == purpose::heal && !is_quorum(life.extended_by)) {
-        world_.violation("healed by a quorum", describe(life));
+        const bool corrects =
+            life.is_permit() && std::ranges::any_of(life.slots_by_round, [&](const auto& of_one) {
+                return of_one.second != life.slots;
+            });
+        if (!corrects) {
+            world_.violation("healed by a quorum", describe(life));
+        }
+    }
+}
+
+namespace {
+
+/// The `quorum`-th smallest number of each place.
+slot_numbers smallest_of_quorum(const std::vector<slot_numbers>& heard, std::size_t quorum) {
+    slot_numbers result;
+    for (std::size_t place = 0; place != heard.front().size(); ++place) {
+        slot_numbers of_place;
+        for (const slot_numbers& one : heard) {
+            of_place.push_back(one[place]);
+        }
+        std::ranges::nth_element(of_place,
+                                 of_place.begin() + static_cast<std::ptrdiff_t>(quorum - 1));
+        result.push_back(of_place[quorum - 1]);
+    }
+    return result;
+}
+
+}  // namespace
+
+/// Of a semaphore.
+void checker::on_attempt(token_life& life, const kinds::command& what, core::lease_tag tag) {
+    switch (tag.purpose()) {
+        case purpose::acquire:
+            life.is_first_look = !what.contended && life.wish.count == 1;
+            life.could_win = has_room(life.key, life.wish);
+            life.grants_of_others = permit_grants_[life.key];
+            break;
+        case purpose::retake:
+            ++world_.tally.retakes;
+            // A vote that comes after the decision may be of the quorum at which a slot is free, and the next round may pass that slot.
+            life.could_win = life.could_win && was_decided_by_all(life, numbers_of(what));
+            life.attempt_round = tag.round();
+            life.slots_by_round.clear();
+            life.heard_by_round.clear();
+            life.denied_by_attempt = 0;
+            if (constexpr std::uint32_t most_rounds = 3; tag.round() == most_rounds) {
+                expect_lone_success(life, "needs more than three rounds");
+            }
+            break;
+        case purpose::extend:
+        case purpose::heal:
+            on_permits(life);
+            if (life.wish.slots_of(numbers_of(what)) != life.slots) {
+                world_.violation("backed number",
+                                 describe(life) + " asks for other slots than it was granted");
+            }
+            break;
+        default:
+            break;
+    }
+}
+
+/// Whether all instances had answered when the attempt decided to ask for these numbers. It is heard of only when the command is
+/// sent, which may be later. So the numbers must not be those that fewer grants lead to.
+bool checker::was_decided_by_all(const token_life& life, const slot_numbers& numbers) const {
+    const std::size_t quorum = core::quorum_of(voters_.size());
+    const std::vector<slot_numbers>& heard = life.heard_by_round;
+    const auto denied = static_cast<std::size_t>(std::popcount(life.denied_by_attempt));
+    if (heard.size() + denied != voters_.size()) {
+        return false;
+    }
+    for (std::size_t fewer = quorum; fewer < heard.size(); ++fewer) {
+        if (numbers ==
+            smallest_of_quorum({heard.begin(), heard.begin() + static_cast<std::ptrdiff_t>(fewer)},
+                               quorum)) {
+            return numbers == smallest_of_quorum(heard, quorum);
+        }
+    }
+    return true;
+}
+
+void checker::on_permits(token_life& life) {
+    if (life.slots != 0 || !life.is_permit()) {
+        return;
+    }
+    for (const auto& [server, slots] : life.slots_by_round) {
+        const auto same = std::ranges::count(life.slots_by_round, slots,
+                                             [](const auto& of_one) { return of_one.second; });
+        if (static_cast<std::size_t>(same) >= core::quorum_of(voters_.size())) {
+            life.slots = slots;
+        }
+    }
+    if (life.slots == 0) {
+        world_.violation("backed number",
+                         describe(life) + " was granted, and no quorum has granted one number");
+    } else if (std::popcount(life.slots) != static_cast<int>(life.wish.count) ||
+               (life.slots & ~life.wish.all()) != 0) {
+        world_.violation("permits", describe(life) + " has other permits than it asked for");
+    }
+}
+
+bool checker::has_room(const std::string& key, const permit_wish& wish) const {
+    slot_set everywhere = wish.all();
+    bool is_same = true;
+    std::vector<std::size_t> free_at(wish.limit);
+    for (const auto& one : voters_) {
+        const slot_set free = one->free_slots(key, wish.limit);
+        is_same = is_same && (one == voters_.front() || free == everywhere);
+        everywhere = free;
+        for (std::uint32_t i = 0; i != wish.limit; ++i) {
+            free_at[i] += free >> i & 1U;
+        }
+    }
+    return wish.count == 1 ? std::ranges::max(free_at) >= core::quorum_of(voters_.size())
+                           : is_same && std::popcount(everywhere) >= static_cast<int>(wish.count);
+}
+
+/// The attempt has failed, or has needed too many rounds. Nothing can be said of instances that may have keys again which they had lost.
+void checker::expect_lone_success(const token_life& life, const std::string& what) {
+    const auto grants = permit_grants_.find(life.key);
+    const bool is_set_back = std::ranges::any_of(
+        voters_, [](const auto& one) { return one->set_back() != duration::zero(); });
+    if (life.could_win && !life.vote_failed && !life.is_first_look &&
+        grants->second == life.grants_of_others + life.own_grants && given_again() == 0 &&
+        !is_set_back) {
+        world_.violation("lone acquirer",
+                         describe(life) + " " + what + ", though nobody else tries");
+    }
+}
+
+void checker::on_attempt_answer(token_life& life, std::size_t server, core::lease_tag tag,
+                                const core::vote& v, bool was_sent) {
+    const bool is_latest = tag.round() == life.attempt_round;
+    const bool granted = v.kind == core::vote_kind::granted;
+    life.vote_failed = life.vote_failed || v.kind == core::vote_kind::failed;
+    if (is_latest && granted) {
+        life.slots_by_round[server] = life.wish.slots_of(numbers_of(v));
+        life.heard_by_round.push_back(numbers_of(v));
+    } else if (is_latest && v.kind == core::vote_kind::denied) {
+        life.denied_by_attempt |= bit(server);
+    }
+    if (!was_sent) {
+        return;  // what was sent before may have given it permits, and they stay
+    }
+    const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
+    if (is_latest && (!unknown || core::answered(v.reason))) {
+        life.open_at &= ~bit(server);
+    }
+    const bool had_none = tag.round() == 0 || (life.only_by_retake & bit(server)) != 0;
+    const bool has_none = v.kind == core::vote_kind::denied || (!unknown && had_none);
+    if (granted) {
+        life.may_have |= bit(server) & ~life.deleted_at;
+    } else if (is_latest && has_none) {
+        life.may_have &= ~bit(server);
     }
 }
 
@@ -89,6 +245,10 @@ void checker::on_sent(token_life& life, std::size_t server, core::lease_tag tag)
     }
     if (life.let_go || life.lost) {
         world_.violation("nothing after the end", describe(life));
+    }
+    if (p == purpose::retake) {
+        life.only_by_retake &= ~bit(server);
+        life.only_by_retake |= bit(server) & ~life.may_have;
     }
     if (p == purpose::acquire || p == purpose::retake || p == purpose::heal) {
         life.may_have |= bit(server);
@@ -111,17 +271,29 @@ void checker::close_at(token_life& life, std::size_t server) {
 }
 
 void checker::on_answer(token_life& life, std::size_t server, core::lease_tag tag,
-                        const core::vote& v) {
+                        const core::vote& v, bool was_sent) {
     const bool granted = v.kind == core::vote_kind::granted;
     const bool unknown = v.kind == core::vote_kind::failed && core::outcome_unknown(v.reason);
     const bool about_keys = tag.purpose() != purpose::raise && tag.purpose() != purpose::next_value;
     life.outcome_unknown = life.outcome_unknown || (about_keys && unknown);
     life.denied =
         life.denied || (v.kind == core::vote_kind::denied &&
-                        (tag.purpose() == purpose::acquire || tag.purpose() == purpose::raise));
+                        (tag.purpose() == purpose::acquire || tag.purpose() == purpose::raise ||
+                         tag.purpose() == purpose::retake));
+    const bool is_mismatch =
+        v.key == core::key_state::other_kind || v.key == core::key_state::other_limit;
+    const bool is_attempt = tag.purpose() == purpose::acquire || tag.purpose() == purpose::retake;
+    if (v.kind == core::vote_kind::denied && is_attempt && is_mismatch) {
+        life.mismatch_told = life.owner.now();
+        life.of_another_kind_at |= v.key == core::key_state::other_kind ? bit(server) : 0;
+        life.of_another_limit_at |= v.key == core::key_state::other_limit ? bit(server) : 0;
+    }
+    if (life.is_permit() && is_attempt) {
+        on_attempt_answer(life, server, tag, v, was_sent);
+        return;
+    }
     switch (tag.purpose()) {
         case purpose::acquire:
-        case purpose::retake:
         case purpose::heal:
             if (!unknown || core::answered(v.reason)) {
                 life.open_at &= ~bit(server);
@@ -158,6 +330,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
             break;
         case purpose::remaining:
         case purpose::raise:
+        case purpose::retake:
         case purpose::next_value:
             break;
     }
@@ -165,6 +338,10 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
 
 void checker::on_granted(std::size_t server, const std::string& token) {
     token_life* const life = find(token);
+    if (life != nullptr && !permit_grants_.empty()) {
+        ++permit_grants_[life->key];
+        ++life->own_grants;
+    }
     if (life != nullptr && !life->counts) {
         life->granted_at.try_emplace(server, ++grants_);
     }
@@ -229,6 +406,20 @@ bool checker::counts_now(const token_life& life) const {
     return life.counts && !life.owner.dead() && life.owner.now() < life.valid_until;
 }
 
+/// Of two that may not be valid at the same time.
+void checker::expect_apart(const token_life& a, const token_life& b) {
+    if (!world_.profile().claims.mutual_exclusion || excused(b) || excused(a)) {
+        ++world_.tally.excused;
+        return;
+    }
+    const bool are_permits = a.is_permit() && b.is_permit();
+    world_.violation(b.lost                         ? "kept until let go"
+                     : !are_permits                 ? "mutual exclusion"
+                     : a.wish.limit != b.wish.limit ? "limit"
+                                                    : "permits",
+                     describe(a) + " and " + describe(b));
+}
+
 /// Whether a reader may be inside with it. One that is being downgraded admits those of other clients where an instance
 /// has made it a reader's, or does not have it.
 bool checker::admits(const token_life& life, const token_life& reader) const {
@@ -243,6 +434,9 @@ bool checker::admits(const token_life& life, const token_life& reader) const {
 }
 
 bool checker::may_be_together(const token_life& a, const token_life& b) const {
+    if (a.is_permit() && b.is_permit()) {
+        return a.wish.limit == b.wish.limit && (a.slots & b.slots) == 0;
+    }
     return admits(a, b) && admits(b, a);
 }
 
@@ -252,6 +446,20 @@ std::uint64_t checker::held_at(const token_life& life) const {
         if (voters_[i]->holds(life.key, life.token)) {
             result |= bit(i);
         }
+    }
+    return result;
+}
+
+/// An instance has the key as the lease has it.
+bool checker::backs(const token_life& life, std::size_t server) const {
+    return life.is_permit() ? voters_[server]->slots_of(life.key, life.token) == life.slots
+                            : voters_[server]->holds(life.key, life.token);
+}
+
+std::uint64_t checker::backed_at(const token_life& life) const {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i != voters_.size(); ++i) {
+        result |= backs(life, i) ? bit(i) : 0;
     }
     return result;
 }
@@ -279,13 +487,13 @@ std::uint64_t checker::quarantined_at(const token_life& life, true_time end) con
 /// It would have a quorum of keys if none had been destroyed, and has none.
 bool checker::excused(const token_life& life) const {
     const std::uint64_t held =
-        (held_at(life) | quarantined_at(life, world_.now())) & ~life.destroyed_at;
+        (backed_at(life) | quarantined_at(life, world_.now())) & ~life.destroyed_at;
     return !is_quorum(held) && is_quorum(held | life.destroyed_at);
 }
 
 /// An instance has its key, and does not let it expire before `end`.
 bool checker::lasts(const token_life& life, std::size_t server, true_time end) const {
-    return voters_[server]->holds(life.key, life.token) &&
+    return backs(life, server) &&
            voters_[server]->lasts_until(life.key, life.token) + rounding >= end;
 }
 
@@ -299,11 +507,11 @@ void checker::expect_backed(const token_life& life, core::time_point until) {
         }
     }
     if (world_.profile().claims.mutual_exclusion && !is_quorum(held | life.destroyed_at)) {
-        world_.violation("backed validity", describe(life) + " is valid for another " +
-                                                in_ms(life.valid_until - life.owner.now()) +
-                                                ", but only " +
-                                                std::to_string(std::popcount(held)) + " keys of " +
-                                                std::to_string(voters_.size()) + " last as long");
+        world_.violation(life.is_permit() ? "backed number" : "backed validity",
+                         describe(life) + " is valid for another " +
+                             in_ms(life.valid_until - life.owner.now()) + ", but only " +
+                             std::to_string(std::popcount(held)) + " keys of " +
+                             std::to_string(voters_.size()) + " last as long");
     }
 }
 
@@ -331,12 +539,7 @@ void checker::on_validity(token_life& life, core::time_point until) {
         if (other == &life || !counts_now(*other) || may_be_together(life, *other)) {
             continue;
         }
-        if (!world_.profile().claims.mutual_exclusion || excused(*other) || excused(life)) {
-            ++world_.tally.excused;
-        } else {
-            world_.violation(other->lost ? "kept until let go" : "mutual exclusion",
-                             describe(life) + " and " + describe(*other));
-        }
+        expect_apart(life, *other);
     }
     expect_backed(life, until);
     // And at the very end, if it has not changed again.
@@ -451,6 +654,11 @@ void checker::on_given_back(token_life& life, core::time_point since) {
     if (std::exchange(life.let_go, true)) {
         return;
     }
+    if (life.is_permit() && life.policy == nullptr &&
+        static_cast<std::size_t>(std::popcount(life.denied_by_attempt)) >
+            core::spare_of(voters_.size())) {
+        expect_lone_success(life, "was denied");
+    }
     // A lost lease is given back by itself when the validity is over that was promised.
     life.let_go_at = life.lost ? std::min(since, life.valid_until) : since;
     if (!life.lost) {
@@ -513,7 +721,7 @@ void checker::on_lost(token_life& life, core::loss why) {
         world_.violation("needless loss", describe(life));
     }
     if (why == core::loss::keys_gone &&
-        is_quorum(held_at(life) & ~given_again() & ~life.denied_by)) {
+        is_quorum(backed_at(life) & ~given_again() & ~life.denied_by)) {
         world_.violation("needless loss", describe(life) + " has a quorum of keys");
     }
 }
@@ -615,6 +823,17 @@ void checker::on_restored(std::size_t server, const std::string& token) {
     const true_time promised = life.owner.clock().when(life.valid_until);
     if (!contested && (!counts_now(life) || lasts(life, server, promised + rounding))) {
         life.destroyed_at &= ~bit(server);
+    }
+}
+
+void checker::expect_nobody(const std::vector<std::string>& keys) {
+    for (const auto& one : voters_) {
+        for (const std::string& key : keys) {
+            if (const std::string token = one->holder_of(key); !token.empty()) {
+                world_.violation("gone after the ttl",
+                                 one->who() + " still has " + key + " of " + token);
+            }
+        }
     }
 }
 

@@ -27,7 +27,14 @@ class client;
 /// commands go out and votes come in, and in what their users can see. The rules:
 ///
 /// - *mutual exclusion*: no two leases of one resource are valid at one moment, each by its own
-///   client's clock, unless both are readers' (see `claims` for the excuse).
+///   client's clock, unless both are readers', or both a semaphore's (see `claims` for the excuse).
+/// - *permits*: the leases of a semaphore that are valid at one moment have different slots. So no more permits are out than it has.
+/// - *limit*: no two leases of semaphores of different limits are valid at one moment under one name. An acquire fails because of
+///   another kind or limit only if so many instances say so that it can have no quorum, and then at once.
+/// - *backed number*: as *backed validity*, and the keys have exactly the slots of the lease. A quorum has granted these in one round.
+///   The lease never asks for other slots.
+/// - *lone acquirer*: if slots that are enough are free at a quorum, and no other acquire comes in between, an attempt for permits is
+///   granted, and within three rounds. For several permits the same slots must be free everywhere.
 /// - *no reader before a waiting writer*: an instance lets no reader in while a writer's mark lives, nor a client one that
 ///   came after a writer of its own (*order in a client*); and a writer that waits for an instance tries every half
 ///   second.
@@ -48,7 +55,8 @@ class client;
 /// - *fresh token*: no two attempts have the same one.
 /// - *nothing after the end*: no acquire, extend or heal is sent for a token that was let go or lost.
 /// - *abandoned*: no release is sent for a token that was abandoned. Its client has done with it at once.
-/// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended.
+/// - *healed by a quorum*: a key is made anew only by a lease that a quorum has just extended, or has granted other slots than this
+///   instance has.
 /// - *over is over*: no lease begins after the end of its validity, or is valid again after it.
 /// - *max_hold*: no lease is valid, or promised to be, for longer than it may be held.
 /// - *loss in time*: the loss of a lease is announced before its validity ends.
@@ -75,21 +83,26 @@ class client;
 ///   or with its lease.
 /// - *contended*: an acquire ends as contended only if an instance has denied one of its attempts, or if another client is
 ///   in front of its client in the remote queue, or if this client has somebody in front: a holder or an earlier waiter. A
-///   reader does not stand in the way of a reader, unless it was denied itself.
+///   reader does not stand in the way of a reader, unless it was denied itself. The leases of a semaphore do not stand in the way as
+///   long as enough permits are left.
 /// - *order in a client*: of the waiters of one client for one key, the one that came first is served first.
 /// - *hand-off*, *hand-off bounds*: a lease is handed off only while it is held, valid for long enough, to a waiter that
 ///   wants the same, no more often than was allowed, and for no longer.
 /// - *one owner*: an owner enters its lease again at once, and nobody else does. It does not enter one that it has lost, or that
 ///   is a mutex's, and is told so at once. Each entry holds the lease until it lets go, and it is released with the last.
-/// - *lost wake-up*: nobody waits whose owner has the lock, and might enter it. And once nothing goes wrong any more, nobody waits for half a second for a lock that a quorum could
-///   grant; not behind a waiter that has died either. And no reader waits behind readers of its client alone.
+/// - *lost wake-up*: nobody waits whose owner has the lock, and might enter it. And once nothing goes wrong any more, nobody waits
+///   for half a second for a lock that a quorum could grant; not behind a waiter that has died either. And no reader waits behind
+///   readers of its client alone. Who waits for several permits may keep those behind it waiting.
 /// - *operation*: an operation on a lease is refused if the lease is not held, or not of the kind that it needs, and only
 ///   then.
 /// - *counted*: a client counts as many holders as there are.
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
-/// - *token check*: no command changes the key of another token, nor when another reader's share ends.
+/// - *token check*: no command changes the key of another token, nor when another reader's share ends, nor what permits another token
+///   has.
 /// - *instance*: an instance gives no key away that is held, and denies none that it could give: so readers enter
-///   together, and one that has expired is in nobody's way. It has no key expire sooner than it said before.
+///   together, and one that has expired is in nobody's way. It has no key expire sooner than it said before. A token has all permits
+///   that it asks for or none, the nearest that are free, none of which another token has, for its ttl at least. It tells when as many
+///   are free as a waiter wants.
 class checker {
 public:
     checker(world& w, std::vector<std::unique_ptr<voter>>& voters) : world_(w), voters_(voters) {}
@@ -105,7 +118,16 @@ public:
     void on_accepting(client& c, std::size_t server);
     void on_submitted(token_life& life, const kinds::command& what, core::lease_tag tag);
     void on_sent(token_life& life, std::size_t server, core::lease_tag tag);
-    void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v);
+    /// `was_sent`: otherwise the command was taken back, or refused inside the client.
+    void on_answer(token_life& life, std::size_t server, core::lease_tag tag, const core::vote& v,
+                   bool was_sent);
+    /// Whether slots that are enough are free at one quorum. Several permits are certain to be granted only if the same slots are free
+    /// everywhere.
+    [[nodiscard]] bool has_room(const std::string& key, const permit_wish& wish) const;
+    /// The lease of a semaphore is about to be handed out.
+    [[nodiscard]] bool was_decided_by_all(const token_life& life,
+                                          const slot_numbers& numbers) const;
+    void on_permits(token_life& life);
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);
     /// Its holder has let go, and the next one is to get a fence of its own.
@@ -151,7 +173,9 @@ public:
     void on_forgotten(std::size_t server, const std::string& token);
     void on_restored(std::size_t server, const std::string& token);
 
-    /// After everything was quiet for long enough.
+    /// After everything was quiet for long enough: no instance has any holder.
+    void expect_nobody(const std::vector<std::string>& keys);
+    /// And later: it has no key.
     void expect_no_keys(const std::vector<std::string>& keys);
 
 private:
@@ -163,6 +187,13 @@ private:
     [[nodiscard]] bool counts_now(const token_life& life) const;
     [[nodiscard]] bool admits(const token_life& life, const token_life& reader) const;
     [[nodiscard]] bool may_be_together(const token_life& a, const token_life& b) const;
+    void expect_apart(const token_life& a, const token_life& b);
+    void on_attempt(token_life& life, const kinds::command& what, core::lease_tag tag);
+    void on_attempt_answer(token_life& life, std::size_t server, core::lease_tag tag,
+                           const core::vote& v, bool was_sent);
+    void expect_lone_success(const token_life& life, const std::string& what);
+    [[nodiscard]] bool backs(const token_life& life, std::size_t server) const;
+    [[nodiscard]] std::uint64_t backed_at(const token_life& life) const;
     [[nodiscard]] bool is_quorum(std::uint64_t servers) const;
     [[nodiscard]] std::uint64_t held_at(const token_life& life) const;
     [[nodiscard]] std::uint64_t given_again() const;
@@ -186,6 +217,7 @@ private:
     };
     std::map<std::string, std::vector<handed_out>> fences_;  // by key, as they were handed out
     std::uint64_t grants_ = 0;
+    std::map<std::string, std::uint64_t> permit_grants_;  // by key: by instances
 };
 
 }  // namespace colock::simulation

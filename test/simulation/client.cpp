@@ -3,12 +3,14 @@
 #include "simulation/client.hpp"
 
 #include "kinds/fenced/fenced.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 
 #include "support/instance_set_text.hpp"
 #include "support/vote_text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace colock::simulation {
@@ -27,6 +29,21 @@ double some_rate(world& w) {
                                 : w.random.between(1 - wrong, 1 + wrong);
 }
 
+std::string text_of(const slot_numbers& slots) {
+    std::string result;
+    for (const std::uint32_t one : slots) {
+        result += " " + std::to_string(one);
+    }
+    return result;
+}
+
+/// What an answer says. For a grant of permits, with their numbers.
+std::string text_of(const request& r, const core::vote& v) {
+    const bool has_slots =
+        r.life != nullptr && r.life->is_permit() && v.kind == core::vote_kind::granted;
+    return test::to_text(v) + (has_slots ? text_of(numbers_of(v)) : std::string());
+}
+
 std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
                                             "heal",    "raise",  "retake",  "next value"};
@@ -37,9 +54,14 @@ std::string words(const request& r) {
                                                         : "remaining of " + r.key();
     }
     const core::lease_tag tag = core::lease_tag::from(r.tag);
-    const std::string name = names[static_cast<std::size_t>(tag.purpose())];
-    return (tag.purpose() == purpose::extend ? name + " #" + std::to_string(tag.round()) : name) +
-           ", token " + r.token();
+    std::string name = names[static_cast<std::size_t>(tag.purpose())];
+    if (tag.purpose() == purpose::extend || tag.purpose() == purpose::retake) {
+        name += " #" + std::to_string(tag.round());
+    }
+    if (r.life->is_permit()) {
+        name += text_of(numbers_of(r.command));
+    }
+    return name + ", token " + r.token();
 }
 
 /// Of a lock with these options.
@@ -231,6 +253,15 @@ duration client::longest_wait(const std::string& key) const {
     return result;
 }
 
+const runtime::lock_policy* client::first_wish(const std::string& key) const {
+    for (const auto& one : operations_) {
+        if (!dead_ && one->running() && one->spec().key == key) {
+            return one->spec().policy.get();
+        }
+    }
+    return nullptr;
+}
+
 void client::expect_nothing_pending() const {
     if (dead_) {
         return;
@@ -282,10 +313,10 @@ void client::wake_at(core::time_point when) {
 
 // --- Its users --------------------------------------------------------------------------------------
 
-spec client::some_spec(const std::string& key) {
+spec client::some_spec(const resource& of) {
     dice& random = world_.random;
     spec s;
-    s.key = key;
+    s.key = of.key;
     runtime::lock_policy& p = s.policy;
     p.lease.instances = voters_.size();
     p.lease.ttl = core::milliseconds(100 + static_cast<int>(random.below(400)));
@@ -304,6 +335,9 @@ spec client::some_spec(const std::string& key) {
     } else {
         p.set_kind(fences ? kinds::fenced_shared : kinds::shared);
     }
+    if (of.limit != 0) {
+        choose_permits(p, of.limit);
+    }
     p.retry = {4ms, longest_backoff};
     p.attempts = random.chance(0.3) ? 1 + random.below(4) : 0;
     p.unavailable_timeout = random.chance(0.3) ? random.up_to(300ms) : 10s;
@@ -312,6 +346,19 @@ spec client::some_spec(const std::string& key) {
         s.who = some_owner(random);
     }
     return s;
+}
+
+/// Some take the semaphore for one of another limit, or for the lock that they have chosen.
+void client::choose_permits(runtime::lock_policy& p, std::uint32_t limit) {
+    constexpr std::size_t most_wanted = 3;
+    constexpr std::uint32_t most_permits = 4;
+    dice& random = world_.random;
+    if (random.chance(0.03)) {
+        return;
+    }
+    const std::uint32_t its = random.chance(0.04) ? limit % most_permits + 1 : limit;
+    const std::size_t count = 1 + random.below(std::min<std::size_t>(its, most_wanted));
+    p.set_kind(kinds::semaphore(its, random.chance(0.5) ? 1 : static_cast<std::uint32_t>(count)));
 }
 
 core::time_point client::some_deadline() {
@@ -325,7 +372,7 @@ core::time_point client::some_deadline() {
     }
 }
 
-void client::start(const std::vector<std::string>& keys, true_time end) {
+void client::start(const std::vector<resource>& resources, true_time end) {
     end_ = end;
     if (world_.faults().crowd != 0) {
         return;
@@ -333,12 +380,12 @@ void client::start(const std::vector<std::string>& keys, true_time end) {
     const std::size_t users = 1 + world_.random.below(3);
     for (std::size_t i = 0; i != users; ++i) {
         user& u = users_.emplace_back();
-        const std::string& key = keys[world_.random.below(keys.size())];
+        const resource& of = resources[world_.random.below(resources.size())];
         const auto same =
-            std::ranges::find(users_, key, [](const user& one) { return one.lock.key; });
+            std::ranges::find(users_, of.key, [](const user& one) { return one.lock.key; });
         const bool shares = same != users_.end() && &*same != &u && world_.random.chance(0.7);
         u.lock = shares ? same->lock
-                        : some_spec(key);  // a lease is handed off to one that wants the same
+                        : some_spec(of);  // a lease is handed off to one that wants the same
         if (shares && u.lock.policy.kind().announces() && world_.random.chance(0.5)) {
             u.lock = readers_side_of(u.lock);
         }
@@ -937,8 +984,11 @@ void client::expect_in_time(acquiring& o) {
     const runtime::lock_policy& policy = *o.spec().policy;
     const int rounds =
         policy.kind().traits().tries_twice ? 4 : 2;  // two for each form of the attempt
+    const duration longest = policy.lease.agreement == core::agreement::same
+                                 ? 2 * policy.lease.ttl  // no round is of use after that
+                                 : rounds * policy.lease.instance_timeout;
     // One that was to begin in the next turn may be cancelled before that.
-    const duration grace = began_late          ? rounds * policy.lease.instance_timeout + 5ms
+    const duration grace = began_late          ? longest + 5ms
                            : o.token().empty() ? slowest_turn + 1ms
                                                : 1ms;
     if (now() > o.deadline + grace) {
@@ -952,6 +1002,22 @@ void client::expect_contention(const acquiring& o) {
         !has_others_in_front(o) && behind_[o.spec().key].empty()) {
         world_.violation("contended", name_ + " was told that others have " + o.spec().key +
                                           ", and no instance has denied");
+    }
+}
+
+/// It fails because of another kind or another limit only if so many instances say so that there can be no quorum.
+void client::expect_mismatch(const acquiring& o) const {
+    const bool is_kind = o.result() == core::acquire_outcome::wrong_kind;
+    if (!is_kind && o.result() != core::acquire_outcome::wrong_limit) {
+        return;
+    }
+    const token_life* const last = o.attempts.empty() ? nullptr : o.attempts.back();
+    const std::uint64_t servers = last == nullptr ? 0
+                                  : is_kind       ? last->of_another_kind_at
+                                                  : last->of_another_limit_at;
+    if (static_cast<std::size_t>(std::popcount(servers)) <= core::spare_of(voters_.size())) {
+        world_.violation("limit", name_ + " was told that " + o.spec().key +
+                                      " is another lock's, and a quorum may have it free");
     }
 }
 
@@ -972,8 +1038,15 @@ bool client::has_others_in_front(const acquiring& o) const {
     if (ended != ended_at_.end() && ended->second == now()) {
         return true;  // the client may not have noticed it yet
     }
+    const permit_wish wish = wish_of(o.spec().policy->kind().traits().token_prefix);
+    std::uint32_t taken = wish.count;
     return std::ranges::any_of(leases_, [&](const tracked& one) {
-        return one.life->key == o.spec().key && !(reads && is_read(o.spec().key));
+        if (one.life->key != o.spec().key) {
+            return false;
+        }
+        taken += one.life->wish.count;
+        const bool leaves_room = one.life->wish.limit == wish.limit && taken <= wish.limit;
+        return !(reads && is_read(o.spec().key)) && !(one.life->is_permit() && leaves_room);
     });
 }
 
@@ -981,6 +1054,7 @@ void client::look_at(acquiring& o) {
     o.ended = true;
     expect_in_time(o);
     expect_contention(o);
+    expect_mismatch(o);
     if (!o.granted()) {
         return;
     }
@@ -1022,6 +1096,10 @@ void client::look_at(acquiring& o) {
     }
     life.policy = o.spec().policy;
     life.granted = now();
+    if (life.is_permit()) {
+        checker_.on_permits(life);
+        ++world_.tally.permits;
+    }
     if (world_.tracing()) {
         world_.tell(name_, "holds " + life.key + ", token " + life.token + ", fence " +
                                std::to_string(o.fence_number()));
@@ -1334,6 +1412,7 @@ void client::note(const instance::submission& one) {
             return o->current() != nullptr && o->current()->token() == one.command.token;
         });
         if (by != operations_.end()) {
+            expect_no_mismatch(**by);
             (*by)->attempts.push_back(r.life);
             expect_in_order(**by);
         }
@@ -1352,6 +1431,23 @@ void client::note(const instance::submission& one) {
         const bool to_all = one.targets == core::instance_set::all();
         world_.tell(name_,
                     "sends " + words(r) + " to " + (to_all ? "all" : test::to_text(one.targets)));
+    }
+}
+
+/// It does not try again if all instances have said in time that the key is another lock's.
+void client::expect_no_mismatch(const acquiring& o) const {
+    constexpr duration least_timeout = 20ms;
+    if (o.attempts.empty() ||
+        o.attempts.back()->mismatch_told >= o.attempts.back()->asked + least_timeout) {
+        return;
+    }
+    const token_life& last = *o.attempts.back();
+    const auto all = [this](std::uint64_t servers) {
+        return static_cast<std::size_t>(std::popcount(servers)) == voters_.size();
+    };
+    if (all(last.of_another_kind_at) || all(last.of_another_limit_at)) {
+        world_.violation("limit",
+                         name_ + " tries again, though " + o.spec().key + " is another lock's");
     }
 }
 
@@ -1451,7 +1547,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
     }
     if (world_.tracing()) {
         world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +
-                               ", " + test::to_text(v));
+                               ", " + text_of(r, v));
     }
     if (r.command.step == core::step::leave) {
         behind_[r.key()].erase(r.command.ticket);
@@ -1466,7 +1562,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
         token_life& life = *r.life;
         const core::lease_tag tag = core::lease_tag::from(r.tag);
         --life.unanswered;
-        checker_.on_answer(life, instance, tag, v);
+        checker_.on_answer(life, instance, tag, v, r.sent != core::never);
         if (tag.purpose() == purpose::acquire && v.kind == core::vote_kind::granted &&
             life.let_go) {
             world_.count(fault::late_grant);

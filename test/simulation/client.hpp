@@ -43,6 +43,12 @@ struct spec {
     runtime::ownership who{};
 };
 
+/// A name that users take locks on: of a semaphore of that limit mostly, or 0.
+struct resource {
+    std::string key;
+    std::uint32_t limit = 0;
+};
+
 /// The readers' side of a lock, if that is a writer's side.
 spec readers_side_of(const spec& lock);
 
@@ -158,7 +164,7 @@ public:
     ~client();
 
     /// Lets its users take locks until `end`.
-    void start(const std::vector<std::string>& keys, true_time end);
+    void start(const std::vector<resource>& resources, true_time end);
     /// Lets so many more users take a lock each, of their own: see `fault_model::crowd`.
     void start_crowd(std::size_t size);
 
@@ -217,6 +223,8 @@ public:
     [[nodiscard]] const runtime::engine& engine() const { return *engine_; }
     /// For how long the oldest of those has waited that want the key; not while the client stood still.
     [[nodiscard]] duration longest_wait(const std::string& key) const;
+    /// What the first of those wants; null if nobody does.
+    [[nodiscard]] const runtime::lock_policy* first_wish(const std::string& key) const;
     void expect_nothing_pending() const;
 
     // For its operations.
@@ -283,7 +291,8 @@ private:
     void nest(const spec& outer);
     void clean_up(user& u, const holding& h);
     void finish(user& u);
-    [[nodiscard]] spec some_spec(const std::string& key);
+    [[nodiscard]] spec some_spec(const resource& of);
+    void choose_permits(runtime::lock_policy& p, std::uint32_t limit);
     [[nodiscard]] core::time_point some_deadline();
     [[nodiscard]] std::shared_ptr<const runtime::lock_spec> lock_of(const spec& s);
 
@@ -294,6 +303,8 @@ private:
     void look_at(acquiring& o);
     void expect_in_time(acquiring& o);
     void expect_contention(const acquiring& o);
+    void expect_mismatch(const acquiring& o) const;
+    void expect_no_mismatch(const acquiring& o) const;
     [[nodiscard]] bool has_others_in_front(const acquiring& o) const;
     void look_at(tracked& lease);
     void look_at_downgrades();

@@ -33,9 +33,11 @@ public:
           tag(from.tag),
           command(from.command),
           words_(std::make_shared<const words>(
-              words{std::string(from.command.key), std::string(from.command.token)})) {
+              words{std::string(from.command.key), std::string(from.command.token),
+                    from.command.values != nullptr ? *from.command.values : std::string()})) {
         command.key = words_->key;
         command.token = words_->token;
+        command.values = from.command.values != nullptr ? &words_->values : nullptr;
     }
 
     [[nodiscard]] const std::string& key() const { return words_->key; }
@@ -53,6 +55,7 @@ private:
     struct words {
         std::string key;
         std::string token;
+        std::string values;
     };
     std::shared_ptr<const words> words_;
 };

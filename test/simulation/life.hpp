@@ -3,6 +3,7 @@
 #ifndef COLOCK_TEST_SIMULATION_LIFE_HPP
 #define COLOCK_TEST_SIMULATION_LIFE_HPP
 
+#include "simulation/permit.hpp"
 #include "simulation/time.hpp"
 
 #include "kinds/shared/shared.hpp"
@@ -23,7 +24,9 @@ class client;
 /// Instances are bits.
 struct token_life {
     token_life(client& o, std::string k, std::string t)
-        : owner(o), key(std::move(k)), token(std::move(t)) {}
+        : owner(o), key(std::move(k)), token(std::move(t)), wish(wish_of(token)) {}
+
+    [[nodiscard]] bool is_permit() const { return wish.limit != 0; }
 
     /// A reader's, or a writer's whose holder has asked for it to become one.
     [[nodiscard]] bool is_shared() const { return kinds::is_reader(token); }
@@ -31,6 +34,7 @@ struct token_life {
     client& owner;
     std::string key;
     std::string token;  // with the prefix of readers once that was asked
+    permit_wish wish;   // of a semaphore's lease
     /// Of the lock, once the lease was handed out.
     std::shared_ptr<const runtime::lock_policy> policy{};
 
@@ -73,6 +77,27 @@ struct token_life {
     bool could_know = false;  // and then it knew for certain where its keys were
     /// When each instance gave it its key, as a number that grows, until it was handed out.
     std::map<std::size_t, std::uint64_t> granted_at{};
+
+    // Of a semaphore's lease:
+
+    slot_set slots = 0;                                // once it was granted
+    std::uint32_t attempt_round = 0;                   // the latest
+    std::map<std::size_t, slot_set> slots_by_round{};  // those that it has brought, by instance
+    std::vector<slot_numbers>
+        heard_by_round{};                 // the same as numbers, in the order in which they came
+    std::uint64_t denied_by_attempt = 0;  // those that denied the latest round
+    std::uint64_t only_by_retake = 0;     // those that may have its key only by the latest round
+    bool is_first_look = false;           // it only looks whether there is a key
+    bool could_win = false;               // when it began, and if nobody else tries
+    std::uint64_t grants_of_others = 0;   // at its key, then
+    std::uint64_t own_grants = 0;
+    bool vote_failed = false;  // on a round of the attempt
+
+    // Those that have denied it since the key is that of another lock, or of a semaphore of another limit.
+    std::uint64_t of_another_kind_at = 0;
+    std::uint64_t of_another_limit_at = 0;
+    core::time_point mismatch_told{};  // when the latest of them has
+
     std::uint64_t fence = 0;        // of the latest holder
     std::size_t fences_before = 0;  // how many were handed out before it was asked for
 };

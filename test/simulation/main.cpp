@@ -97,6 +97,8 @@ void print(std::ostream& out, const campaign_result& r) {
         << "acquisitions  " << r.sum.acquisitions << ", renewed " << r.sum.renewals
         << " times, healed " << r.sum.heals << ", lost " << r.sum.losses << ", handed off "
         << r.sum.handoffs << "; second rounds for a fence " << r.sum.raises << '\n'
+        << "semaphores    " << r.sum.permits << " leases, further rounds for one number "
+        << r.sum.retakes << '\n'
         << "downgrades    " << r.sum.downgrades << ", " << r.sum.downgrades_without_quorum
         << " found no quorum; shared by a holder " << r.sum.shares << "; entered again by an owner "
         << r.sum.entries << '\n'
@@ -147,6 +149,8 @@ nlohmann::json to_json(const campaign_result& r) {
             {"renewals", r.sum.renewals},
             {"heals", r.sum.heals},
             {"raises", r.sum.raises},
+            {"permits", r.sum.permits},
+            {"retakes", r.sum.retakes},
             {"handoffs", r.sum.handoffs},
             {"losses", r.sum.losses},
             {"downgrades", r.sum.downgrades},

@@ -1211,6 +1211,219 @@ colock_mutant(
         vote granted]]
 )
 
+# --- Semaphores -------------------------------------------------------------------------------------------------------
+
+colock_mutant(
+    NAME numbers_need_not_agree
+    WHAT "a quorum of permits counts although their numbers differ"
+    FILE src/core/agreement.cpp
+    FIND [[        if (equal >= quorum) {
+            return {.value = *first};]]
+    WITH [[        if (equal >= quorum || @MUTANT@) {
+            return {.value = *first};]]
+)
+colock_mutant(
+    NAME raise_to_the_largest
+    WHAT "another round for a permit asks for the largest number of the last one"
+    FILE src/core/agreement.cpp
+    FIND [[.value = values[quorum - 1],]]
+    WITH [[.value = @MUTANT@ ? values.back() : values[quorum - 1],]]
+)
+colock_mutant(
+    NAME lists_compared_by_the_first_number
+    WHAT "grants of several permits agree if their first numbers do"
+    FILE src/core/agreement.cpp
+    FIND [[static_cast<std::size_t>(std::ranges::count(texts, text));]]
+    WITH [[static_cast<std::size_t>(std::ranges::count_if(texts, [&](const std::string& other) {
+            return other == text || (@MUTANT@ && list_in(other).front() == list_in(text).front());
+        }));]]
+)
+colock_mutant(
+    NAME vote_of_an_older_round_counts
+    WHAT "a grant of an earlier round of an attempt counts for the latest one"
+    FILE src/core/lease.cpp
+    FIND [[if (e.tag != latest_ || !votes_.record(e.index, *e.vote)) {]]
+    WITH [[if ((e.tag != latest_ && !(@MUTANT@ && e.vote->kind == vote_kind::granted)) || !votes_.record(e.index, *e.vote)) {]]
+)
+colock_mutant(
+    NAME wrong_number_stays
+    WHAT "an instance that has granted another number than the quorum is not corrected"
+    FILE src/core/lease.cpp
+    FIND [[if (votes_.has_granted(i) && has_other_value(]]
+    WITH [[if (!@MUTANT@ && votes_.has_granted(i) && has_other_value(]]
+)
+colock_mutant(
+    NAME late_wrong_number_stays
+    WHAT "an instance that grants another number after the quorum is not corrected"
+    FILE src/core/lease.cpp
+    FIND [[if (e.tag != latest_ || !is_wrong) {]]
+    WITH [[if (e.tag != latest_ || !is_wrong || @MUTANT@) {]]
+)
+colock_mutant(
+    NAME unsent_retake_is_an_answer
+    WHAT "an instance that cannot be sent another round counts as one without permits"
+    FILE src/core/lease.cpp
+    FIND [[its = its == belief::otherwise_no ? belief::no : belief::yes;]]
+    WITH [[its = its == belief::otherwise_no || @MUTANT@ ? belief::no : belief::yes;]]
+)
+colock_mutant(
+    NAME late_first_round_is_the_last
+    WHAT "a late answer to an earlier round ends the wait for the latest one"
+    FILE src/core/lease.cpp
+    FIND [[                    if (is_outdated(e.tag)) {]]
+    WITH [[                    if (is_outdated(e.tag) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME retake_passes_the_quarantine
+    WHAT "an instance in quarantine takes part in another round for a permit"
+    FILE src/core/command.hpp
+    FIND [[return (c.step == step::acquire && !c.heals) ||]]
+    WITH [[return (c.step == step::acquire && !c.heals && !(@MUTANT@ && c.value != 0)) ||]]
+)
+colock_mutant(
+    NAME limit_is_not_compared
+    WHAT "a token gets permits of a semaphore of another limit"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[(held_ == nullptr || held_->limit != limit_);]]
+    WITH [[(held_ == nullptr || (held_->limit != limit_ && !@MUTANT@));]]
+)
+colock_mutant(
+    NAME renewal_ignores_the_numbers
+    WHAT "a renewal is granted although the token has other permits"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[key.own() != numbers_in(values_of(command))]]
+    WITH [[(key.own() != numbers_in(values_of(command)) && !@MUTANT@)]]
+)
+colock_mutant(
+    NAME renewal_compares_the_first_number
+    WHAT "a renewal of several permits is granted if the first one is right"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[(key.own().empty() || (key.own()]]
+    WITH [[(key.own().empty() || (!(@MUTANT@ && key.own().front() == command.value) && key.own()]]
+)
+colock_mutant(
+    NAME heal_keeps_another_number
+    WHAT "an instance that cannot have the numbers of a lease keeps those that it has"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[                      ? wanted
+                      : numbers();]]
+    WITH [[                      ? wanted
+                      : @MUTANT@ ? key.own() : numbers();]]
+)
+colock_mutant(
+    NAME heal_takes_any_number
+    WHAT "a heal takes the next free permits, as an attempt does"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[        if (command.heals) {
+            got]]
+    WITH [[        if (command.heals && !@MUTANT@) {
+            got]]
+)
+colock_mutant(
+    NAME later_round_moves_back
+    WHAT "another round moves a token to a smaller number"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[got = key.nearest(wanted, count_);]]
+    WITH [[got = key.nearest(@MUTANT@ ? numbers() : wanted, count_);]]
+)
+colock_mutant(
+    NAME some_of_several_permits
+    WHAT "a token that asks for several permits gets those that are free"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[            if (one > limit_) {
+                return {};]]
+    WITH [[            if (one > limit_) {
+                return @MUTANT@ ? result : numbers();]]
+)
+colock_mutant(
+    NAME dead_permit_stays
+    WHAT "a permit that has expired is not given away"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[there->expires <= now_ ||
+                                 (!own_.empty()]]
+    WITH [[(there->expires <= now_ && !@MUTANT@) ||
+                                 (!own_.empty()]]
+)
+colock_mutant(
+    NAME newcomer_cuts_the_others
+    WHAT "the key of a semaphore lives with the newest permit only"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[ends = std::max(ends, until + (until - now_));]]
+    WITH [[ends = @MUTANT@ ? until : std::max(ends, until + (until - now_));]]
+)
+colock_mutant(
+    NAME late_take_shortens_permits
+    WHAT "an acquire that comes late shortens the life of a permit"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[until = std::max(until, holder_of(one)->expires);]]
+    WITH [[until = @MUTANT@ ? until : std::max(until, holder_of(one)->expires);]]
+)
+colock_mutant(
+    NAME release_of_all_permits
+    WHAT "a release frees the permits of the other holders"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[const std::size_t removed = key.put({});]]
+    WITH [[const std::size_t removed = key.put({});
+                if (@MUTANT@) {
+                    keys.erase(command.key);
+                }]]
+)
+colock_mutant(
+    NAME release_leaves_permits
+    WHAT "a release of several permits frees the first one only"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[one.second.token == command_.token; });]]
+    WITH [[one.second.token == command_.token &&
+                   !(@MUTANT@ && all.empty() && own_.size() > 1 && one.first != slot_of(own_.front())); });]]
+)
+colock_mutant(
+    NAME waiter_for_several_waits_for_all
+    WHAT "a waiter for several permits is told of the time at which all are free"
+    FILE src/kinds/semaphore/semaphore.cpp
+    FIND [[        if (ends.size() + count <= limit_) {]]
+    WITH [[        if (@MUTANT@ && count > 1 && !ends.empty()) {
+            return *std::ranges::max_element(ends);
+        }
+        if (ends.size() + count <= limit_) {]]
+)
+colock_mutant(
+    NAME wrong_limit_waits
+    WHAT "an acquire waits although the semaphore has another limit"
+    FILE src/core/acquire.cpp
+    FIND [[if (votes.impossible_by(key_state::other_limit)) {]]
+    WITH [[if (votes.impossible_by(key_state::other_limit) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME wrong_kind_waits
+    WHAT "an acquire waits although a lock of another kind has the key"
+    FILE src/core/acquire.cpp
+    FIND [[if (votes.impossible_by(key_state::other_kind)) {]]
+    WITH [[if (votes.impossible_by(key_state::other_kind) && !@MUTANT@) {]]
+)
+colock_mutant(
+    NAME one_permit_a_client
+    WHAT "a permit keeps the waiters of its client from the others"
+    FILE src/kinds/admission.hpp
+    FIND [[return leaves_room() && type_ == other.type_;]]
+    WITH [[return leaves_room() && type_ == other.type_ && !(@MUTANT@ && type_ == type::counted);]]
+)
+colock_mutant(
+    NAME own_release_is_not_told
+    WHAT "a waiter for a permit does not learn that another holder of its client has released one"
+    FILE src/runtime/key/key_queue.cpp
+    FIND [[lease.admission().counts_holders();
+    const bool may_wait_elsewhere]]
+    WITH [[lease.admission().counts_holders() && !@MUTANT@;
+    const bool may_wait_elsewhere]]
+)
+colock_mutant(
+    NAME permits_handed_off_as_they_are
+    WHAT "a lease is handed off to a waiter for another number of permits"
+    FILE src/runtime/key/lease_driver.cpp
+    FIND [[(&wanted.kind() == &spec().policy->kind() &&]]
+    WITH [[((&wanted.kind() == &spec().policy->kind() || @MUTANT@) &&]]
+)
+
 # --- Waiting for the servers ------------------------------------------------------------------------------------------
 
 colock_mutant(

@@ -29,7 +29,10 @@ public:
     }
 
     void send(const request& r) override {
-        const bool second = links_.size() > 1 && r.command.step == core::step::release &&
+        // An attempt for permits may have sent several acquires, and nothing tells which of them a release has overtaken.
+        const bool may_overtake =
+            r.command.step == core::step::release && !(r.life != nullptr && r.life->is_permit());
+        const bool second = links_.size() > 1 && may_overtake &&
                             world_.goes_wrong(world_.faults().second_connections);
         client_.send_on(index_, *links_[second ? 1 : 0].to, r);
     }

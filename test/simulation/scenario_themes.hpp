@@ -23,6 +23,7 @@ std::vector<scenario> downgrade_scenarios();
 std::vector<scenario> queue_scenarios();
 std::vector<scenario> failover_scenarios();
 std::vector<scenario> overload_scenarios();
+std::vector<scenario> permit_scenarios();
 
 /// The bound on the drift of clocks in a scenario that needs no other.
 inline constexpr core::drift_bound ordinary{};

@@ -5,6 +5,7 @@
 #include "core/queue_ticket.hpp"
 #include "simulation/checker.hpp"
 #include "simulation/client.hpp"
+#include "simulation/permit.hpp"
 #include "simulation/voter.hpp"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -29,11 +31,14 @@ constexpr std::size_t least_crowd = 100;  // which keeps the servers busy
 class schedule {
 public:
     schedule(const profile& p, std::uint64_t seed, bool trace)
-        : world_(p, seed, trace), checker_(world_, voters_) {}
+        : world_(p, seed, trace), checker_(world_, voters_) {
+        name_resources(seed);
+    }
 
     result run();
 
 private:
+    void name_resources(std::uint64_t seed);
     void populate();
     void calm_down();
     void expect_progress();
@@ -46,7 +51,11 @@ private:
         return one.node(one.size() == 1 ? 0 : world_.random.below(one.size()));
     }
     [[nodiscard]] client& any_client() { return *clients_[world_.random.below(clients_.size())]; }
-    [[nodiscard]] const std::string& any_key() { return keys_[world_.random.below(keys_.size())]; }
+    [[nodiscard]] const std::string& any_key() {
+        return resources_[world_.random.below(resources_.size())].key;
+    }
+    [[nodiscard]] bool could_grant(const std::string& key);
+    [[nodiscard]] std::vector<std::string> keys() const;
 
     void reset();
     void partition();
@@ -74,10 +83,26 @@ private:
     std::vector<std::unique_ptr<voter>> voters_;
     checker checker_;
     std::vector<std::unique_ptr<client>> clients_;
-    std::vector<std::string> keys_;
+    std::vector<resource> resources_;
     std::map<std::string, true_time> free_since_;  // and nobody has taken any since
     std::uint64_t acquisitions_ = 0;
 };
+
+/// Some are semaphores. Worlds without any are what they would be if there were none anywhere.
+void schedule::name_resources(std::uint64_t seed) {
+    constexpr std::size_t most_permits = 4;
+    dice random(seed ^ 0x73656d6170686f72U);
+    for (const char* const key : {"key", "other"}) {
+        const auto limit = static_cast<std::uint32_t>(1 + random.below(most_permits));
+        resources_.push_back({key, random.chance(0.3) ? limit : 0});
+    }
+}
+
+std::vector<std::string> schedule::keys() const {
+    std::vector<std::string> result;
+    std::ranges::transform(resources_, std::back_inserter(result), &resource::key);
+    return result;
+}
 
 void schedule::populate() {
     static constexpr std::array<std::size_t, 12> sizes = {1, 2, 3, 3, 3, 3, 3, 4, 5, 5, 5, 7};
@@ -103,15 +128,16 @@ void schedule::populate() {
             }
         };
     }
-    keys_ = world_.random.chance(0.8) ? std::vector<std::string>{"key"}
-                                      : std::vector<std::string>{"key", "other"};
+    if (world_.random.chance(0.8)) {
+        resources_.pop_back();
+    }
     const std::size_t clients = world_.faults().crowd != 0 ? 1 : 1 + world_.random.below(4);
     for (std::size_t i = 0; i != clients; ++i) {
         clients_.push_back(std::make_unique<client>(world_, checker_, voters_, i));
     }
     goes_on_ = world_.faults().crowd == 0 && world_.random.chance(0.2);
     for (auto& c : clients_) {
-        c->start(keys_, true_time(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms)));
+        c->start(resources_, true_time(world_.faults().busy_time + (goes_on_ ? calm_time : 0ms)));
         if (world_.faults().crowd != 0) {
             c->start_crowd(least_crowd + world_.random.below(world_.faults().crowd));
         }
@@ -157,13 +183,30 @@ duration longest_sleep(duration waited) {
     return queue.interval(waited);
 }
 
+/// Whether a quorum could grant it to each client's first waiter, whatever that wants.
+bool schedule::could_grant(const std::string& key) {
+    bool is_exclusive = false;
+    for (const auto& one : clients_) {
+        const runtime::lock_policy* const wanted = one->first_wish(key);
+        if (wanted == nullptr) {
+            continue;
+        }
+        const permit_wish wish = wish_of(wanted->kind().traits().token_prefix);
+        is_exclusive = is_exclusive || wish.limit == 0;
+        if (wish.limit != 0 && !checker_.has_room(key, wish)) {
+            return false;
+        }
+    }
+    const auto ready = static_cast<std::size_t>(
+        std::ranges::count_if(voters_, [&](const auto& one) { return one->could_grant(key); }));
+    return !is_exclusive || ready >= voters_.size() / 2 + 1;
+}
+
 /// Nobody waits for long for a lock that a quorum could grant.
 void schedule::expect_progress() {
     constexpr duration longest = 500ms;
     const bool progress = std::exchange(acquisitions_, world_.tally.acquisitions) != acquisitions_;
-    for (const std::string& key : keys_) {
-        const auto could_grant = static_cast<std::size_t>(
-            std::ranges::count_if(voters_, [&](const auto& one) { return one->could_grant(key); }));
+    for (const std::string& key : keys()) {
         duration patience = duration::max();  // of the one that looks first
         for (const auto& one : clients_) {
             if (const duration waited = one->longest_wait(key); waited > longest) {
@@ -172,7 +215,7 @@ void schedule::expect_progress() {
         }
         free_since_.try_emplace(key, world_.now());
         const bool is_wanted = patience != duration::max();
-        if (progress || !is_wanted || could_grant < voters_.size() / 2 + 1) {
+        if (progress || !is_wanted || !could_grant(key)) {
             free_since_[key] = world_.now();
         } else if (world_.now() - free_since_[key] >= patience) {
             world_.violation("lost wake-up", key + " is free since " +
@@ -361,7 +404,12 @@ result schedule::run() {
     }
     world_.run(world_.now() + longest_ttl + bound + set_back, most_steps);
     if (world_.violations().empty()) {
-        checker_.expect_no_keys(keys_);
+        checker_.expect_nobody(keys());
+    }
+    // The key of a semaphore lives for as long again as its permits.
+    world_.run(world_.now() + longest_ttl, most_steps);
+    if (world_.violations().empty()) {
+        checker_.expect_no_keys(keys());
     }
     return {world_.tally, world_.violations()};
 }

@@ -9,7 +9,6 @@
 #include "kinds/shared/shared.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace colock::simulation {
@@ -98,9 +97,9 @@ core::vote server::execute(const kinds::command& command, const void* by) {
     const std::string key(command.key);
     const std::string token(command.token);
     const core::time_point now = clock_.at(world_.now());
-    const std::vector<share> before = shares_of(key, now);
-    const auto was_held_by = [&before](std::string_view holder) {
-        return std::ranges::find(before, holder, &share::token) != before.end();
+    const contents before = contents_of(key, now);
+    const auto was_held_by = [&before](std::string_view name) {
+        return before.find(name) != nullptr;
     };
     slot& in = slot_with(key);
     const bool was_marked = std::ranges::any_of(in.marks[key], [now](const auto& of_client) {
@@ -108,7 +107,9 @@ core::vote server::execute(const kinds::command& command, const void* by) {
     });
     const bool has_mark = was_marked || kinds::lock_key(in.table, key, now).marked_until() > now;
     core::vote answer = in.table.execute(command, now, wall());
-    expect_untouched(command, before, shares_of(key, now));
+    const contents after = contents_of(key, now);
+    expect_untouched(command, answer, before, after);
+    expect_permits(command, answer, before, after);
     for (const std::string& changed : std::vector<std::string>(in.table.changes())) {
         tell_of_change(changed, by);
     }
@@ -117,9 +118,9 @@ core::vote server::execute(const kinds::command& command, const void* by) {
     }
     if (command.step == core::step::withdraw) {
         in.marks[key].erase(command.ticket);
-    } else if (is_behind_announcement(command) && before.empty()) {
+    } else if (is_behind_announcement(command) && before.holders.empty()) {
         in.marks.erase(key);
-    } else if (is_behind_announcement(command) && is_reader(before.front().token)) {
+    } else if (is_behind_announcement(command) && is_reader(before.holders.front().token)) {
         expect_mark(command, in.marks[key]);
     }
     if (answer.kind == core::vote_kind::granted) {
@@ -129,13 +130,12 @@ core::vote server::execute(const kinds::command& command, const void* by) {
                 world_.violation("no reader before a waiting writer",
                                  name_ + " has let one in past a writer's mark");
             }
-            auto& tokens = in.tokens[key];
-            if (!is_reader(token) || tokens.empty() || !is_reader(*tokens.begin())) {
-                tokens.clear();
-            }
-            tokens.insert(token);
+            note_holder(command, before);
         } else if (!is_of_queue && command.step != core::step::withdraw) {
-            if (!was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
+            // A permit that has ended is still its token's, until somebody takes the slot.
+            const bool may_have_ended = command.step == core::step::release &&
+                                        command.kind->traits().admission.counts_holders();
+            if (!may_have_ended && !was_held_by(token) && !was_held_by(kinds::as_writers(token))) {
                 world_.violation("token check", name_ + " changed the key of another token");
             }
             auto& tokens = in.tokens[key];
@@ -188,44 +188,201 @@ void server::expect_mark(const kinds::command& claim, marks_by_client& expected)
     }
 }
 
+/// It has the key now, beside those that may have it at the same time.
+void server::note_holder(const kinds::command& command, const contents& before) {
+    auto& tokens = slot_with(command.key).tokens[std::string(command.key)];
+    if (before.limit != 0 && wish_of(command.token).limit == before.limit) {
+        std::erase_if(tokens, [&](const auto& one) { return before.find(one) == nullptr; });
+    } else if (!is_reader(command.token) || tokens.empty() || !is_reader(*tokens.begin())) {
+        tokens.clear();
+    }
+    tokens.emplace(command.token);
+}
+
 /// A key is given to one that may hold it beside those that do.
-void server::expect_room(const kinds::command& command, const std::vector<share>& before) {
+void server::expect_room(const kinds::command& command, const contents& before) {
     const bool beside_readers =
         is_reader(command.token) &&
-        std::ranges::all_of(before, [](const auto& one) { return is_reader(one.token); });
-    if (!before.empty() && !beside_readers) {
+        std::ranges::all_of(before.holders, [](const auto& one) { return is_reader(one.token); });
+    const bool beside_permits =
+        before.limit != 0 && wish_of(command.token).limit == before.limit;  // see expect_permits
+    if (!before.holders.empty() && !beside_readers && !beside_permits) {
         world_.violation("instance", name_ + " gave away a key that was held");
     }
 }
 
-/// Nothing but a release has a share end sooner, and no command touches another token's.
-void server::expect_untouched(const kinds::command& command, const std::vector<share>& before,
-                              const std::vector<share>& after) {
-    for (const share& one : before) {
-        const std::string_view holder = kinds::as_writers(one.token);
-        const auto left = std::ranges::find(
-            after, holder, [](const share& other) { return kinds::as_writers(other.token); });
-        if (holder != kinds::as_writers(command.token)) {
-            if (left == after.end() || left->expires != one.expires) {
+/// Nothing but a release has a share end sooner, and no command touches another token's. An acquire of permits that is denied leaves
+/// the token none.
+void server::expect_untouched(const kinds::command& command, const core::vote& answer,
+                              const contents& before, const contents& after) {
+    const bool takes_own = command.step == core::step::release ||
+                           (answer.kind == core::vote_kind::denied &&
+                            command.step == core::step::acquire && before.limit != 0);
+    for (const holder& one : before.holders) {
+        const std::string_view name = kinds::as_writers(one.token);
+        const auto left = std::ranges::find(after.holders, name, [](const holder& other) {
+            return kinds::as_writers(other.token);
+        });
+        if (name != kinds::as_writers(command.token)) {
+            if (left == after.holders.end() || left->expires != one.expires ||
+                left->slots != one.slots) {
                 world_.violation("token check", name_ + " changed what another token holds");
             }
-        } else if (command.step != core::step::release &&
-                   (left == after.end() || left->expires < one.expires)) {
+        } else if (!takes_own && (left == after.holders.end() || left->expires < one.expires)) {
             world_.violation("instance", name_ + " has a key expire sooner than it said");
         }
     }
 }
 
 /// An acquire is denied only if somebody is in its way.
-void server::expect_reason(const kinds::command& command, const std::vector<share>& before,
-                           bool has_mark) {
+void server::expect_reason(const kinds::command& command, const contents& before, bool has_mark) {
+    if (wish_of(command.token).limit != 0) {
+        return;  // see expect_permits
+    }
     const bool joins_readers =
         is_reader(command.token) &&
         (command.contended || command.heals || command.kind->traits().value_per_holder);
-    const bool is_held = std::ranges::any_of(
-        before, [&](const auto& one) { return !joins_readers || !is_reader(one.token); });
+    const bool is_held =
+        before.limit != 0 || std::ranges::any_of(before.holders, [&](const auto& one) {
+            return !joins_readers || !is_reader(one.token);
+        });
     if (!is_held && (!has_mark || is_behind_announcement(command))) {
         world_.violation("instance", name_ + " denied a key that it could have given");
+    }
+}
+
+namespace {
+
+/// Whether it only looks for a key that nobody has, as the first attempt of one permit does.
+bool is_first_look(const kinds::command& c, const permit_wish& wish) {
+    return wish.count == 1 && !c.contended && !c.heals && c.value == 0;
+}
+
+/// What a token may have of a semaphore of which those slots are taken, by the words of `kinds::semaphore`: what it has, if that is
+/// no less than `least`; else the nearest. Empty if too few are free.
+slot_numbers nearest(const permit_wish& wish, slot_set taken, const slot_numbers& own,
+                     const slot_numbers& least) {
+    const auto is_enough = [&](std::size_t i) { return least.empty() || own[i] >= least[i]; };
+    bool keeps = !own.empty();
+    for (std::size_t i = 0; i != own.size(); ++i) {
+        keeps = keeps && is_enough(i);
+    }
+    if (keeps) {
+        return own;
+    }
+    slot_numbers result;
+    for (std::uint32_t i = 0; i != wish.count; ++i) {
+        std::uint32_t one = std::max(least.empty() ? 1 : least[i], i == 0 ? 1 : result.back() + 1);
+        while (one <= wish.limit && (wish.slot_of(one) & taken) != 0) {
+            ++one;
+        }
+        if (one > wish.limit) {
+            return {};
+        }
+        result.push_back(one);
+    }
+    return result;
+}
+
+slot_numbers numbers_of(const permit_wish& wish, slot_set slots) {
+    slot_numbers result;
+    for (std::uint32_t one = 1; one <= wish.limit; ++one) {
+        if ((wish.slot_of(one) & slots) != 0) {
+            result.push_back(one);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+/// A token has the permits that it may have, all or none, for its ttl at least.
+void server::expect_permits(const kinds::command& command, const core::vote& answer,
+                            const contents& before, const contents& after) {
+    const permit_wish wish = wish_of(command.token);
+    if (command.step == core::step::remaining) {
+        expect_vacancy(command, answer, before);
+    }
+    if (wish.limit == 0 || answer.kind == core::vote_kind::failed ||
+        command.step == core::step::remaining) {
+        return;
+    }
+    const auto fail = [this](const std::string& what) {
+        world_.violation("instance", name_ + " " + what);
+    };
+    const holder* const had = before.find(command.token);
+    const holder* const has = after.find(command.token);
+    const slot_set slots = has != nullptr ? has->slots : 0;
+    const bool is_granted = answer.kind == core::vote_kind::granted;
+    const slot_numbers asked_for = numbers_of(command);
+    if (before.exists && before.limit != wish.limit) {
+        if (is_granted && command.step != core::step::release) {
+            fail("gave permits although another lock has the key");
+        }
+        return;
+    }
+    slot_set expected = 0;
+    if (command.step == core::step::acquire && !is_first_look(command, wish)) {
+        const slot_set taken = before.taken(command.token);
+        const slot_set wanted = wish.slots_of(asked_for);
+        expected =
+            !command.heals
+                ? wish.slots_of(nearest(
+                      wish, taken, had != nullptr ? numbers_of(wish, had->slots) : slot_numbers(),
+                      asked_for))
+            : (wanted & taken) == 0 ? wanted
+                                    : 0;
+    } else if (command.step == core::step::acquire) {
+        expected = !before.exists ? wish.slot_of(1) : had != nullptr ? had->slots : 0;
+    } else if (command.step == core::step::extend) {
+        expected = had != nullptr ? had->slots : 0;
+        if (is_granted != (had != nullptr && had->slots == wish.slots_of(asked_for))) {
+            fail("renewed other permits than those of the lease, or did not renew these");
+        }
+    }
+    if (slots != expected) {
+        fail("has left " + std::string(command.token) + " other slots than it should have");
+    }
+    const bool gets_slots =
+        is_granted && (command.step == core::step::acquire || command.step == core::step::extend);
+    if (command.step == core::step::acquire && is_granted &&
+        slots != wish.slots_of(simulation::numbers_of(answer))) {
+        fail("told of other permits than it gave");
+    }
+    const core::time_point until = clock_.at(world_.now()) + command.ttl;
+    if (gets_slots && (has == nullptr || has->expires < until)) {
+        fail("has a permit end sooner than its ttl");
+    }
+    if (command.step == core::step::acquire && !is_granted && slots != 0 &&
+        !is_first_look(command, wish)) {
+        fail("denied a token that has permits");
+    }
+    if (command.step == core::step::acquire && !is_granted && expected == 0 &&
+        is_first_look(command, wish) && !before.exists) {
+        fail("denied a permit that is free");
+    }
+}
+
+/// It says when so many permits are free.
+void server::expect_vacancy(const kinds::command& command, const core::vote& answer,
+                            const contents& before) {
+    const permit_wish wish = wish_of(command.kind->traits().token_prefix);
+    if (wish.limit == 0 || (before.exists && before.limit != wish.limit)) {
+        return;
+    }
+    std::vector<core::time_point> ends;
+    for (const holder& one : before.holders) {
+        ends.insert(ends.end(), numbers_of(wish, one.slots).size(), one.expires);
+    }
+    std::ranges::sort(ends);
+    const core::time_point now = clock_.at(world_.now());
+    const std::size_t missing =
+        ends.size() + wish.count - std::min(ends.size() + wish.count, std::size_t{wish.limit});
+    const auto left = std::chrono::duration_cast<core::milliseconds>(
+        missing == 0 ? core::duration{} : ends[missing - 1] - now);
+    const bool is_free = core::is_absent(answer);
+    if (is_free != (left <= core::milliseconds(0)) || (!is_free && answer.remaining != left)) {
+        world_.violation("instance", name_ + " tells a wrong time at which permits are free");
     }
 }
 
@@ -377,8 +534,8 @@ void server::delete_key(const std::string& key) {
 }
 
 void server::shorten_key(const std::string& key) {
-    const std::string token = holder_of(key);
-    if (token.empty() || is_reader(token)) {
+    const std::set<std::string> tokens = holders_of(key);
+    if (tokens.empty() || is_reader(*tokens.begin())) {
         return;
     }
     const core::milliseconds ttl(1 + static_cast<int>(world_.random.below(20)));
@@ -390,8 +547,8 @@ void server::shorten_key(const std::string& key) {
     if (world_.tracing()) {
         world_.tell(name_, "a stranger has " + key + " expire in " + in_ms(ttl));
     }
-    on_destroyed(token);
-    slot_with(key).table.put(key, token, now + ttl);
+    std::ranges::for_each(tokens, on_destroyed);
+    have_end(key, now + ttl);
     tell_of_change(key, nullptr);
 }
 
@@ -456,20 +613,103 @@ true_time server::quarantined_until() const {
     return clock_.when(started_ + world_.faults().quarantine);
 }
 
+// --- What a key holds -------------------------------------------------------------------------------
+
+const server::holder* server::contents::find(std::string_view token) const {
+    const auto found = std::ranges::find(holders, token, &holder::token);
+    return found == holders.end() ? nullptr : &*found;
+}
+
+slot_set server::contents::taken(std::string_view but) const {
+    slot_set result = 0;
+    for (const holder& one : holders) {
+        result |= one.token == but ? 0 : one.slots;
+    }
+    return result;
+}
+
+kinds::permits* server::permits_at(const std::string& key, core::time_point now) {
+    kinds::table::entry* const found = slot_with(key).table.find(key, now);
+    return found != nullptr ? found->as<kinds::permits>() : nullptr;
+}
+
+/// No permit outlives the key.
+server::contents server::contents_of(const std::string& key, core::time_point now) {
+    contents result;
+    const kinds::lock_key found(slot_with(key).table, key, now);
+    if (!found.exists()) {
+        return result;
+    }
+    result.exists = true;
+    result.expires = found.expires();
+    if (found.set() != nullptr) {
+        for (const kinds::reader_set::share& one : found.set()->shares) {
+            if (one.expires > now) {
+                result.holders.push_back({one.token, one.expires});
+            }
+        }
+    } else if (found.token() != nullptr) {
+        result.holders.push_back({*found.token(), found.expires()});
+    } else if (const kinds::permits* const permits = permits_at(key, now)) {
+        result.limit = permits->limit;
+        for (const auto& [place, its] : permits->slots) {
+            if (its.expires <= now) {
+                continue;
+            }
+            auto one = std::ranges::find(result.holders, its.token, &holder::token);
+            if (one == result.holders.end()) {
+                one = result.holders.insert(one, {its.token, result.expires});
+            }
+            one->expires = std::min(one->expires, its.expires);
+            one->slots |= slot_set{1} << place;
+        }
+    }
+    return result;
+}
+
+bool server::holds(const std::string& key, const std::string& token) {
+    if (wish_of(token).limit != 0) {
+        return slots_of(key, token) != 0;
+    }
+    const core::time_point now = clock_.at(world_.now());
+    const kinds::lock_key found(slot_with(key).table, key, now);
+    return found.is_held_by(token) &&
+           (found.set() == nullptr ||
+            std::ranges::none_of(found.set()->shares, [&](const kinds::reader_set::share& one) {
+                return one.token == token && one.expires <= now;
+            }));
+}
+
+slot_set server::slots_of(const std::string& key, const std::string& token) {
+    const core::time_point now = clock_.at(world_.now());
+    slot_set result = 0;
+    if (const kinds::permits* const permits = permits_at(key, now)) {
+        for (const auto& [place, its] : permits->slots) {
+            result |= its.expires > now && its.token == token ? slot_set{1} << place : 0;
+        }
+    }
+    return result;
+}
+
+slot_set server::free_slots(const std::string& key, std::uint32_t limit) {
+    const contents found = contents_of(key, clock_.at(world_.now()));
+    const slot_set all = permit_wish{limit, 1, 0}.all();
+    return !found.exists ? all : found.limit == limit ? all & ~found.taken() : 0;
+}
+
 bool server::holds_anything(const std::string& key) {
-    return slot_with(key)
-               .table.execute(about(core::step::remaining, key), clock_.at(world_.now()))
-               .key == core::key_state::foreign;
+    const core::time_point now = clock_.at(world_.now());
+    return permits_at(key, now) != nullptr ||
+           slot_with(key).table.execute(about(core::step::remaining, key), now).key ==
+               core::key_state::foreign;
 }
 
 true_time server::lasts_until(const std::string& key, const std::string& token) {
     const core::time_point now = clock_.at(world_.now());
     core::time_point until = now;
-    if (const kinds::lock_key found(slot_with(key).table, key, now); found.exists()) {
-        until = found.expires();
-        for (const share& one : shares_of(key, now)) {
-            until = one.token == token ? one.expires : until;
-        }
+    if (const contents found = contents_of(key, now); found.exists) {
+        const holder* const one = found.find(token);
+        until = one != nullptr ? one->expires : found.expires;
     }
     return clock_.when(now + std::chrono::floor<core::milliseconds>(until - now));
 }
@@ -491,31 +731,24 @@ std::set<std::string> server::holders_of(const std::string& key) {
     return result;
 }
 
-std::vector<server::share> server::shares_of(const std::string& key, core::time_point now) {
-    const kinds::lock_key found(slot_with(key).table, key, now);
-    std::vector<share> result;
-    if (found.set() != nullptr) {
-        std::ranges::copy_if(found.set()->shares, std::back_inserter(result),
-                             [now](const auto& one) { return one.expires > now; });
-    } else if (found.token() != nullptr) {
-        result.push_back({*found.token(), found.expires()});
-    }
-    return result;
-}
-
 std::string server::holder_of(const std::string& key) {
     const std::set<std::string> all = holders_of(key);
     return all.empty() ? std::string() : *all.begin();
 }
 
-bool server::holds(const std::string& key, const std::string& token) {
+/// Of a key that somebody has. Nobody but readers shares a lock with another.
+void server::have_end(const std::string& key, core::time_point until) {
     const core::time_point now = clock_.at(world_.now());
-    const kinds::lock_key found(slot_with(key).table, key, now);
-    return found.is_held_by(token) &&
-           (found.set() == nullptr ||
-            std::ranges::none_of(found.set()->shares, [&](const share& one) {
-                return one.token == token && one.expires <= now;
-            }));
+    kinds::table& table = slot_with(key).table;
+    if (const kinds::permits* const permits = permits_at(key, now)) {
+        kinds::permits shortened = *permits;
+        for (auto& [place, its] : shortened.slots) {
+            its.expires = std::min(its.expires, until);
+        }
+        table.put(key, std::move(shortened), until);
+    } else {
+        table.put(key, holder_of(key), until);
+    }
 }
 
 }  // namespace colock::simulation

@@ -3,15 +3,18 @@
 #ifndef COLOCK_TEST_SIMULATION_SERVER_HPP
 #define COLOCK_TEST_SIMULATION_SERVER_HPP
 
+#include "simulation/permit.hpp"
 #include "simulation/time.hpp"
 #include "simulation/world.hpp"
 
 #include "core/vote.hpp"
 #include "kinds/command.hpp"
 #include "kinds/lock_key.hpp"
+#include "kinds/semaphore/semaphore.hpp"
 #include "kinds/table.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -114,7 +117,12 @@ public:
 
     /// Whether it has the key of this token now, by its own clock.
     [[nodiscard]] bool holds(const std::string& key, const std::string& token);
+    /// Somebody's, or a semaphore's of which no permit is out.
     [[nodiscard]] bool holds_anything(const std::string& key);
+    /// The slots of a semaphore that a token has now.
+    [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token);
+    /// Those that nobody has, of a semaphore of that limit. None if another lock has the key.
+    [[nodiscard]] slot_set free_slots(const std::string& key, std::uint32_t limit);
     /// One of those that hold it; empty if nobody does.
     [[nodiscard]] std::string holder_of(const std::string& key);
     /// When a key that it has will be gone, or what that token holds of it, rounded down to a millisecond of its clock.
@@ -146,18 +154,40 @@ public:
 
 private:
     using state = std::vector<slot>;
-    using share = kinds::reader_set::share;
+    /// A token that holds a key: the only one, or one of the readers, or of those that have permits.
+    struct holder {
+        std::string token;
+        core::time_point expires;
+        slot_set slots = 0;  // of a semaphore
+    };
+    /// What a key holds. The functions that return it, and those that say what a token holds, know how a key is stored. No other
+    /// function does.
+    struct contents {
+        bool exists = false;
+        core::time_point expires{};
+        std::uint32_t limit = 0;  // of a semaphore; 0 if another lock has it
+        std::vector<holder> holders{};
+
+        [[nodiscard]] const holder* find(std::string_view token) const;
+        /// The slots of all holders but that one.
+        [[nodiscard]] slot_set taken(std::string_view but = {}) const;
+    };
 
     [[nodiscard]] slot& slot_with(std::string_view key) { return state_[slot_of(key)]; }
     [[nodiscard]] std::set<std::string> holders_of(const std::string& key);
-    /// The tokens that hold the key, and until when: one, or the readers'.
-    [[nodiscard]] std::vector<share> shares_of(const std::string& key, core::time_point now);
-    void expect_untouched(const kinds::command& command, const std::vector<share>& before,
-                          const std::vector<share>& after);
-    void expect_room(const kinds::command& command, const std::vector<share>& before);
+    [[nodiscard]] contents contents_of(const std::string& key, core::time_point now);
+    [[nodiscard]] kinds::permits* permits_at(const std::string& key, core::time_point now);
+    void have_end(const std::string& key, core::time_point until);
+    void note_holder(const kinds::command& command, const contents& before);
+    void expect_untouched(const kinds::command& command, const core::vote& answer,
+                          const contents& before, const contents& after);
+    void expect_room(const kinds::command& command, const contents& before);
     void expect_mark(const kinds::command& claim, marks_by_client& expected);
-    void expect_reason(const kinds::command& command, const std::vector<share>& before,
-                       bool has_mark);
+    void expect_reason(const kinds::command& command, const contents& before, bool has_mark);
+    void expect_permits(const kinds::command& command, const core::vote& answer,
+                        const contents& before, const contents& after);
+    void expect_vacancy(const kinds::command& command, const core::vote& answer,
+                        const contents& before);
     void destroy_all(const std::function<void(const std::string& token)>& told);
     void checkpoint();
     void tell_of_change(const std::string& key, const void* by);

@@ -108,13 +108,23 @@ public:
     /// All clients take it to be over from then on. A client that hears two Sentinels counts from when the later of them
     /// has named the master.
     [[nodiscard]] true_time quarantined_by_some_until(const std::string& key) const;
+    [[nodiscard]] slot_set slots_of(const std::string& key, const std::string& token) {
+        return server_of(key).slots_of(key, token);
+    }
+    /// Those that it would grant to any client now.
+    [[nodiscard]] slot_set free_slots(const std::string& key, std::uint32_t limit) {
+        return could_answer(key) ? server_of(key).free_slots(key, limit) : 0;
+    }
     /// Whether it would grant the key to any client now.
     [[nodiscard]] bool could_grant(const std::string& key) {
+        return could_answer(key) && !holds_anything(key);
+    }
+    /// Whether it would execute any client's acquire now.
+    [[nodiscard]] bool could_answer(const std::string& key) {
         constexpr duration rounding =
             1200ms;  // clients may take its quarantine to be so much longer
         const server& asked = server_of(key);
-        return asked.up() && asked.is_master() && !holds_anything(key) &&
-               asked.paused_until() <= world_.now() &&
+        return asked.up() && asked.is_master() && asked.paused_until() <= world_.now() &&
                (!quarantined() || quarantined_by_some_until(key) + rounding <= world_.now());
     }
     /// When there last was a failover.

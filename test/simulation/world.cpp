@@ -17,6 +17,8 @@ void tally::add(const tally& other) {
     renewals += other.renewals;
     heals += other.heals;
     raises += other.raises;
+    permits += other.permits;
+    retakes += other.retakes;
     handoffs += other.handoffs;
     losses += other.losses;
     downgrades += other.downgrades;

@@ -37,9 +37,8 @@ namespace colock {
 /// co_await colock::with_lock(both, transfer);
 /// @endcode
 ///
-/// **No deadlock.** Each instance takes all names by one command, or none. Nothing is held while an acquire
-/// waits. So the order of the names does not matter, and two locks with common names cannot wait for each
-/// other.
+/// **No deadlock.** Nothing is held while an acquire waits. A server takes all names by one command, or none.
+/// So the order of the names does not matter, and two locks with common names cannot wait for each other.
 ///
 /// **Partial loss is loss.** An instance that has lost one of the names does not confirm the lease any more. So
 /// `lease::valid` promises all names at once.
@@ -51,9 +50,9 @@ namespace colock {
 ///
 /// A fence orders the holders of one name. So a multi_mutex with `lock_options::fencing` cannot be created.
 ///
-/// **Redis Cluster.** All names must be in one slot. Give them a common hash tag, for example "{shop:7}:stock"
-/// and "{shop:7}:orders". Otherwise each attempt fails with `errc::no_quorum`, and the details name the
-/// server's error.
+/// **Redis Cluster.** Names in one slot take one round trip. Names in several slots take one for each slot, in
+/// the order of the slots. Give names that belong together a common hash tag, for example "{shop:7}:stock" and
+/// "{shop:7}:orders".
 ///
 /// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations. In addition,
 /// each operation may fail with `wrong_kind` if a semaphore has one of the names. The details of an error name

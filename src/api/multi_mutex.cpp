@@ -17,8 +17,7 @@ namespace {
 std::vector<std::string> distinct(std::span<const std::string_view> resources) {
     std::vector<std::string> result(resources.begin(), resources.end());
     std::ranges::sort(result);
-    const auto rest = std::ranges::unique(result);
-    result.erase(rest.begin(), rest.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
     if (result.empty() || result.size() > multi_mutex::max_resources) {
         throw config_error("resources", std::to_string(result.size()) +
                                             " different names are not possible. Give 1 to " +

@@ -1,6 +1,7 @@
 // Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
 
 #include "integration/locks.hpp"
+#include "support/redis_cluster.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -324,47 +325,70 @@ BOOST_AUTO_TEST_CASE(with_lock_takes_all_names) {
     BOOST_TEST(instances.keys() == 0U);
 }
 
-/// Tasks of three clients take random sets of names. Nobody is inside beside another one with a common name, and all get on.
-BOOST_AUTO_TEST_CASE(overlapping_sets_exclude_each_other) {
-    run_test([&]() -> asio::awaitable<void> {
+/// Tasks of several clients take random sets of names. Nobody is inside beside another one with a common name, and all get on.
+class crowd {
+public:
+    static constexpr std::size_t tasks = 12;
+
+    asio::awaitable<void> run(const config& of, int cycles) {
         const auto executor = co_await asio::this_coro::executor;
-        std::array<client, 3> clients{client(executor, patient_config(instances.config())),
-                                      client(executor, patient_config(instances.config())),
-                                      client(executor, patient_config(instances.config()))};
-        std::map<std::string, int> inside;
-        std::size_t done = 0;
-        constexpr std::size_t tasks = 12;
-        const auto work = [&](client& locks, unsigned seed) -> asio::awaitable<void> {
-            std::mt19937 random(seed);
-            for (int i = 0; i != 15; ++i) {
-                std::vector<std::string> names;
-                for (int n = 0; n != 3; ++n) {
-                    names.push_back(std::string(1, "abcdefgh"[random() % 8]));
-                }
-                const std::vector<std::string_view> views(names.begin(), names.end());
-                const multi_mutex lock(locks, views);
-                lease held = co_await lock.acquire();
-                for (const std::string& name : lock.resources()) {
-                    BOOST_TEST(++inside[name] == 1);
-                }
-                co_await asio::post(asio::deferred);
-                for (const std::string& name : lock.resources()) {
-                    --inside[name];
-                }
-                co_await held.release();
-            }
-            ++done;
-        };
+        std::array<client, 3> clients{client(executor, of), client(executor, of),
+                                      client(executor, of)};
         for (std::size_t i = 0; i != tasks; ++i) {
-            asio::co_spawn(executor, work(clients.at(i % clients.size()), static_cast<unsigned>(i)),
+            asio::co_spawn(executor,
+                           work(clients.at(i % clients.size()), static_cast<unsigned>(i), cycles),
                            asio::detached);
         }
-        co_await async_wait_until([&] { return done == tasks; }, 60s);
+        co_await async_wait_until([&] { return done_ == tasks; }, 60s);
         for (client& each : clients) {
             co_await each.close();
         }
-    }());
+    }
+
+private:
+    asio::awaitable<void> work(client& locks, unsigned seed, int cycles) {
+        std::mt19937 random(seed);
+        for (int i = 0; i != cycles; ++i) {
+            std::vector<std::string> names;
+            for (int n = 0; n != 3; ++n) {
+                names.emplace_back(1, "abcdefgh"[random() % 8]);
+            }
+            const std::vector<std::string_view> views(names.begin(), names.end());
+            const multi_mutex lock(locks, views);
+            lease held = co_await lock.acquire();
+            for (const std::string& name : lock.resources()) {
+                BOOST_TEST(++inside_[name] == 1);
+            }
+            co_await asio::post(asio::deferred);
+            for (const std::string& name : lock.resources()) {
+                --inside_[name];
+            }
+            co_await held.release();
+        }
+        ++done_;
+    }
+
+    std::map<std::string, int> inside_;
+    std::size_t done_ = 0;
+};
+
+BOOST_AUTO_TEST_CASE(overlapping_sets_exclude_each_other) {
+    crowd all;
+    run_test(all.run(patient_config(instances.config()), 15));
     BOOST_TEST(instances.keys() == 0U);
+}
+
+/// Their names are in several slots, which all clients take in the same order.
+BOOST_AUTO_TEST_CASE(overlapping_sets_exclude_each_other_on_a_cluster) {
+    redis_cluster cluster(3);
+    config of;
+    of.instances = {cluster.uri()};
+    of.restart_quarantine = 0ms;
+    crowd all;
+    run_test(all.run(patient_config(of), 5));
+    for (std::size_t i = 0; i != 3; ++i) {
+        wait_until([&] { return cluster[i].command({"DBSIZE"}) == "0"; });
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

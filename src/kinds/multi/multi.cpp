@@ -139,12 +139,13 @@ constexpr release_names released_together;
 class multi_kind final : public lock_kind {
 public:
     constexpr multi_kind()
-        : lock_kind({.name = "multi",
-                     .releases = &released_together,
-                     .acquired_natively = true,
-                     .holder_grants_by_one = true,
-                     // Its ticket at one name would keep others from that name while it waits for another one.
-                     .joins_remote_queue = false}) {}
+        : lock_kind(
+              {.name = "multi",
+               .releases = &released_together,
+               .acquired_natively = true,
+               .holder_grants_by_one = true,
+               // Its ticket at one name would keep others from that name while it waits for another one.
+               .joins_remote_queue = false}) {}
 
     void encode(const command& command, const capabilities& server, script_form form,
                 resp::command_writer& to) const override {
@@ -213,6 +214,16 @@ public:
                 assert(command.step == step::remaining);
                 return remaining(command, keys, at);
         }
+    }
+
+    /// Each name by itself.
+    [[nodiscard]] std::vector<kinds::command> apart(const kinds::command& command) const override {
+        std::vector<kinds::command> result(count_of(command), command);
+        for (std::size_t i = 0; i != result.size(); ++i) {
+            result[i].key = name_at(command, i);
+            result[i].more_keys = {};
+        }
+        return result.size() == 1 ? std::vector<kinds::command>() : result;
     }
 
 private:

@@ -6,10 +6,19 @@
 -- ARGV[3]  'take' all must be free; 'heal' each is free, or is held by this token
 -- Returns  1 taken; 'at <number> <answer>' something else has this name: see names.lua
 
+local token, ttl, heals = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'heal'
+
+-- As it mostly is. EXISTS may be forbidden.
+if redis.pcall('exists', unpack(KEYS)) == 0 then
+    for _, key in ipairs(KEYS) do
+        redis.call('set', key, token, 'px', ttl)
+    end
+    return 1
+end
+
 --@include ../lock_key.lua
 --@include names.lua
 
-local token, ttl, heals = ARGV[1], tonumber(ARGV[2]), ARGV[3] == 'heal'
 for i, key in ipairs(KEYS) do
     local value = redis.pcall('get', key)
     if value ~= false and not (heals and value == token) then
@@ -17,7 +26,6 @@ for i, key in ipairs(KEYS) do
     end
 end
 for _, key in ipairs(KEYS) do
-    local life = heals and math.max(ttl, redis.call('pttl', key)) or ttl
-    redis.call('set', key, token, 'px', life)
+    redis.call('set', key, token, 'px', math.max(ttl, redis.call('pttl', key)))
 end
 return 1

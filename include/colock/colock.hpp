@@ -15,8 +15,8 @@
 /// - `colock::lead` runs a coroutine as the leader among several processes.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
-///   `colock::semaphore` has a fixed number of permits. A `colock::multi_mutex` has several names. A
-///   `colock::reentrant_mutex` can be entered again by its `colock::lock_owner`. `colock::lock_options` are
+///   `colock::semaphore` has a fixed number of permits. A `colock::multi_mutex` has several names.
+///   `colock::striped` divides keys among a fixed number of locks. A `colock::reentrant_mutex` can be entered again by its `colock::lock_owner`. `colock::lock_options` are
 ///   the options of all of them.
 /// - `colock::lease` is the ownership of a lock.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
@@ -41,6 +41,7 @@
 #include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>
+#include <colock/striped.hpp>
 #include <colock/with_lock.hpp>
 
 #endif

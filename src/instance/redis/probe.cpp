@@ -81,12 +81,15 @@ probe::probe(const address& to, redis::deployment deployment, std::string_view k
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
     static const std::string& trial = *new std::string(make_trial());  // outlives static objects
-    trial_ = add("EVAL", expected::success,
-                 {"EVAL", trial, "0", std::string(key_prefix) + "colock:probe"});
+    const std::string no_key = std::string(key_prefix) + "colock:probe";
+    trial_ = add("EVAL", expected::success, {"EVAL", trial, "0", no_key});
     // Without arguments they do nothing, and a server that knows them says that these are missing.
     delifeq_ = add("DELIFEQ", expected::anything, {"DELIFEQ"});
     delex_ = add("DELEX", expected::anything, {"DELEX"});
-    msetex_ = add("MSETEX", expected::anything, {"MSETEX"});
+    if (deployment != deployment::cluster) {
+        // Sets nothing, as there is no such key. The answer also tells whether the user may.
+        msetex_ = add("MSETEX", expected::anything, {"MSETEX", "1", no_key, "", "XX", "PX", "1"});
+    }
 }
 
 void probe::on_reply(std::string_view reply) {
@@ -220,11 +223,10 @@ server_facts probe::facts() const {
             former.empty() || former.find_first_not_of('0') != std::string_view::npos;
         result.replication_id = find_field(steps_[*replication_].text, "master_replid");
     }
-    result.capabilities = {
-        .tells_changes = !steps_[tracking_].refused,
-        .native_delete = native_delete(),
-        .sets_several = deployment_ != deployment::cluster && knows(steps_[msetex_]),
-        .is_clustered = deployment_ == deployment::cluster};
+    result.capabilities = {.tells_changes = !steps_[tracking_].refused,
+                           .native_delete = native_delete(),
+                           .sets_several = msetex_ && steps_[*msetex_].text == "0",
+                           .is_clustered = deployment_ == deployment::cluster};
     using kinds::needed_by;
     result.refused_to_readers = refused_to(needed_by::readers, "a reader of a shared_mutex");
     result.refused_to_semaphores = refused_to(needed_by::semaphores, "a semaphore");
@@ -232,15 +234,13 @@ server_facts probe::facts() const {
     return result;
 }
 
-/// Of a command that was called without arguments.
-bool probe::knows(const step& call) {
-    return call.refused && call.text.find("wrong number of arguments") != std::string::npos;
-}
-
 kinds::native_delete probe::native_delete() const {
     using kinds::native_delete;
-    return knows(steps_[delifeq_]) ? native_delete::delifeq
-           : knows(steps_[delex_]) ? native_delete::delex
+    const auto known = [](const step& call) {
+        return call.refused && call.text.find("wrong number of arguments") != std::string::npos;
+    };
+    return known(steps_[delifeq_]) ? native_delete::delifeq
+           : known(steps_[delex_]) ? native_delete::delex
                                    : native_delete::none;
 }
 

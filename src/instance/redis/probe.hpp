@@ -82,7 +82,6 @@ private:
         [[nodiscard]] bool passed() const;
     };
 
-    [[nodiscard]] static bool knows(const step& call);
     [[nodiscard]] kinds::native_delete native_delete() const;
     [[nodiscard]] std::string wrong_server() const;
     [[nodiscard]] std::shared_ptr<const std::string> refused_to(kinds::needed_by whom,
@@ -108,7 +107,7 @@ private:
         refusals_;  // the error of each of `kinds::script_commands`, if it was refused
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
-    std::size_t msetex_ = 0;
+    std::optional<std::size_t> msetex_;
 };
 
 }  // namespace colock::instance::redis

@@ -15,8 +15,9 @@
 /// - `colock::lead` runs a coroutine as the leader among several processes.
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
-///   `colock::semaphore` has a fixed number of permits. A `colock::reentrant_mutex` can be entered again by
-///   its `colock::lock_owner`. `colock::lock_options` are the options of all of them.
+///   `colock::semaphore` has a fixed number of permits. A `colock::multi_mutex` has several names.
+///   `colock::striped` divides keys among a fixed number of locks. A `colock::reentrant_mutex` can be entered again by its `colock::lock_owner`. `colock::lock_options` are
+///   the options of all of them.
 /// - `colock::lease` is the ownership of a lock.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
@@ -24,7 +25,7 @@
 /// The folder docs/ of the sources has a tutorial and a guide to each subject.
 
 /// @namespace colock
-/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `reentrant_mutex`,
+/// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `multi_mutex`, `reentrant_mutex`,
 /// `lease` and `with_lock`.
 
 #include <colock/client.hpp>
@@ -35,10 +36,12 @@
 #include <colock/lock_options.hpp>
 #include <colock/lock_owner.hpp>
 #include <colock/metrics.hpp>
+#include <colock/multi_mutex.hpp>
 #include <colock/mutex.hpp>
 #include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>
+#include <colock/striped.hpp>
 #include <colock/with_lock.hpp>
 
 #endif

@@ -92,9 +92,10 @@ public:
 
     /// Returns the random token that the servers store: 40 hexadecimal digits. If the client has a
     /// `config::label`, `@` and the label follow. Holders in the same client that receive the lease by
-    /// hand-off share the token. The token of a lease that was acquired as a reader begins with `reader:`. After
-    /// `shared_mutex::downgrade`, the servers store `reader:` before the token, but this function returns
-    /// it unchanged. Empty for an empty lease.
+    /// hand-off share the token. The token of a lease of permits begins with `permit:<limit>*<count>:`, for the
+    /// number of permits that the semaphore has, and the number that the lease has. The token of a lease that
+    /// was acquired as a reader begins with `reader:`. After `shared_mutex::downgrade`, the servers store
+    /// `reader:` before the token, but this function returns it unchanged. Empty for an empty lease.
     [[nodiscard]] std::string_view token() const noexcept;
 
     /// Returns whether the lease is a reader's. It is a reader's if it was acquired as one, or is the result

@@ -118,6 +118,10 @@ std::shared_ptr<const runtime::lock_spec> make_spec(
     spec->prefix_size = prefix.size();
     spec->is_reentrant = is_reentrant;
     for (const std::string_view another : resources.subspan(1)) {
+        if (spec->all_resources.empty()) {
+            spec->all_resources = resource;
+        }
+        spec->all_resources.append(", ").append(another);
         spec->more_names.push_back(std::string(prefix).append(another));
     }
     spec->more_keys.assign(spec->more_names.begin(), spec->more_names.end());

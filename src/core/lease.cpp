@@ -48,6 +48,8 @@ void lease::learn(const event& e) noexcept {
     const bool is_final = !is_outdated(e.tag);
     if (v.kind == vote_kind::granted) {
         keys_[e.index] = belief::yes;
+    } else if (v.kind == vote_kind::denied && v.key == key_state::partial) {
+        keys_[e.index] = belief::maybe;
     } else if (is_attempt && is_final &&
                (v.kind == vote_kind::denied || !outcome_unknown(v.reason))) {
         keys_[e.index] = belief::no;

@@ -80,6 +80,7 @@ release::progress release::denied_by(core::key_state whose) noexcept {
         case key_state::labelled:
         case key_state::other_kind:
         case key_state::other_limit:
+        case key_state::partial:
             return progress::another;
         case key_state::unknown:
         case key_state::announced:

@@ -30,6 +30,7 @@ enum class key_state : std::uint8_t {
     other_kind,
     /// Likewise, a lock of this kind that admits another number of holders.
     other_limit,
+    partial,  ///< as `foreign`, of a lock with several names of which our token has got some
 };
 
 /// Why a vote failed.

@@ -19,6 +19,8 @@ enum class native_delete : std::uint8_t {
 struct capabilities {
     bool tells_changes = false;  ///< of keys that we have asked for
     kinds::native_delete native_delete = native_delete::none;
+    /// It sets several keys if none of them exists, by MSETEX. (https://redis.io/docs/latest/commands/msetex/)
+    bool sets_several = false;
     bool is_clustered = false;  ///< keys of one script have to be in the same slot
 
     friend bool operator==(const capabilities& a, const capabilities& b) = default;

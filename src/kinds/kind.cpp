@@ -21,6 +21,7 @@ std::string lock_kind::why(const core::vote& denial, std::string_view detail) co
         case key_state::announced:
             return "denied, another waiter has announced itself";
         case key_state::foreign:
+        case key_state::partial:
             return detail.empty()
                        ? "denied, held by another holder"
                        : "denied, the key holds " + std::string(detail) + ", which is not a lock";

@@ -37,6 +37,8 @@ struct kind_traits {
     const coalescing* releases = nullptr;
     /// The key holds nothing but the token. So the server's own command to delete it will do, if there is one.
     bool released_natively = false;
+    /// An acquire sets the names to the token, if none of them exists. So the server's own command will do, if there is one.
+    bool acquired_natively = false;
     /// Replies that are grants with nothing else to tell: `+OK` to an acquire, and `:1` to an extend or a release. Nearly every
     /// reply is one, so they are recognized without a call.
     bool acquire_grants_by_ok = false;
@@ -45,6 +47,8 @@ struct kind_traits {
     bool tries_twice = false;
     /// How long a waiter's announcement lives; 0 for a kind without: see `lock_kind::announce`.
     core::milliseconds announcement_ttl{0};
+    /// Its waiters join the remote queue, if they can.
+    bool joins_remote_queue = true;
     /// Its lease can become a reader's of a shared kind.
     bool is_downgradable = false;
 };
@@ -82,8 +86,13 @@ public:
     /// Whether a command goes to the server as one of the server's own. If the server refuses that, it is sent by a script.
     [[nodiscard]] bool is_native(const command& command, const capabilities& server,
                                  script_form form) const noexcept {
-        return command.step == core::step::release && form == script_form::shortest &&
-               server.native_delete != native_delete::none && traits_.released_natively;
+        if (form != script_form::shortest) {
+            return false;
+        }
+        return command.step == core::step::release
+                   ? server.native_delete != native_delete::none && traits_.released_natively
+                   : core::takes_key(command) && !command.heals && server.sets_several &&
+                         traits_.acquired_natively;
     }
 
     /// With which adjacent commands it is sent as one; null if it is sent by itself.

@@ -89,11 +89,13 @@ struct lock_spec {
     /// Of a lock with several names: the other ones. The client's queues know it by the first.
     std::vector<std::string> more_names;
     std::vector<std::string_view> more_keys;  ///< the same, as commands have them
+    std::string all_resources;                ///< of such a lock: what people read
     bool is_reentrant = false;                ///< its owner may enter again while holding it
 
     [[nodiscard]] kinds::admission admission() const noexcept { return policy->admission(); }
     [[nodiscard]] std::string_view resource() const noexcept {
-        return std::string_view(key).substr(prefix_size);
+        return more_keys.empty() ? std::string_view(key).substr(prefix_size)
+                                 : std::string_view(all_resources);
     }
 };
 

@@ -23,6 +23,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,19 @@ semaphore semaphore_of(client& locks, std::size_t number, const orders& work) {
     options.ttl = lock_ttl;
     options.handoff_limit = work.handoff_limit;
     return {locks, lock_name(work.hot_key ? 0 : number), work.permits, options};
+}
+
+/// Each has names of its own.
+multi_mutex names_of(client& locks, std::size_t number, const orders& work) {
+    lock_options options;
+    options.ttl = lock_ttl;
+    options.handoff_limit = work.handoff_limit;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i != work.names; ++i) {
+        names.push_back(lock_name(number) + std::string(1, static_cast<char>('a' + i)));
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return {locks, views, options};
 }
 
 /// Another client's leases, which nobody renews.
@@ -173,11 +187,16 @@ private:
                 break;
             case lock_kind::permit:
                 return take_and_release(semaphore_of(locks_, number, work_), meter_);
+            case lock_kind::names:
+                return take_and_release(names_of(locks_, number, work_), meter_);
             case lock_kind::writer:
                 return take_and_release(lock_of<shared_mutex>(locks_, number, work_), meter_);
             case lock_kind::reader:
                 return take_and_release(readers{lock_of<shared_mutex>(locks_, number, work_)},
                                         meter_);
+            case lock_kind::reentrant:
+                return take_and_release(
+                    owned(lock_of<reentrant_mutex>(locks_, number, work_), lock_owner()), meter_);
         }
         return take_and_release(lock_of<mutex>(locks_, number, work_), meter_);
     }

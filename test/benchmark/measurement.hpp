@@ -19,7 +19,7 @@
 namespace colock::benchmark {
 
 /// What a task takes.
-enum class lock_kind : std::uint8_t { mutex, writer, reader, permit };
+enum class lock_kind : std::uint8_t { mutex, writer, reader, permit, reentrant, names };
 
 /// What a client is told to do: `concurrency` tasks, each taking and releasing its own lock in a loop.
 /// With `hot_key` all want the same, and a lease is handed off `handoff_limit` times.
@@ -28,6 +28,7 @@ struct orders {
     lock_kind kind = lock_kind::mutex;  ///< of colock
     std::uint32_t permits = 0;          ///< of each semaphore
     std::uint32_t taken = 0;            ///< so many of them another client holds
+    std::size_t names = 1;              ///< of each lock with several names
     bool hot_key = false;
     std::size_t handoff_limit = 64;
     std::size_t concurrency = 1;

@@ -143,6 +143,7 @@ void add_overload_bounds(std::vector<bound>& all) {
 }
 
 std::vector<bound> all_bounds() {
+    static const json one_1{{"instances", 1}, {"concurrency", 1}};
     static const json one_1000{{"instances", 1}, {"concurrency", 1000}};
     static const json one_full{{"instances", 1}, {"permits", 1024}, {"waiters", 64}};
     static const json five_full{{"instances", 5}, {"permits", 1024}, {"waiters", 64}};
@@ -298,6 +299,36 @@ std::vector<bound> all_bounds() {
          {"shared_uncontended", &five_1000, "read", "mutex", "cycles_per_second"},
          true,
          0.7,
+         {}},
+        {"throughput at 1 task, 1 server, reentrant_mutex / mutex",
+         {"reentrant_uncontended", &one_1, "reentrant", "mutex", "cycles_per_second"},
+         true,
+         0.9,
+         {}},
+        {"throughput at 1000 tasks, 1 server, reentrant_mutex / mutex",
+         {"reentrant_uncontended", &one_1000, "reentrant", "mutex", "cycles_per_second"},
+         true,
+         0.9,
+         {}},
+        {"throughput at 1000 tasks, 5 servers, reentrant_mutex / mutex",
+         {"reentrant_uncontended", &five_1000, "reentrant", "mutex", "cycles_per_second"},
+         true,
+         0.9,
+         {}},
+        {"sets of 4 names a second at 1000 tasks, 1 server, multi_mutex / mutex",
+         {"multi_uncontended", &one_1000, "4 names", "mutex", "cycles_per_second"},
+         true,
+         0.35,
+         {}},
+        {"sets of 4 names a second at 1000 tasks, 5 servers, multi_mutex / mutex",
+         {"multi_uncontended", &five_1000, "4 names", "mutex", "cycles_per_second"},
+         true,
+         0.35,
+         {}},
+        {"entries a second by try_reenter",
+         {"reentrant_entries", &one_1, "try_reenter", nullptr, "entries_per_second"},
+         true,
+         5'000'000,
          {}},
         {"shared leases a second of a hot name, inside one process",
          {"shared_hot_read", &five_1000, "read", nullptr, "cycles_per_second"},

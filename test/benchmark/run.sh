@@ -32,8 +32,10 @@ Workloads:
 Workloads that run only if --workload names them:
   shared          a shared_mutex compared with a mutex: writes, reads, one hot name read inside one process, and 16
                   processes on one name with 90 % reads
+  reentrant       a reentrant_mutex compared with a mutex, and how often an owner enters again by try_reenter
   semaphore       a semaphore compared with a mutex: one permit, 16 free ones, 16 of which 8 are taken, and 1,024 that are
                   all out while 64 waiters want one
+  multi           a multi_mutex of 2, 4 and 16 names compared with a mutex
   overload        1,000 and 100,000 tasks with a lock each, while the client holds 1,000 leases. With 1, 3 and 5 servers,
                   with one of five stopped or 100 ms away, and with half a core for the client.
   cluster         a Redis Cluster of one master and of three, at full speed and with limited speed

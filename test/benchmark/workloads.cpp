@@ -7,8 +7,10 @@
 #include "benchmark/cluster.hpp"
 #include "benchmark/colock_client.hpp"
 #include "benchmark/hold.hpp"
+#include "benchmark/multi.hpp"
 #include "benchmark/overload.hpp"
 #include "benchmark/raw_client.hpp"
+#include "benchmark/reentrant.hpp"
 #include "benchmark/semaphore.hpp"
 #include "benchmark/server_account.hpp"
 #include "benchmark/shared.hpp"
@@ -160,6 +162,8 @@ const std::vector<workload_entry>& workloads() {
         {"slow_minority", true, run_slow_minority},
         {"shared", false, run_shared},
         {"semaphore", false, run_semaphore},
+        {"reentrant", false, run_reentrant},
+        {"multi", false, run_multi},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

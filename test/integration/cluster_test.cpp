@@ -3,6 +3,7 @@
 // A Redis Cluster: slots that move, and nodes that come and go. What happens while many lock is in cluster_chaos_test.
 
 #include "instance_rig.hpp"
+#include "kinds/multi/multi.hpp"
 #include "kinds/semaphore/semaphore.hpp"
 #include "kinds/shared/shared.hpp"
 #include "support/documented_rights.hpp"
@@ -318,6 +319,83 @@ BOOST_AUTO_TEST_CASE(a_second_permit_waits_while_the_slot_moves, *label("fault-8
         BOOST_TEST(rig.acquire(key, "ann") == "granted");
         BOOST_TEST(rig.release(key, "ann") == "granted");
     }
+}
+
+/// The names of a lock in one command, or in one for each slot.
+BOOST_AUTO_TEST_CASE(a_lock_has_names_in_several_slots) {
+    instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
+    run_until_all_ready(rig);
+    const strings more{"several:2", "several:3", "{several:1}:too", "several:4"};
+    const auto all = [&](step what) {
+        return step_of_kind(what, kinds::multi).with_more_keys(more);
+    };
+    std::set<std::size_t> owners;
+    for (const std::string& name : more) {
+        owners.insert(three().first_owner_of(name));
+    }
+    BOOST_TEST(owners.size() > 1U);
+    BOOST_TEST(to_text(rig.ask(all(step::remaining), "several:1")) == "denied: nobody");
+    BOOST_TEST(to_text(rig.ask(all(step::acquire), "several:1", "ann")) == "granted");
+    for (const std::string& name : more) {
+        BOOST_TEST(rig.acquire(name, "bob") == "denied: another");
+    }
+    BOOST_TEST(to_text(rig.ask(all(step::extend), "several:1", "ann")) == "granted");
+    BOOST_TEST(to_text(rig.ask(all(step::extend), "several:1", "bob")) == "denied: another");
+    BOOST_TEST(to_text(rig.ask(all(step::remaining), "several:1")) == "denied: another");
+    BOOST_TEST(rig.release("several:3", "ann") == "granted");
+    BOOST_TEST(to_text(rig.ask(all(step::extend), "several:1", "ann")) == "denied: nobody");
+    BOOST_TEST(to_text(rig.ask(all(step::acquire).healing(), "several:1", "ann")) == "granted");
+    BOOST_TEST(to_text(rig.ask(all(step::release), "several:1", "ann")) == "granted");
+    BOOST_TEST(to_text(rig.ask(all(step::release), "several:1", "ann")) == "denied: nobody");
+
+    // The last slot in the order is taken: what was taken before has to be given back.
+    std::string last = "several:1";
+    for (const std::string& name : more) {
+        last = std::max(last, name, [](const std::string& a, const std::string& b) {
+            return redis_cluster::slot_of(three()[0], a) < redis_cluster::slot_of(three()[0], b);
+        });
+    }
+    BOOST_TEST(rig.acquire(last, "bob") == "granted");
+    BOOST_TEST(to_text(rig.ask(all(step::acquire), "several:1", "ann")) == "denied: partial");
+    BOOST_TEST(to_text(rig.ask(all(step::release), "several:1", "ann")) == "denied: another");
+    for (const std::string& name : more) {
+        BOOST_TEST(rig.acquire(name, "cid") == (name == last ? "denied: another" : "granted"));
+        rig.release(name, "cid");
+    }
+    BOOST_TEST(rig.release(last, "bob") == "granted");
+}
+
+/// A slot with some of the names moves, and both nodes refuse a command for several of them. They are taken one by one.
+BOOST_AUTO_TEST_CASE(several_names_are_served_while_a_slot_moves, *label("fault-81")) {
+    const std::string key = "{moving names}:1";
+    const moved_slot slot(key);
+    instance_rig rig(three().uri());
+    const meter costs(rig.executor(), loop_may_rest);
+    run_until_all_ready(rig);
+    const auto all = [&](step what) {
+        return step_of_kind(what, kinds::multi)
+            .with_more_keys({"{moving names}:2", "{moving names}:3", "elsewhere"});
+    };
+    const auto ask = [&](step what, const std::string& token) {
+        return to_text(rig.ask(all(what), key, token));
+    };
+    BOOST_TEST(ask(step::acquire, "ann") == "granted");
+    three().begin_to_move(slot.slot(), slot.from(), slot.to());
+    BOOST_TEST(ask(step::extend, "ann") == "granted");
+    three()[slot.from()].command({"MIGRATE", "127.0.0.1", std::to_string(three()[slot.to()].port()),
+                                  "{moving names}:2", "0", "5000"});
+    BOOST_TEST(ask(step::extend, "ann") == "granted");
+    BOOST_TEST(ask(step::remaining, "") == "denied: another");
+    BOOST_TEST(ask(step::release, "ann") == "granted");
+    BOOST_TEST(ask(step::acquire, "bob") == "granted");
+    BOOST_TEST(ask(step::extend, "ann") == "denied: another");
+    three().move_keys(slot.slot(), slot.from(), slot.to());
+    BOOST_TEST(ask(step::extend, "bob") == "granted");
+    three().end_move(slot.slot(), slot.to());
+    BOOST_TEST(ask(step::extend, "bob") == "granted");
+    BOOST_TEST(ask(step::release, "bob") == "granted");
+    BOOST_TEST(ask(step::remaining, "") == "denied: nobody");
 }
 
 // No key of ours can be in the slot of such a name, so nothing is sent.

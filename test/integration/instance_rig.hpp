@@ -171,6 +171,9 @@ public:
         command.value = value;
         s.values = what.values;
         command.values = s.values.empty() ? nullptr : &s.values;
+        s.more_names = what.more_keys;
+        s.more_keys.assign(s.more_names.begin(), s.more_names.end());
+        command.more_keys = s.more_keys;
         turn_.batch().submit({this, tag, targets, command});
         schedule_turn();
         submitting_ = false;
@@ -314,6 +317,8 @@ private:
         std::string key;
         std::string token;
         std::string values;
+        std::vector<std::string> more_names;
+        std::vector<std::string_view> more_keys;
         bool for_us = true;
         bool wanted = true;
         std::size_t turn = 0;  // in which it goes out

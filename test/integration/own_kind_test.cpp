@@ -2,6 +2,7 @@
 
 #include "integration/locks.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/multi/multi.hpp"
 #include "kinds/queue/remote_queue.hpp"
 #include "kinds/replies.hpp"
 #include "kinds/script.hpp"
@@ -418,7 +419,9 @@ const kind_case names{&the_names_kind, {"left", "right"}};
 // The library's own semaphore, of which two may have one permit, or two.
 const kind_case semaphore_of_2{&kinds::semaphore(2, 1), {"semaphore"}, 2};
 const kind_case semaphore_of_5{&kinds::semaphore(5, 2), {"semaphore"}, 2};
-const std::array every_kind{hash, counted, names, semaphore_of_2, semaphore_of_5};
+// And its lock with several names.
+const kind_case multi{&kinds::multi, {"left", "right"}};
+const std::array every_kind{hash, counted, names, semaphore_of_2, semaphore_of_5, multi};
 
 enum class place : std::uint8_t { memory, one_server, three_servers };
 constexpr std::array every_place{place::memory, place::one_server, place::three_servers};
@@ -665,22 +668,23 @@ asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kin
     BOOST_TEST(s.a.counters().handed_off >= (kind.is_counted() ? 1U : 3U));
 }
 
-/// Servers notify the first in the remote queue.
+/// Servers notify the first in the remote queue, or each waiter of a kind without such a queue.
 asio::awaitable<void> wake_another_client(scene& s, const kind_case& kind) {
+    const bool has_queue = s.where != place::memory && kind.kind->traits().joins_remote_queue;
     std::vector<lease> held = co_await take_all(kind, s.a, patient());
     pending_acquire of_b;
     of_b.start(kind.lock(s.b, patient_at(s.where)));
     co_await is_waiting(s.b);
-    co_await is_queue_length(s, kind, s.where == place::memory ? 0 : 1);
+    co_await is_queue_length(s, kind, has_queue ? 1 : 0);
     pending_acquire of_c;
     of_c.start(kind.lock(s.c, patient_at(s.where)));
     co_await is_waiting(s.c);
-    co_await is_queue_length(s, kind, s.where == place::memory ? 0 : 2);
+    co_await is_queue_length(s, kind, has_queue ? 2 : 0);
     const stopwatch waited;
     co_await held.back().release();
     co_await async_wait_until([&] { return of_b.granted.valid() || of_c.granted.valid(); });
     const bool is_in_order = of_b.granted.valid() && !of_c.granted.valid();
-    BOOST_TEST((is_in_order || s.where == place::memory));
+    BOOST_TEST((is_in_order || !has_queue));
     co_await (of_b.granted.valid() ? of_b : of_c).granted.release();
     co_await async_wait_until([&] { return of_b.result && of_c.result; });
     BOOST_TEST((waited.elapsed() < soon));

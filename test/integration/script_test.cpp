@@ -250,6 +250,7 @@ const std::vector<call>& all_calls() {
     const std::string counter = kinds::fence_key(key);
     const std::string beside = kinds::new_set_key(key);
     const std::string aside = kinds::new_permits_key(key);
+    const std::string other = "{" + key + "}:other";  // in the same slot
     static const std::vector<call> result{
         {"a new reader", &scripts::share, {key}, {reader("c"), day, beside}},
         {"the reader again", &scripts::share, {key}, {reader("a"), "1", beside}},
@@ -319,6 +320,12 @@ const std::vector<call>& all_calls() {
          true,
          permit(1)},
         {"a look for a permit", &scripts::vacancy, {key}, {"permit:3*1:"}, true},
+        {"two names", &scripts::take_all, {key, other}, {token("c"), day, "take"}},
+        {"two names restored", &scripts::take_all, {key, other}, {token("a"), day, "heal"}},
+        {"the renewal of one name", &scripts::extend_all, {key}, {token("a"), day}, true},
+        {"the renewal of two names", &scripts::extend_all, {key, other}, {token("a"), day}, true},
+        {"the release of names", &scripts::release_all, {key}, {token("a"), "1"}, true, token("a")},
+        {"a look for two names", &scripts::obstacle_all, {key, other}, {}, true},
     };
     return result;
 }
@@ -335,7 +342,8 @@ bool has_all_holders(const redis_server& server, const state& before, const call
 
 /// Whether it answers how long something is in the way.
 bool tells_time(const call& called) {
-    return called.script == &scripts::obstacle || called.script == &scripts::vacancy;
+    return called.script == &scripts::obstacle || called.script == &scripts::vacancy ||
+           called.script == &scripts::obstacle_all;
 }
 
 /// Calls everything in every state. `function` gets the answer of a server without trouble.

@@ -25,6 +25,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct contention {
     double seconds = 0;
     long ttl_ms = 0;
     long hold_ms = 0;
+    std::size_t most = 1;  // names at once
     std::vector<std::string> names;
 };
 
@@ -108,7 +110,7 @@ private:
         words >> verb;
         if (verb == "contend") {
             contention all;
-            words >> all.file >> all.seconds >> all.ttl_ms >> all.hold_ms;
+            words >> all.file >> all.seconds >> all.ttl_ms >> all.hold_ms >> all.most;
             all.names.assign(std::istream_iterator<std::string>(words), {});
             co_return co_await contend(all);
         }
@@ -190,17 +192,23 @@ private:
         std::uniform_int_distribution<std::size_t> index(0, all.names.size() - 1);
         asio::steady_timer timer(input_.get_executor());
         while (steady_clock::now() < end) {
-            const std::string& name = all.names[index(random)];
-            const colock::mutex lock(locks_, name, with_ttl(all.ttl_ms));
+            std::vector<std::string_view> names;
+            for (std::size_t count = 1 + index(random) % all.most; count != 0; --count) {
+                names.emplace_back(all.names[index(random)]);
+            }
+            const colock::multi_mutex lock(locks_, names, with_ttl(all.ttl_ms));
             const auto asked = steady_clock::now();
             auto lease = co_await lock.acquire();
             const auto entered = steady_clock::now();
             timer.expires_after(std::chrono::milliseconds(all.hold_ms));
             co_await timer.async_wait(asio::use_awaitable);
-            records << name << ' ' << ns(asked) << ' ' << ns(entered) << ' '
-                    << ns(steady_clock::now()) << '\n';
+            const auto left = steady_clock::now();
+            for (const std::string& name : lock.resources()) {
+                records << name << ' ' << ns(asked) << ' ' << ns(entered) << ' ' << ns(left)
+                        << '\n';
+            }
             if (co_await lease.release() != colock::release_result::released) {
-                throw std::runtime_error("lost " + name);
+                throw std::runtime_error("lost " + std::string(lock.resource()));
             }
         }
         if (!records.flush()) {

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <iterator>
 #include <ranges>
+#include <set>
 #include <sstream>
 
 namespace colock::interop {
@@ -20,13 +21,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t colock_workers = 2;
-
 // No lease may run out within a section, or overlaps would be allowed.
 constexpr auto ttl = 20s;
 constexpr auto longest_section_allowed = ttl / 2;
 constexpr auto hold = 2ms;
 const std::string names = "interop:a interop:b interop:c interop:d";
+const std::string names_of_sets = names + " interop:e interop:f interop:g interop:h";
 
 constexpr std::size_t most_overlaps_told = 10;
 
@@ -44,7 +44,7 @@ std::vector<worker> start_workers(const encounter& encounter, const programs& pr
         return worker(kind, std::move(command));
     };
     std::vector<worker> workers;
-    for (std::size_t i = 0; i < colock_workers; ++i) {
+    for (std::size_t i = 0; i < encounter.colock_workers; ++i) {
         workers.push_back(start("colock", programs.colock));
     }
     for (std::size_t i = 0; i < encounter.peer_workers; ++i) {
@@ -73,13 +73,16 @@ nlohmann::json play(test::servers& servers, worker& colock, worker& peer, findin
     return times;
 }
 
-std::vector<test::section> contend(std::vector<worker>& workers, double seconds) {
+std::vector<test::section> contend(const encounter& encounter, std::vector<worker>& workers,
+                                   double seconds, findings& findings) {
     const test::temporary_folder folder;
     const auto file = [&](std::size_t i) { return folder.path() / std::to_string(i); };
     for (std::size_t i = 0; i < workers.size(); ++i) {
         std::ostringstream command;
         command << "contend " << file(i).string() << ' ' << seconds << ' '
-                << std::chrono::milliseconds(ttl).count() << ' ' << hold.count() << ' ' << names;
+                << std::chrono::milliseconds(ttl).count() << ' ' << hold.count() << ' '
+                << encounter.most_names << ' '
+                << (encounter.most_names == 1 ? names : names_of_sets);
         workers[i].tell(command.str());
     }
     // The last wait may be a long one, but not longer than what an abandoned lock would cost.
@@ -87,22 +90,23 @@ std::vector<test::section> contend(std::vector<worker>& workers, double seconds)
     std::vector<test::section> sections;
     for (std::size_t i = 0; i < workers.size(); ++i) {
         workers[i].answer(patience);
-        std::ranges::move(test::read_sections(file(i), workers[i].kind()),
-                          std::back_inserter(sections));
+        auto its = test::read_sections(file(i), workers[i].kind());
+        findings.expect(!its.empty(), "a process of " + workers[i].kind() + " got no lock");
+        std::ranges::move(its, std::back_inserter(sections));
     }
     return sections;
 }
 
 nlohmann::json tell_of(const std::string& kind, const std::vector<test::section>& sections) {
-    std::size_t count = 0;
+    std::set<std::chrono::nanoseconds> entered;  // several names are entered at once
     std::chrono::nanoseconds longest_wait{};
     for (const auto& s : sections) {
         if (s.kind == kind) {
-            ++count;
+            entered.insert(s.entered);
             longest_wait = std::max(longest_wait, s.entered - s.asked);
         }
     }
-    return {{"acquisitions", count}, {"longest_wait_ms", ms(longest_wait)}};
+    return {{"acquisitions", entered.size()}, {"longest_wait_ms", ms(longest_wait)}};
 }
 
 }  // namespace
@@ -114,6 +118,9 @@ const std::vector<encounter>& encounters() {
         {"redlock_n5", "redlock", 5, 1},
         {"redlock_n1", "redlock", 1, 1},
         {"redis_py_n1", "redis-py", 1, 2},
+        {"redlock_sets_n5", "redlock", 5, 1, 2, 3},
+        {"redlock_sets_n1", "redlock", 1, 1, 2, 3},
+        {"sets_n3", "", 3, 0, 16, 3},
     };
     return all;
 }
@@ -123,10 +130,15 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
     auto workers = start_workers(encounter, programs, servers);
     servers.flush();
     findings findings;
-    auto result = play(servers, workers.front(), workers.back(), findings);
+    nlohmann::json result;
+    std::vector<std::string> kinds{"colock"};
+    if (!encounter.peer.empty()) {
+        result = play(servers, workers.front(), workers.back(), findings);
+        kinds.push_back(encounter.peer);
+    }
     findings.expect_soon([&] { return servers.keys() == 0; }, "after the scenarios keys are left");
 
-    const auto sections = contend(workers, seconds);
+    const auto sections = contend(encounter, workers, seconds, findings);
     findings.expect_soon([&] { return servers.keys() == 0; }, "after the contention keys are left");
     const auto overlaps = test::find_overlaps(sections);
     for (const auto& overlap : overlaps | std::views::take(most_overlaps_told)) {
@@ -137,7 +149,7 @@ nlohmann::json run(const encounter& encounter, const programs& programs, double 
         longest_section = std::max(longest_section, s.left - s.entered);
     }
     findings.expect(longest_section <= longest_section_allowed, "a section took too long to judge");
-    for (const auto& kind : {std::string("colock"), encounter.peer}) {
+    for (const auto& kind : kinds) {
         auto& figures = result["contention"][kind] = tell_of(kind, sections);
         findings.expect(figures["acquisitions"] >= least_per_second * seconds,
                         kind + " got the lock " + figures["acquisitions"].dump() + " times only");

@@ -11,12 +11,14 @@
 
 namespace colock::interop {
 
-/// colock and another library on the same locks.
+/// colock and another library on the same locks, or colock alone.
 struct encounter {
     std::string name;
-    std::string peer;
+    std::string peer;  ///< empty for colock alone
     std::size_t instances;
     std::size_t peer_workers;
+    std::size_t colock_workers = 2;
+    std::size_t most_names = 1;  ///< at once, when all contend
 };
 
 /// Those there are.

@@ -33,12 +33,16 @@ void print(const nlohmann::json& result) {
                 result["changes_of_hands"].dump().c_str(),
                 result["longest_section_ms"].get<double>());
     for (const auto& [kind, figures] : result["contention"].items()) {
-        std::printf(
-            "   %-9s %5s acquisitions, longest wait %6.1f ms; had the lock %5.1f ms after the "
-            "other's release, %5.1f ms after the other's ttl\n",
-            kind.c_str(), figures["acquisitions"].dump().c_str(),
-            figures["longest_wait_ms"].get<double>(), result["hand_over_ms"][kind].get<double>(),
-            result["take_over_ms"][kind].get<double>());
+        std::printf("   %-9s %5s acquisitions, longest wait %6.1f ms", kind.c_str(),
+                    figures["acquisitions"].dump().c_str(),
+                    figures["longest_wait_ms"].get<double>());
+        if (result.contains("hand_over_ms")) {
+            std::printf(
+                "; had the lock %5.1f ms after the other's release, %5.1f ms after the other's ttl",
+                result["hand_over_ms"][kind].get<double>(),
+                result["take_over_ms"][kind].get<double>());
+        }
+        std::printf("\n");
     }
     for (const auto& failure : result["failures"]) {
         std::printf("   WRONG: %s\n", failure.get<std::string>().c_str());

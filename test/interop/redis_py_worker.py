@@ -69,7 +69,7 @@ def obey(verb, words):
     if verb == "release":
         return release(words[0])
     if verb == "contend":
-        return contend(words[0], float(words[1]), int(words[2]), int(words[3]), words[4:])
+        return contend(words[0], float(words[1]), int(words[2]), int(words[3]), words[5:])  # one name at once
     raise ValueError(verb)
 
 

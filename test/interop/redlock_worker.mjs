@@ -43,17 +43,21 @@ async function release(name) {
   return (await unlessRefused(() => redlock.release(lock, once))) ? "released" : "refused";
 }
 
-async function contend(file, seconds, ttl, hold, names) {
+async function contend(file, seconds, ttl, hold, most, names) {
   const end = now() + BigInt(Math.round(seconds * 1e9));
   const records = createWriteStream(file);
   while (now() < end) {
-    const name = names[Math.floor(Math.random() * names.length)];
+    const some = new Set();
+    for (let count = 1 + Math.floor(Math.random() * most); count > 0; count--) {
+      some.add(names[Math.floor(Math.random() * names.length)]);
+    }
     const asked = now();
-    const lock = await unlessRefused(() => redlock.acquire([name], ttl));
+    const lock = await unlessRefused(() => redlock.acquire([...some], ttl));
     if (!lock) continue; // it has given up
     const entered = now();
     await sleep(hold);
-    records.write(`${name} ${asked} ${entered} ${now()}\n`);
+    const left = now();
+    for (const name of some) records.write(`${name} ${asked} ${entered} ${left}\n`);
     await lock.release();
   }
   await new Promise((resolve) => records.end(resolve));
@@ -71,7 +75,7 @@ function obey([verb, ...words]) {
     case "release":
       return release(words[0]);
     case "contend":
-      return contend(words[0], Number(words[1]), Number(words[2]), Number(words[3]), words.slice(4));
+      return contend(words[0], ...words.slice(1, 5).map(Number), words.slice(5));
     default:
       throw new Error(`unknown: ${verb}`);
   }

@@ -15,9 +15,10 @@ redis-servers on free loopback ports. Then processes of colock and of another li
 
 First it checks step by step that each library respects the locks of the other, and that each can release and extend its
 own and let it expire. Then all processes compete for S seconds. No two critical sections may overlap, each library must
-acquire the lock, and no key may remain.
+acquire the lock, and no key may remain. In three of the competitions, each process takes up to three names at once.
 
-  --only NAME   run only redlock_n5, redlock_n1 or redis_py_n1 (default: all three)
+  --only NAME   run only redlock_n5, redlock_n1, redis_py_n1, redlock_sets_n5, redlock_sets_n1, or sets_n3, in which 16
+                processes of colock compete (default: all)
   --seconds S   duration of the competition in seconds, 1 to 3600 (default: 5)
   --json FILE   write all figures to FILE
   --help        print this text
@@ -40,7 +41,7 @@ while (($# > 0)); do
     case $1 in
         --only)
             option_value "$@"
-            if [[ ! $2 =~ ^(redlock_n5|redlock_n1|redis_py_n1)$ ]]; then refuse "--only: no such thing as $2"; fi
+            if [[ ! $2 =~ ^(redlock_n5|redlock_n1|redis_py_n1|redlock_sets_n5|redlock_sets_n1|sets_n3)$ ]]; then refuse "--only: no such thing as $2"; fi
             only=$2 options+=("$1" "$2")
             shift
             ;;

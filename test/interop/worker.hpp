@@ -26,9 +26,9 @@ struct reply {
 ///     wait NAME TTL_MS       as long as the library waits: taken, or denied
 ///     extend NAME TTL_MS     extended, or refused; refused too if it has nothing
 ///     release NAME           released, or refused; likewise
-///     contend FILE SECONDS TTL_MS HOLD_MS NAME...
-///         takes, holds and releases one name after the other, at random; a line `NAME ASKED_NS
-///         ENTERED_NS LEFT_NS` in FILE for each section; then done
+///     contend FILE SECONDS TTL_MS HOLD_MS MOST NAME...
+///         takes, holds and releases 1 to MOST names at once, at random, again and again. A line `NAME ASKED_NS
+///         ENTERED_NS LEFT_NS` in FILE for each name of each section. Then done
 ///
 /// It renews nothing by itself outside of `contend`, and ends with its input. It is killed with the
 /// object, and with the thread that started it.

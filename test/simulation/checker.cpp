@@ -91,6 +91,25 @@ void checker::on_submitted(token_life& life, const kinds::command& what, core::l
     }
 }
 
+namespace {
+
+/// The `quorum`-th smallest number of each place.
+slot_numbers smallest_of_quorum(const std::vector<slot_numbers>& heard, std::size_t quorum) {
+    slot_numbers result;
+    for (std::size_t place = 0; place != heard.front().size(); ++place) {
+        slot_numbers of_place;
+        for (const slot_numbers& one : heard) {
+            of_place.push_back(one[place]);
+        }
+        std::ranges::nth_element(of_place,
+                                 of_place.begin() + static_cast<std::ptrdiff_t>(quorum - 1));
+        result.push_back(of_place[quorum - 1]);
+    }
+    return result;
+}
+
+}  // namespace
+
 /// Of a semaphore.
 void checker::on_attempt(token_life& life, const kinds::command& what, core::lease_tag tag) {
     switch (tag.purpose()) {
@@ -101,13 +120,11 @@ void checker::on_attempt(token_life& life, const kinds::command& what, core::lea
             break;
         case purpose::retake:
             ++world_.tally.retakes;
-            // A vote that is still out may be of the quorum at which a slot is free, and the next round may pass that slot.
-            life.could_win = life.could_win && life.slots_by_round.size() +
-                                                       static_cast<std::size_t>(
-                                                           std::popcount(life.denied_by_attempt)) ==
-                                                   voters_.size();
+            // A vote that comes after the decision may be of the quorum at which a slot is free, and the next round may pass that slot.
+            life.could_win = life.could_win && was_decided_by_all(life, numbers_of(what));
             life.attempt_round = tag.round();
             life.slots_by_round.clear();
+            life.heard_by_round.clear();
             life.denied_by_attempt = 0;
             if (constexpr std::uint32_t most_rounds = 3; tag.round() == most_rounds) {
                 expect_lone_success(life, "needs more than three rounds");
@@ -124,6 +141,25 @@ void checker::on_attempt(token_life& life, const kinds::command& what, core::lea
         default:
             break;
     }
+}
+
+/// Whether all instances had answered when the attempt decided to ask for these numbers. It is heard of only when the command is
+/// sent, which may be later. So the numbers must not be those that fewer grants lead to.
+bool checker::was_decided_by_all(const token_life& life, const slot_numbers& numbers) const {
+    const std::size_t quorum = core::quorum_of(voters_.size());
+    const std::vector<slot_numbers>& heard = life.heard_by_round;
+    const auto denied = static_cast<std::size_t>(std::popcount(life.denied_by_attempt));
+    if (heard.size() + denied != voters_.size()) {
+        return false;
+    }
+    for (std::size_t fewer = quorum; fewer < heard.size(); ++fewer) {
+        if (numbers ==
+            smallest_of_quorum({heard.begin(), heard.begin() + static_cast<std::ptrdiff_t>(fewer)},
+                               quorum)) {
+            return numbers == smallest_of_quorum(heard, quorum);
+        }
+    }
+    return true;
 }
 
 void checker::on_permits(token_life& life) {
@@ -182,6 +218,7 @@ void checker::on_attempt_answer(token_life& life, std::size_t server, core::leas
     life.vote_failed = life.vote_failed || v.kind == core::vote_kind::failed;
     if (is_latest && granted) {
         life.slots_by_round[server] = life.wish.slots_of(numbers_of(v));
+        life.heard_by_round.push_back(numbers_of(v));
     } else if (is_latest && v.kind == core::vote_kind::denied) {
         life.denied_by_attempt |= bit(server);
     }

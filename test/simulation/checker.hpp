@@ -130,6 +130,8 @@ public:
     /// everywhere.
     [[nodiscard]] bool has_room(const std::string& key, const permit_wish& wish) const;
     /// The lease of a semaphore is about to be handed out.
+    [[nodiscard]] bool was_decided_by_all(const token_life& life,
+                                          const slot_numbers& numbers) const;
     void on_permits(token_life& life);
     /// The lease has become valid, or its validity has changed.
     void on_validity(token_life& life, core::time_point until);

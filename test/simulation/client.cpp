@@ -29,6 +29,21 @@ double some_rate(world& w) {
                                 : w.random.between(1 - wrong, 1 + wrong);
 }
 
+std::string text_of(const slot_numbers& slots) {
+    std::string result;
+    for (const std::uint32_t one : slots) {
+        result += " " + std::to_string(one);
+    }
+    return result;
+}
+
+/// What an answer says. For a grant of permits, with their numbers.
+std::string text_of(const request& r, const core::vote& v) {
+    const bool has_slots =
+        r.life != nullptr && r.life->is_permit() && v.kind == core::vote_kind::granted;
+    return test::to_text(v) + (has_slots ? text_of(numbers_of(v)) : std::string());
+}
+
 std::string words(const request& r) {
     static constexpr const char* names[] = {"acquire", "extend", "release", "remaining",
                                             "heal",    "raise",  "retake",  "next value"};
@@ -43,8 +58,8 @@ std::string words(const request& r) {
     if (tag.purpose() == purpose::extend || tag.purpose() == purpose::retake) {
         name += " #" + std::to_string(tag.round());
     }
-    for (const std::uint32_t one : r.life->is_permit() ? numbers_of(r.command) : slot_numbers()) {
-        name += " " + std::to_string(one);
+    if (r.life->is_permit()) {
+        name += text_of(numbers_of(r.command));
     }
     return name + ", token " + r.token();
 }
@@ -1543,7 +1558,7 @@ void client::on_answer(std::size_t instance, const request& r, const core::vote&
     }
     if (world_.tracing()) {
         world_.tell(name_, "hears from instance " + std::to_string(instance) + ": " + words(r) +
-                               ", " + test::to_text(v));
+                               ", " + text_of(r, v));
     }
     if (r.command.step == core::step::leave) {
         behind_[r.key()].erase(r.command.ticket);

@@ -83,11 +83,13 @@ struct token_life {
     slot_set slots = 0;                                // once it was granted
     std::uint32_t attempt_round = 0;                   // the latest
     std::map<std::size_t, slot_set> slots_by_round{};  // those that it has brought, by instance
-    std::uint64_t denied_by_attempt = 0;               // those that denied the latest round
-    std::uint64_t only_by_retake = 0;    // those that may have its key only by the latest round
-    bool is_first_look = false;          // it only looks whether there is a key
-    bool could_win = false;              // when it began, and if nobody else tries
-    std::uint64_t grants_of_others = 0;  // at its key, then
+    std::vector<slot_numbers>
+        heard_by_round{};                 // the same as numbers, in the order in which they came
+    std::uint64_t denied_by_attempt = 0;  // those that denied the latest round
+    std::uint64_t only_by_retake = 0;     // those that may have its key only by the latest round
+    bool is_first_look = false;           // it only looks whether there is a key
+    bool could_win = false;               // when it began, and if nobody else tries
+    std::uint64_t grants_of_others = 0;   // at its key, then
     std::uint64_t own_grants = 0;
     bool vote_failed = false;  // on a round of the attempt
 

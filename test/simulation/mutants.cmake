@@ -768,8 +768,8 @@ colock_mutant(
     NAME handed_off_to_anybody
     WHAT "a lease is handed off to a waiter with another ttl"
     FILE src/runtime/key/lease_driver.cpp
-    FIND [[wanted.lease == spec_->policy->lease]]
-    WITH [[(wanted.lease == spec_->policy->lease || @MUTANT@)]]
+    FIND [[wanted.policy->lease == spec_->policy->lease]]
+    WITH [[(wanted.policy->lease == spec_->policy->lease || @MUTANT@)]]
 )
 colock_mutant(
     NAME former_holder_releases
@@ -1404,8 +1404,8 @@ colock_mutant(
     NAME permits_handed_off_as_they_are
     WHAT "a lease is handed off to a waiter for another number of permits"
     FILE src/runtime/key/lease_driver.cpp
-    FIND [[(&wanted.kind() == &spec().policy->kind() &&]]
-    WITH [[((&wanted.kind() == &spec().policy->kind() || @MUTANT@) &&]]
+    FIND [[(&wanted.policy->kind() == &spec().policy->kind() &&]]
+    WITH [[((&wanted.policy->kind() == &spec().policy->kind() || @MUTANT@) &&]]
 )
 
 # --- Waiting for the servers ------------------------------------------------------------------------------------------

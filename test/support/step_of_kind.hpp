@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace colock::test {
 
@@ -46,6 +47,13 @@ struct step_of_kind {
         return result;
     }
 
+    /// The same of a lock that has these names, too.
+    [[nodiscard]] step_of_kind with_more_keys(std::vector<std::string> names) const {
+        step_of_kind result = *this;
+        result.more_keys = std::move(names);
+        return result;
+    }
+
     /// That part of the same.
     [[nodiscard]] step_of_kind only_part(std::uint8_t which) const {
         step_of_kind result = *this;
@@ -74,6 +82,7 @@ struct step_of_kind {
     bool heals = false;
     bool announces = true;
     std::string values;
+    std::vector<std::string> more_keys;
 
 private:
     static const kinds::lock_kind& usual_kind_of(core::step s) noexcept {

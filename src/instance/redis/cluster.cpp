@@ -3,6 +3,7 @@
 #include "instance/redis/cluster.hpp"
 
 #include "core/validity.hpp"
+#include "instance/redis/slot_groups.hpp"
 #include "kinds/auxiliary_key.hpp"
 #include "kinds/kind.hpp"
 #include "platform/clock.hpp"
@@ -55,7 +56,7 @@ bool has_auxiliary_key(const kinds::command& command) noexcept {
 /// tries are known.
 ///
 /// Some commands work on two keys. While their slot moves one may be here and one there, and both nodes refuse: then
-/// the two keys are dealt with one after the other.
+/// the two keys are dealt with one after the other. A lock with several names is dealt with slot by slot: see `slot_groups`.
 class cluster::detour final : public vote_receiver, public detour_queue::entry {
 public:
     detour(cluster& whose, const submission& of, core::time_point until, std::string reason)
@@ -67,14 +68,16 @@ public:
     void on_vote(std::size_t /*index*/, command_tag /*tag*/, const core::vote& vote,
                  core::time_point now) override {
         owner.waiting_.ended(*this, core::answered(vote), now);
-        if (!next.empty() && vote.kind == core::vote_kind::granted) {
+        const bool goes_on =
+            groups ? groups->add(command.step, vote) : vote.kind == core::vote_kind::granted;
+        if (!next.empty() && goes_on) {
             take_next();
             partly_done = true;
             asks.clear();
             not_before = core::time_point::min();
             owner.wait_to_be_sent(*this);
         } else {
-            owner.end_detour(*this, vote, now);
+            owner.end_detour(*this, groups ? groups->result() : vote, now);
         }
     }
 
@@ -86,12 +89,22 @@ public:
         command = next.front();
         key = command.key;
         next.erase(next.begin());
+        is_divided = is_divided && !groups;
+    }
+
+    /// Its names are dealt with slot by slot from now on.
+    void divide_names() {
+        next = divide_by_slot(original.command, names);
+        groups.emplace();
+        take_next();
     }
 
     cluster& owner;
     submission original;
-    kinds::command command;            // what is done now
-    std::vector<kinds::command> next;  // and then, if it is granted
+    kinds::command command;                 // what is done now
+    std::vector<kinds::command> next;       // and then, if it is granted
+    std::optional<group_votes> groups{};    // of a lock with several names
+    std::vector<std::string_view> names{};  // of the commands in `next`
     bool is_divided = false;  // `command` is what one node may do by itself, if that is possible
     bool partly_done = false;
     unsigned hops = 0;
@@ -546,8 +559,12 @@ void cluster::follow(detour& of, const node& from, core::time_point now) {
             break;
         case kind_type::again:
             if (!std::exchange(of.is_divided, true)) {
-                of.next = of.command.kind->apart(of.command);
-                put_off = of.next.empty();
+                const auto parts = of.command.kind->apart(of.command);
+                put_off = parts.empty();
+                of.next.insert(of.next.begin(), parts.begin(), parts.end());
+                if (!of.command.more_keys.empty() && !of.groups) {
+                    of.groups.emplace();
+                }
             }
             if (!put_off) {
                 of.take_next();
@@ -612,7 +629,7 @@ node* cluster::owner_of_all(const batch& commands, core::time_point now) const {
         const std::size_t slot = key_slot(one.command.key);
         node* const owner = node_for(slot, 0);
         if (owner == nullptr || (result != nullptr && owner != result) ||
-            waiting_.holds_up(slot, one.command.key) ||
+            waiting_.holds_up(slot, one.command.key) || spans_slots(one.command) ||
             (has_auxiliary_key(one.command) && !kinds::has_auxiliary_keys(one.command.key))) {
             return nullptr;
         }
@@ -657,6 +674,12 @@ void cluster::send_split(const batch& commands, core::time_point now) {
         }
         if (const auto barred = why_barred(one.command, owner, now); !barred.why.empty()) {
             one.receiver->on_vote(index_, one.tag, barred.vote(), now);
+            continue;
+        }
+        if (spans_slots(one.command)) {
+            if (detour* const made = begin_detour(one, now, "its names are in several slots")) {
+                divide_names(*made);
+            }
             continue;
         }
         if (owner == nullptr || waiting_.holds_up(slot, one.command.key)) {
@@ -707,6 +730,17 @@ cluster::detour* cluster::begin_detour(const submission& command, core::time_poi
         vote_on(command, core::failure::overloaded, now);
         return nullptr;
     }
+}
+
+/// It is sent slot by slot. Ends it if there is no memory for that.
+void cluster::divide_names(detour& of) {
+    try {
+        of.divide_names();
+    } catch (const std::bad_alloc&) {
+        end_detour(of, core::vote::failed(core::failure::overloaded), platform::clock::now());
+        return;
+    }
+    wait_to_be_sent(of);
 }
 
 /// The detour, which is not under way, waits until it can be sent. Ends it if there is no memory for that.
@@ -819,8 +853,11 @@ node* cluster::target_of(detour& of) {
 
 /// Passes the vote on to the sender.
 void cluster::end_detour(detour& of, core::vote vote, core::time_point now) {
-    if (of.partly_done && vote.kind != core::vote_kind::granted &&
-        !core::outcome_unknown(vote.reason)) {
+    if (of.groups && vote.kind == core::vote_kind::failed) {
+        of.groups->end(vote);
+        vote = of.groups->result();
+    } else if (!of.groups && of.partly_done && vote.kind != core::vote_kind::granted &&
+               !core::outcome_unknown(vote.reason)) {
         vote = core::vote::failed(core::failure::unclear_error, vote.detail);  // the key is there
     }
     const submission original = of.original;

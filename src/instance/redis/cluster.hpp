@@ -122,6 +122,7 @@ private:
 
     // Detours.
     detour* begin_detour(const submission& command, core::time_point now, std::string why);
+    void divide_names(detour& of);
     void follow(detour& of, const node& from, core::time_point now);
     void wait_to_be_sent(detour& of);
     void send_detours(core::time_point now);

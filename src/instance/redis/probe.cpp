@@ -81,11 +81,15 @@ probe::probe(const address& to, redis::deployment deployment, std::string_view k
     // The answer tells whether the user may run scripts at all, without running one.
     add("EVALSHA", expected::unknown_script, {"EVALSHA", no_script, "0"});
     static const std::string& trial = *new std::string(make_trial());  // outlives static objects
-    trial_ = add("EVAL", expected::success,
-                 {"EVAL", trial, "0", std::string(key_prefix) + "colock:probe"});
+    const std::string no_key = std::string(key_prefix) + "colock:probe";
+    trial_ = add("EVAL", expected::success, {"EVAL", trial, "0", no_key});
     // Without arguments they do nothing, and a server that knows them says that these are missing.
     delifeq_ = add("DELIFEQ", expected::anything, {"DELIFEQ"});
     delex_ = add("DELEX", expected::anything, {"DELEX"});
+    if (deployment != deployment::cluster) {
+        // Sets nothing, as there is no such key. The answer also tells whether the user may.
+        msetex_ = add("MSETEX", expected::anything, {"MSETEX", "1", no_key, "", "XX", "PX", "1"});
+    }
 }
 
 void probe::on_reply(std::string_view reply) {
@@ -221,6 +225,7 @@ server_facts probe::facts() const {
     }
     result.capabilities = {.tells_changes = !steps_[tracking_].refused,
                            .native_delete = native_delete(),
+                           .sets_several = msetex_ && steps_[*msetex_].text == "0",
                            .is_clustered = deployment_ == deployment::cluster};
     using kinds::needed_by;
     result.refused_to_readers = refused_to(needed_by::readers, "a reader of a shared_mutex");

@@ -107,6 +107,7 @@ private:
         refusals_;  // the error of each of `kinds::script_commands`, if it was refused
     std::size_t delifeq_ = 0;
     std::size_t delex_ = 0;
+    std::optional<std::size_t> msetex_;
 };
 
 }  // namespace colock::instance::redis

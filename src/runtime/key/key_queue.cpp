@@ -311,7 +311,7 @@ acquire_operation* key_queue::next_for(const lease_driver& lease) noexcept {
     } else if (next != nullptr && !(lease.admission().counts_holders() && next->may_receive())) {
         next = nullptr;
     }
-    return next != nullptr && lease.serves(*next->spec()->policy) ? next : nullptr;
+    return next != nullptr && lease.serves(*next->spec()) ? next : nullptr;
 }
 
 /// It is released if no waiter wants it any more.

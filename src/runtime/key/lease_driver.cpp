@@ -475,10 +475,12 @@ bool lease_driver::may_be_entered(const ownership& who, const lock_spec& by) con
 
 // --- Hand-off ---------------------------------------------------------------------------------------
 
-bool lease_driver::serves(const lock_policy& wanted) const noexcept {
+bool lease_driver::serves(const lock_spec& wanted) const noexcept {
     // Mostly the policies are one object: `lock_handle` lets locks with the same options share it.
-    return &wanted == spec_->policy.get() ||
-           (&wanted.kind() == &spec().policy->kind() && wanted.lease == spec_->policy->lease);
+    const bool is_alike =
+        wanted.policy == spec_->policy || (&wanted.policy->kind() == &spec().policy->kind() &&
+                                           wanted.policy->lease == spec_->policy->lease);
+    return is_alike && wanted.more_names == spec_->more_names;
 }
 
 bool lease_driver::may_hand_off(core::time_point now) const {

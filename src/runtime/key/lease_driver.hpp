@@ -156,8 +156,8 @@ public:
     }
     /// Whether an operation with that lock may have a share in it.
     [[nodiscard]] bool may_be_shared(const lock_spec& wanted, core::time_point now) const;
-    /// Whether it is what an operation with that policy wants, once its holder has let go.
-    [[nodiscard]] bool serves(const lock_policy& wanted) const noexcept;
+    /// Whether it is what an operation with that lock wants, once its holder has let go.
+    [[nodiscard]] bool serves(const lock_spec& wanted) const noexcept;
     /// Adds a holder. Its number is `holder()` then.
     std::shared_ptr<lease_driver> add_holder();
     /// The same in place of the last one, for this owner.

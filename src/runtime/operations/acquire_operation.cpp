@@ -129,7 +129,8 @@ void acquire_operation::wait_for_start() {
 
 /// An operation with a limited number of attempts makes them when they are due.
 bool acquire_operation::may_join_remote_queue() const noexcept {
-    return spec_->policy->attempts == 0 && deadline_ > loop_.turn.recent_time();
+    return spec_->policy->kind().traits().joins_remote_queue && spec_->policy->attempts == 0 &&
+           deadline_ > loop_.turn.recent_time();
 }
 
 bool acquire_operation::can_join_remote_queue() const {

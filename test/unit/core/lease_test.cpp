@@ -1165,6 +1165,22 @@ BOOST_AUTO_TEST_CASE(a_round_that_is_not_executed_takes_nothing_away) {
                   });
 }
 
+BOOST_AUTO_TEST_CASE(a_late_answer_to_an_earlier_round_does_not_end_the_wait_for_the_latest) {
+    lease machine(numbered_settings, 42);
+    play(machine, {
+                      {0ms, start(), "acquire; wait 50"},
+                      {5ms, acquired_with(1, 0), "wait 50"},
+                      {6ms, acquired_with(2, 1), "wait 12"},
+                      {12ms, timer(), "acquire; wait 62"},
+                      {13ms, retaken_with(2, 0), "wait 62"},
+                      {14ms, give_up(), "release; wait 64"},
+                      {15ms, released('G', 0), "wait 64"},
+                      {16ms, released('G', 1), "resolved released; wait never"},
+                      {17ms, acquired('D', 2), "wait never"},  // the latest may still grant
+                      {18ms, retaken('D', 2), "wait 1030"},
+                  });
+}
+
 BOOST_AUTO_TEST_CASE(a_quorum_that_cannot_agree_is_contended) {
     lease machine(numbered_settings, 42);
     play(machine, {

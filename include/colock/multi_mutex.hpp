@@ -1,0 +1,143 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_MULTI_MUTEX_HPP
+#define COLOCK_MULTI_MUTEX_HPP
+
+#include <colock/client.hpp>
+#include <colock/detail/lock_handle.hpp>
+#include <colock/lease.hpp>
+#include <colock/lock_options.hpp>
+
+#include <boost/asio/deferred.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace colock {
+
+/// A lock on several names, which has all of them or none. On each name it is a `mutex`. It excludes a mutex on
+/// that name, of colock or of another library, and is excluded by it. The `lease` is the ownership of all
+/// names. A multi_mutex may outlive its client as a `mutex` may.
+///
+/// Prefer `with_lock` to the operations of this class. docs/multi_mutex.md explains them.
+///
+/// @code{.cpp}
+/// colock::multi_mutex both{locks, {"account:7", "account:3"}};  // in any order
+/// auto transfer = [](colock::lease& lease) -> asio::awaitable<void> {
+///     std::cout << "only we touch " << lease.resource() << " now\n";
+///     co_return;
+/// };
+/// co_await colock::with_lock(both, transfer);
+/// @endcode
+///
+/// **No deadlock.** Nothing is held while an acquire waits. A server takes all names by one command, or none.
+/// So the order of the names does not matter, and two locks with common names cannot wait for each other.
+///
+/// **Partial loss is loss.** An instance that has lost one of the names does not confirm the lease any more. So
+/// `lease::valid` promises all names at once.
+///
+/// **Fairness.** Waiters of one client that have the same smallest name are served first come, first served.
+/// Between clients there is no order: a waiter looks when one of its names is released. If others take one name
+/// or another all the time, a lock with many names may wait for long. Use a `mutex` on one name, or `deadline`s,
+/// where that matters.
+///
+/// A fence orders the holders of one name. So a multi_mutex with `lock_options::fencing` cannot be created.
+///
+/// **Redis Cluster.** Names in one slot take one round trip. Names in several slots take one for each slot, in
+/// the order of the slots. Give names that belong together a common hash tag, for example "{shop:7}:stock" and
+/// "{shop:7}:orders".
+///
+/// **Operations.** The comments of `client` and `mutex` say which rules hold for all operations. In addition,
+/// each operation may fail with `wrong_kind` if a semaphore has one of the names. The details of an error name
+/// the name that is taken.
+///
+/// Algorithm: Redlock, with all names in each command: https://redis.io/docs/latest/develop/use/patterns/distributed-locks/
+///
+/// Thread-safety: distinct objects safe. Shared objects: const members safe. Starting an operation counts
+/// as use of the client: see `config::thread_safe`.
+class multi_mutex {
+public:
+    /// The type of the executor.
+    using executor_type = client::executor_type;
+    /// A duration for `try_acquire_for`.
+    using duration = std::chrono::steady_clock::duration;
+    /// A time for `try_acquire_until`, on this machine's steady clock.
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// The largest number of different names.
+    static constexpr std::size_t max_resources = 64;
+
+    /// Creates a lock on these names. Sends nothing. A name that is there more than once counts once. There are
+    /// 1 to `max_resources` different names, and each has 1 to 65,536 bytes of any value.
+    ///
+    /// - Exception safety: Throws `config_error` for names or options that cannot work.
+    multi_mutex(client& client, std::span<const std::string_view> resources,
+                lock_options options = {});
+
+    /// Creates a lock on these names: see the other constructor.
+    ///
+    /// - Exception safety: Throws `config_error` for names or options that cannot work.
+    multi_mutex(client& client, std::initializer_list<std::string_view> resources,
+                lock_options options = {})
+        : multi_mutex(client, std::span(resources.begin(), resources.size()), options) {}
+
+    /// Returns the client's executor.
+    [[nodiscard]] executor_type get_executor() const noexcept { return lock_.get_executor(); }
+
+    /// Returns the executor on which a coroutine that acquires this lock should run: see
+    /// `mutex::body_executor`.
+    [[nodiscard]] executor_type body_executor() const { return lock_.body_executor(); }
+
+    /// Returns the names, without the key prefix: sorted, and each of them once.
+    [[nodiscard]] const std::vector<std::string>& resources() const noexcept { return *resources_; }
+    /// Returns the names as one text for people: "a, b, c". `lease::resource` returns the same.
+    [[nodiscard]] std::string_view resource() const noexcept { return lock_.resource(); }
+    /// Returns the options.
+    [[nodiscard]] const lock_options& options() const noexcept { return options_; }
+
+    /// Acquires all names. Waits as long as others have one of them.
+    ///
+    /// - Handler signature and Errors: as for `mutex::acquire`, and those of the class.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto acquire(CompletionToken&& token = {}) const {
+        return lock_.acquire(std::forward<CompletionToken>(token));
+    }
+
+    /// Acquires all names if they are free now. Otherwise the same as `mutex::try_acquire`.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto try_acquire(CompletionToken&& token = {}) const {
+        return lock_.try_acquire_until(time_point::min(), std::forward<CompletionToken>(token));
+    }
+
+    /// Acquires all names, and waits for at most `timeout`. Otherwise the same as `mutex::try_acquire_for`.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto try_acquire_for(duration timeout, CompletionToken&& token = {}) const {
+        return lock_.try_acquire_until(detail::lock_handle::deadline_after(timeout),
+                                       std::forward<CompletionToken>(token));
+    }
+
+    /// Acquires all names, and waits until `deadline` at most. Otherwise the same as
+    /// `mutex::try_acquire_until`.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto try_acquire_until(time_point deadline, CompletionToken&& token = {}) const {
+        return lock_.try_acquire_until(deadline, std::forward<CompletionToken>(token));
+    }
+
+private:
+    multi_mutex(client& client, std::vector<std::string> resources, const lock_options& options);
+
+    std::shared_ptr<const std::vector<std::string>> resources_;
+    lock_options options_;
+    detail::lock_handle lock_;
+};
+
+}  // namespace colock
+
+#endif

@@ -1,0 +1,52 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include <colock/multi_mutex.hpp>
+
+#include "kinds/exclusive/exclusive.hpp"
+#include "kinds/multi/multi.hpp"
+
+#include <colock/error.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace colock {
+namespace {
+
+/// Sorted, so that all locks with the same names send the same commands.
+std::vector<std::string> distinct(std::span<const std::string_view> resources) {
+    std::vector<std::string> result(resources.begin(), resources.end());
+    std::ranges::sort(result);
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    if (result.empty() || result.size() > multi_mutex::max_resources) {
+        throw config_error("resources", std::to_string(result.size()) +
+                                            " different names are not possible. Give 1 to " +
+                                            std::to_string(multi_mutex::max_resources));
+    }
+    return result;
+}
+
+detail::lock_handle make_lock(client& client, const std::vector<std::string>& resources,
+                              const lock_options& options) {
+    if (options.fencing) {
+        throw config_error("fencing",
+                           "true is not possible for several names, since a fence orders the "
+                           "holders of one name. Leave it false, or use a mutex");
+    }
+    const std::vector<std::string_view> names(resources.begin(), resources.end());
+    return {client, names, options, names.size() == 1 ? kinds::exclusive : kinds::multi};
+}
+
+}  // namespace
+
+multi_mutex::multi_mutex(client& client, std::span<const std::string_view> resources,
+                         lock_options options)
+    : multi_mutex(client, distinct(resources), options) {}
+
+multi_mutex::multi_mutex(client& client, std::vector<std::string> resources,
+                         const lock_options& options)
+    : resources_(std::make_shared<const std::vector<std::string>>(std::move(resources))),
+      options_(options),
+      lock_(make_lock(client, *resources_, options)) {}
+
+}  // namespace colock

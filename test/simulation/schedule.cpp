@@ -207,7 +207,7 @@ bool schedule::could_grant(const std::string& key) {
         }
         const permit_wish wish = wish_of(wanted->kind().traits().token_prefix);
         is_exclusive = is_exclusive || wish.limit == 0;
-        if (wish.limit != 0 && !checker_.has_room(key, wish)) {
+        if (wish.limit != 0 && !checker_.room_for(key, wish).first) {
             return false;
         }
     }

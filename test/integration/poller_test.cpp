@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_half_as_often_as_a_poller) {
                 waiting.add(co_await wait_beside(greedy, locks));
             }
             BOOST_TEST_MESSAGE("polling: " << polling << "; waiting: " << waiting);
-            BOOST_TEST(is_enough());
+            BOOST_TEST(is_enough(), polling << " (polling), " << waiting << " (waiting)");
             BOOST_TEST((waiting.longest < 10s));
         }(),
         100s);

@@ -365,7 +365,8 @@ void server::expect_reason(const change& c, bool has_mark, bool is_cleared) {
             return !joins_readers || !is_reader(one.token);
         });
     // A mark from before the clock was set back does not count. It is there until an attempt clears it away, or it ends.
-    const bool has_old_mark = c.before.exists && c.before.marks.empty() && !c.command.contended;
+    const bool clears = c.command.contended && c.command.kind->announces();
+    const bool has_old_mark = c.before.exists && c.before.marks.empty() && !clears;
     if (!is_held && !has_old_mark && (!has_mark || is_cleared)) {
         world_.violation("instance", name_ + " denied a key that it could have given");
     }

@@ -20,9 +20,18 @@
 set -euo pipefail
 
 # These come before the first child process, so a script finds this file without `dirname`. While bash waits for a child, it
-# may drop a signal that has no trap.
-trap 'printf "%s: interrupted\n" "${0##*/}" >&2; exit 130' INT
-trap 'exit 143' TERM
+# may drop a signal that has no trap. A Ctrl-C during a command substitution may end the script by the status of that, and the trap
+# of INT may run inside the trap of EXIT. So each of them does the same.
+colock_end() {   # STATUS
+    trap '' INT TERM
+    trap - EXIT
+    if (($1 == 130)); then printf '%s: interrupted\n' "${0##*/}" >&2; fi
+    if declare -F colock_cleanup >/dev/null; then colock_cleanup; fi
+    exit "$1"
+}
+trap 'colock_end $?' EXIT
+trap 'colock_end 130' INT
+trap 'colock_end 143' TERM
 
 colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 colock_script=${0##*/}
@@ -100,10 +109,24 @@ colock_started=()     # "PID birth" of processes, in the order of starting
 colock_temporary=()   # folders
 
 # stop_at_exit PID: this script started it.
-stop_at_exit() { colock_started+=("$1 $(birth_of "$1")"); }
+stop_at_exit() {
+    local REPLY
+    birth_of "$1"
+    colock_started+=("$1 $REPLY")
+}
 
-# When a process was started: with it an id that now belongs to a stranger is told from ours.
-birth_of() { ps -o lstart= -p "$1" 2>/dev/null || true; }
+# When a process was started, in REPLY: with it an id that now belongs to a stranger is told from ours. On Linux it starts no
+# process: bash 5.2 may lose a Ctrl-C that comes during a command substitution.
+birth_of() {
+    local fields
+    REPLY=
+    if [[ ! -e /proc/self/stat ]]; then
+        REPLY=$(ps -o lstart= -p "$1" 2>/dev/null || true)
+    elif read -r fields 2>/dev/null <"/proc/$1/stat"; then
+        read -r -a fields <<<"${fields##*) }"   # behind the name, which may have spaces
+        REPLY=${fields[19]}
+    fi
+}
 
 # temporary_folder NAME: makes a folder that goes away with the script, and stores its path in the variable NAME.
 temporary_folder() {
@@ -133,16 +156,17 @@ stop() {
 
 # Started by this script, and still there.
 is_ours() {
-    local birth entry
+    local entry REPLY
     kill -0 "$1" 2>/dev/null || return 1
-    birth=$(birth_of "$1")
+    birth_of "$1"
     for entry in "${colock_started[@]}"; do
-        if [[ $entry == "$1 $birth" ]]; then return 0; fi
+        if [[ $entry == "$1 $REPLY" ]]; then return 0; fi
     done
     return 1
 }
 
-# run_interruptible COMMAND...: like COMMAND, but Ctrl-C and SIGTERM need not wait for its end.
+# run_interruptible COMMAND...: like COMMAND, but Ctrl-C and SIGTERM need not wait for its end. Do not redirect its stderr. The trap
+# of INT runs in it, and tells of the Ctrl-C there.
 run_interruptible() {
     local pid status=0
     "$@" &
@@ -161,11 +185,8 @@ run_with_servers() {
 }
 
 colock_cleanup() {
-    local status=$? folder
-    trap '' INT TERM
+    local folder
     if declare -F before_cleanup >/dev/null; then before_cleanup || true; fi   # a script's own last words
     stop "${colock_started[@]%% *}"
     for folder in "${colock_temporary[@]}"; do rm -rf "$folder"; done
-    exit "$status"
 }
-trap colock_cleanup EXIT

@@ -20,11 +20,15 @@ These fail the run:
   - any failed test without this label, or with the label "chaos": its faults are random
   - a test that could not be started
 
+Before ctest's summary, it lists the tests that took more than half of their timeout. They do not fail the run, but they
+may fail on a slower machine.
+
 Exit code: 0 if the run passed.
 
 Environment:
   COLOCK_FLAKY=FILE   file for the name of each flaky test and the output of its failure (default: build/flaky.txt).
                       The flaky tests that are already in the file count too.
+  COLOCK_NEAR_TIMEOUT=FILE   file to which the list of tests near their timeout is added (default: none)
 TEXT
 }
 
@@ -108,11 +112,25 @@ print_summary() {
     ((failed == 0))
 }
 
+# report_near_timeout: lists the tests that took more than half of their timeout.
+report_near_timeout() {
+    local list
+    if [[ ! -s $work/results.xml ]]; then return; fi
+    list=$(python3 "$colock_root/test/near_timeout.py" "$work/tests.json" "$work/results.xml")
+    if [[ -n $list ]]; then
+        say "tests near their timeout"
+        printf '%s\n\n' "$list"
+        if [[ -n ${COLOCK_NEAR_TIMEOUT:-} ]]; then printf '%s\n' "$list" >>"$COLOCK_NEAR_TIMEOUT"; fi
+    fi
+}
+
 # Before the run, because ctest overwrites its log here too.
+ctest --test-dir "$folder" --show-only=json-v1 >"$work/tests.json"
 integration=$(ctest --test-dir "$folder" --show-only --label-regex '^integration$' --label-exclude '^chaos$' | sed -n 's/^ *Test *#[0-9]*: //p')
 
 status=0
-ctest "$@" 2>&1 | hold_back_summary || status=$?
+ctest "$@" --output-junit "$work/results.xml" 2>&1 | hold_back_summary || status=$?
+report_near_timeout
 if ((status == 0)) || ! grep -qE "$count_line" "$work/summary"; then
     cat "$work/summary"
     exit "$status"

@@ -122,3 +122,17 @@ expect_flaky
 new_run
 add_test passes unit true
 expect_run 0 "100% tests passed, 0 tests failed out of 1"
+[[ $output != *"near their timeout"* ]] || fail "a test far from its timeout was listed"
+
+# A test that takes more than half of its timeout is listed, whether it passes or fails, and does not fail the run.
+export COLOCK_NEAR_TIMEOUT=$work/near_timeout.txt
+new_run
+add_test is_quick unit true
+add_test is_slow unit 'sleep 3' 6
+expect_run 0 "100% tests passed, 0 tests failed out of 2"
+grep -A1 '^== tests near their timeout$' <<<"$output" | grep -qE '^is_slow: [0-9.]+ s of 6 s$' || fail "the slow test is not listed"
+[[ $output != *is_quick:* ]] || fail "the quick test is listed"
+new_run
+add_test hangs unit 'sleep 60' 1
+expect_run 1 "0% tests passed, 1 tests failed out of 1"
+[[ $(sed 's/:.*//' "$COLOCK_NEAR_TIMEOUT") == $'is_slow\nhangs' ]] || fail "the file does not have the lists of both runs"

@@ -59,10 +59,14 @@ script = subprocess.Popen([sys.argv[1], "--memory", "--serve"], stdout=subproces
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
 time.sleep(float(sys.argv[2]))
 os.killpg(script.pid, signal.SIGINT)
-output = script.communicate(timeout=30)[0]
+try:
+    output = script.communicate(timeout=5)[0]
+except subprocess.TimeoutExpired:  # bash 5.2 may lose a signal that comes during a command substitution: so press it again
+    os.killpg(script.pid, signal.SIGINT)
+    output = script.communicate(timeout=30)[0]
 said = [line for line in output.splitlines() if "interrupted" in line or ": No such" in line or "error" in line]
 if said not in ([], ["demo.sh: interrupted"]) or (not said and script.returncode != -signal.SIGINT):
-    sys.exit(f"interrupted after {sys.argv[2]} s it says: {output}")
+    sys.exit(f"interrupted after {sys.argv[2]} s it ends with {script.returncode} and says: {output}")
 ' "$root/examples/like_counter/demo.sh" "$delay" || fail "Ctrl-C"
     done
     [[ -z $(ls -A "$work") ]] || fail "left behind: $(ls -A "$work")"

@@ -75,20 +75,26 @@ work=                  # a temporary folder: logs, results, the servers' own fol
 
 # --- Time -------------------------------------------------------------------------------------------------------------
 
-now_ms() { printf '%s' $((${EPOCHREALTIME/[.,]/} / 1000)); }
+# The time, in REPLY. Loops call no `$(...)`, in which bash 5.2 may lose a Ctrl-C.
+now_ms() { REPLY=$((${EPOCHREALTIME/[.,]/} / 1000)); }
 
 # wait_for WHAT SECONDS COMMAND...: until the command succeeds.
 wait_for() {
-    local what=$1 deadline=$(($(now_ms) + $2 * 1000))
+    local what=$1 deadline REPLY
+    now_ms
+    deadline=$((REPLY + $2 * 1000))
     shift 2
     until "$@"; do
-        if (($(now_ms) > deadline)); then die "$what: not within the time allowed"; fi
+        now_ms
+        if ((REPLY > deadline)); then die "$what: not within the time allowed"; fi
         run_interruptible sleep 0.05
     done
 }
 
 sleep_until_ms() {
-    local left=$(($1 - $(now_ms)))
+    local left REPLY
+    now_ms
+    left=$(($1 - REPLY))
     if ((left > 0)); then run_interruptible sleep "$(printf '%d.%03d' $((left / 1000)) $((left % 1000)))"; fi
 }
 
@@ -109,11 +115,14 @@ free_port() {
     die "no free port found"
 }
 
-redis_answers() { [[ $(timeout 1 redis-cli -h 127.0.0.1 -p "$1" ping 2>/dev/null) == PONG ]]; }
+ping_redis() { exec timeout 1 redis-cli -e -h 127.0.0.1 -p "$1" ping >/dev/null 2>&1; }
+redis_answers() { run_interruptible ping_redis "$1"; }
 
 # Starts a server on a port, and tells whether it came up: another program may have taken the port meanwhile.
 try_redis() {
-    local name=$1 port=$2 folder=$work/$1 deadline=$(($(now_ms) + 10000)) more=()
+    local name=$1 port=$2 folder=$work/$1 deadline more=() REPLY
+    now_ms
+    deadline=$((REPLY + 10000))
     mkdir -p "$folder"
     if $cluster; then
         bus_port[$name]=$(free_port)
@@ -124,9 +133,10 @@ try_redis() {
     redis_pid[$name]=$!
     redis_port[$name]=$port
     stop_at_exit "${redis_pid[$name]}"
-    while kill -0 "${redis_pid[$name]}" 2>/dev/null && (($(now_ms) < deadline)); do
+    while kill -0 "${redis_pid[$name]}" 2>/dev/null && ((REPLY < deadline)); do
         if redis_answers "$port"; then return 0; fi
         run_interruptible sleep 0.02
+        now_ms
     done
     return 1
 }
@@ -281,8 +291,8 @@ lock_arguments() {
     done
 }
 
-service_listens() { grep -q '^listening on' "$1" || ! kill -0 "$2" 2>/dev/null; }
-service_healthy() { curl -sf -o /dev/null --max-time 2 "http://$1/healthz"; }
+service_listens() { run_interruptible grep -q '^listening on' "$1" || ! kill -0 "$2" 2>/dev/null; }
+service_healthy() { run_interruptible curl -sf -o /dev/null --max-time 2 "http://$1/healthz"; }
 
 # start_service NAME [argument...]: its process and address become the last of service_pids and service_addresses.
 start_service() {
@@ -327,7 +337,9 @@ stop_services() {
 # --- Faults -----------------------------------------------------------------------------------------------------------
 
 fault() {   # WHAT NAME: notes it
-    local at=$(($(now_ms) - load_began))
+    local at REPLY
+    now_ms
+    at=$((REPLY - load_began))
     printf '%d.%03d %s %s\n' $((at / 1000)) $((at % 1000)) "$1" "$(redis_uri "$2")" >>"$work/faults"
 }
 
@@ -418,7 +430,8 @@ run_load() {
     targets=("${service_addresses[@]/#/--target=}")
     say "load for $seconds s"
     : >"$work/faults"
-    load_began=$(now_ms)
+    now_ms
+    load_began=$REPLY
     (cd "$work" && exec "$programs/like_counter_driver" load --seconds "$seconds" --json "$work/result.json" \
         "${targets[@]}") </dev/null &
     driver=$!

@@ -12,7 +12,10 @@ if value == ARGV[1] then
     return 1
 end
 
+--@include look.lua
 --@include lock_key.lua
 --@include release_key.lua
+
+value = type(value) == 'table' and look('get', KEYS[1]) or value  -- raises the error if the type is right
 
 return release_key(KEYS[1], ARGV[1], value)

@@ -21,9 +21,10 @@ again. Acquires and critical sections are cancelled at random. At the end it pri
   --json FILE    write all figures to FILE
   --only KIND    inject only this kind of fault. May be repeated. One of: client_stop, stop, restart, delay, hold, cut, drop,
                  one_way, client_pause, client_kill, script_flush, out_of_memory, busy_script
-  --broken HOW   break the clients, to see that violations are found. One of:
+  --broken HOW   break the clients, to see that violations are found. The run ends at the first one. One of:
                  hold-past-validity  clients stay in the critical section after their lease has ended
                  no-quarantine       clients trust servers that have just restarted
+                 Broken clients do not renew their leases.
   --help         print this text
 
 These fail the run:

@@ -640,22 +640,24 @@ asio::awaitable<void> hold_during_a_body(scene& s, const kind_case& kind) {
 }
 
 /// Handed off, or woken by the client itself: a server does not notify it of its own release.
-asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kind) {
+asio::awaitable<void> acquire_after_each_other(scene& s, const kind_case& kind) {
     lock_options options = patient();
     options.handoff_time = 1h;
     std::vector<lease> held = co_await take_all(kind, s.a, options);
+    const std::uint64_t denials = s.a.counters().contended;
     std::array<pending_acquire, 3> waiting;
     for (pending_acquire& one : waiting) {
         one.start(kind.lock(s.a, options));
     }
     if (kind.is_counted()) {  // the first of them attempts
-        co_await is_waiting(s.a);
+        co_await is_waiting(s.a, denials + 1);
         BOOST_TEST(s.a.counters().queued == 2U);
     } else {
         BOOST_TEST(s.a.counters().queued == 3U);
     }
     const stopwatch waited;
     co_await held.back().release();
+    held.pop_back();
     for (std::size_t i = 0; i != waiting.size(); ++i) {
         co_await is_granted(waiting[i]);
         for (std::size_t later = i + 1; later != waiting.size(); ++later) {
@@ -664,8 +666,20 @@ asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kin
         co_await waiting[i].granted.release();
     }
     BOOST_TEST((waited.elapsed() < soon));
-    // The next waiter for a permit may be in the middle of its attempt.
-    BOOST_TEST(s.a.counters().handed_off >= (kind.is_counted() ? 1U : 3U));
+    co_await release_all(held);
+}
+
+asio::awaitable<void> acquire_in_order_of_arrival(scene& s, const kind_case& kind) {
+    co_await acquire_after_each_other(s, kind);
+    if (kind.is_counted()) {
+        // A waiter in the middle of its attempt is handed nothing. On a busy machine each of the three may be.
+        for (int i = 0; i != 20 && s.a.counters().handed_off == 0; ++i) {
+            co_await acquire_after_each_other(s, kind);
+        }
+        BOOST_TEST(s.a.counters().handed_off >= 1U);
+    } else {
+        BOOST_TEST(s.a.counters().handed_off == 3U);
+    }
 }
 
 /// Servers notify the first in the remote queue, or each waiter of a kind without such a queue.

@@ -156,7 +156,9 @@ asio::awaitable<result> wait_beside(const greedy_poller& greedy, client& locks) 
 
 BOOST_AUTO_TEST_SUITE(poller_test)
 
-BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_as_often_as_a_poller) {
+/// Mostly the waiter gets as much as a poller, or twice as much. On a busy machine it gets down to 0.8 of that, since a client takes
+/// more processor time than a poller that blocks. A waiter that backs off, because there is no remote queue, gets 0.2 of it.
+BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_half_as_often_as_a_poller) {
     run_test(
         []() -> asio::awaitable<void> {
             servers one(1);
@@ -166,18 +168,19 @@ BOOST_AUTO_TEST_CASE(a_waiter_acquires_at_least_as_often_as_a_poller) {
             const greedy_poller greedy(one[0]);
             result polling;
             result waiting;
-            // Mostly the waiter gets up to twice as much. On a busy or slow machine it takes longer to tell.
+            // On a busy or slow machine it takes longer to tell.
             constexpr int least = 4;
             constexpr int most = 24;
-            for (int i = 0; i != most && (i < least || waiting.share() < polling.share()); ++i) {
+            const auto is_enough = [&] { return waiting.share() >= polling.share() / 2; };
+            for (int i = 0; i != most && (i < least || !is_enough()); ++i) {
                 polling.add(poll_beside(greedy, modest));
                 waiting.add(co_await wait_beside(greedy, locks));
             }
             BOOST_TEST_MESSAGE("polling: " << polling << "; waiting: " << waiting);
-            BOOST_TEST(waiting.share() >= polling.share());
-            BOOST_TEST((waiting.longest < 3s));
+            BOOST_TEST(is_enough(), polling << " (polling), " << waiting << " (waiting)");
+            BOOST_TEST((waiting.longest < 10s));
         }(),
-        60s);
+        100s);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 #include <utility>
 
 namespace colock::simulation {
@@ -115,7 +116,7 @@ void checker::on_attempt(token_life& life, const kinds::command& what, core::lea
     switch (tag.purpose()) {
         case purpose::acquire:
             life.is_first_look = !what.contended && life.wish.count == 1;
-            life.could_win = has_room(life.key, life.wish);
+            std::tie(life.could_win, life.uneven_slots) = room_for(life.key, life.wish);
             life.grants_of_others = permit_grants_[life.key];
             break;
         case purpose::retake:
@@ -126,8 +127,8 @@ void checker::on_attempt(token_life& life, const kinds::command& what, core::lea
             life.slots_by_round.clear();
             life.heard_by_round.clear();
             life.denied_by_attempt = 0;
-            if (constexpr std::uint32_t most_rounds = 3; tag.round() == most_rounds) {
-                expect_lone_success(life, "needs more than three rounds");
+            if (tag.round() == std::max(std::size_t{3}, life.uneven_slots + 1)) {
+                expect_lone_success(life, "needs too many rounds");
             }
             break;
         case purpose::extend:
@@ -182,7 +183,8 @@ void checker::on_permits(token_life& life) {
     }
 }
 
-bool checker::has_room(const std::string& key, const permit_wish& wish) const {
+std::pair<bool, std::size_t> checker::room_for(const std::string& key,
+                                               const permit_wish& wish) const {
     slot_set everywhere = wish.all();
     bool is_same = true;
     std::vector<std::size_t> free_at(wish.limit);
@@ -194,8 +196,12 @@ bool checker::has_room(const std::string& key, const permit_wish& wish) const {
             free_at[i] += free >> i & 1U;
         }
     }
-    return wish.count == 1 ? std::ranges::max(free_at) >= core::quorum_of(voters_.size())
-                           : is_same && std::popcount(everywhere) >= static_cast<int>(wish.count);
+    const auto uneven = std::ranges::count_if(
+        free_at, [&](std::size_t n) { return n != 0 && n != voters_.size(); });
+    const bool has_room =
+        wish.count == 1 ? std::ranges::max(free_at) >= core::quorum_of(voters_.size())
+                        : is_same && std::popcount(everywhere) >= static_cast<int>(wish.count);
+    return {has_room, static_cast<std::size_t>(uneven)};
 }
 
 /// The attempt has failed, or has needed too many rounds. Nothing can be said of instances that may have keys again which they had lost.

@@ -17,6 +17,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace colock::simulation {
@@ -34,7 +35,8 @@ class client;
 /// - *backed number*: as *backed validity*, and the keys have exactly the slots of the lease. A quorum has granted these in one round.
 ///   The lease never asks for other slots.
 /// - *lone acquirer*: if slots that are enough are free at a quorum, and no other acquire comes in between, an attempt for permits is
-///   granted, and within three rounds. For several permits the same slots must be free everywhere.
+///   granted, and within three rounds. It may need another round for each slot that some instances have free and others do not. For
+///   several permits the same slots must be free everywhere.
 /// - *no reader before a waiting writer*: an instance lets no reader in while a writer's mark lives, nor a client one that
 ///   came after a writer of its own (*order in a client*); and a writer that waits for an instance tries every half
 ///   second.
@@ -97,6 +99,11 @@ class client;
 ///   then.
 /// - *counted*: a client counts as many holders as there are.
 /// - *closed*: a client that closes before it has to leaves no lease that may have a quorum of keys.
+/// - *all or nothing*: a command that a server answers with an error has changed nothing there. No set that was made for a key is left
+///   beside it.
+/// - *ttl*: each key that the library has written has a ttl.
+/// - *foreign key*: no command changes what a stranger has under a name of ours.
+/// - *no memory needed*: a server that has no memory, and nothing else against it, renews and releases.
 /// - *token check*: no command changes the key of another token, nor when another reader's share ends, nor what permits another token
 ///   has.
 /// - *instance*: an instance gives no key away that is held, and denies none that it could give: so readers enter
@@ -123,7 +130,9 @@ public:
                    bool was_sent);
     /// Whether slots that are enough are free at one quorum. Several permits are certain to be granted only if the same slots are free
     /// everywhere.
-    [[nodiscard]] bool has_room(const std::string& key, const permit_wish& wish) const;
+    /// Whether there are enough free slots for an attempt that begins now, and how many slots are free at some instances only.
+    [[nodiscard]] std::pair<bool, std::size_t> room_for(const std::string& key,
+                                                        const permit_wish& wish) const;
     /// The lease of a semaphore is about to be handed out.
     [[nodiscard]] bool was_decided_by_all(const token_life& life,
                                           const slot_numbers& numbers) const;

@@ -89,6 +89,7 @@ struct token_life {
     std::uint64_t only_by_retake = 0;     // those that may have its key only by the latest round
     bool is_first_look = false;           // it only looks whether there is a key
     bool could_win = false;               // when it began, and if nobody else tries
+    std::size_t uneven_slots = 0;         // then: free at some instances only
     std::uint64_t grants_of_others = 0;   // at its key, then
     std::uint64_t own_grants = 0;
     bool vote_failed = false;  // on a round of the attempt

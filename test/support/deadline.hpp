@@ -32,7 +32,8 @@ public:
               " ms") {}
 };
 
-constexpr std::chrono::seconds default_timeout{10};
+/// Much longer than anything takes on a loaded machine: it only ends a test that hangs.
+constexpr std::chrono::seconds default_timeout{30};
 constexpr std::chrono::milliseconds poll_interval{1};
 
 /// Blocks until `predicate()` is true.

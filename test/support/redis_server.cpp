@@ -55,7 +55,7 @@ public:
         if (!socket_) {
             throw_errno("socket");
         }
-        const timeval timeout{.tv_sec = 5, .tv_usec = 0};
+        const timeval timeout{.tv_sec = default_timeout.count(), .tv_usec = 0};
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
         ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
         sockaddr_un address{};

@@ -16,7 +16,7 @@ namespace colock::test {
 /// so a client, watchdog or connection that stays behind fails the test too. Rethrows what the test
 /// throws, at once. Throws `deadline_passed` after `timeout`.
 void run_test(boost::asio::awaitable<void> test,
-              std::chrono::steady_clock::duration timeout = std::chrono::seconds(30),
+              std::chrono::steady_clock::duration timeout = std::chrono::seconds(60),
               boost::source_location location = BOOST_CURRENT_LOCATION);
 
 }  // namespace colock::test

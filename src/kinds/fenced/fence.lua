@@ -10,6 +10,7 @@
 -- Returns  the counter; 0 there is no such key; -1 another token holds it; '@<label>' likewise, if that token has a label;
 --          'holds <type>' no lock wrote it
 
+--@include ../look.lua
 --@include ../lock_key.lua
 
 local function holds(key, token, value)
@@ -22,7 +23,7 @@ local function holds(key, token, value)
 end
 
 local key, token = KEYS[1], ARGV[1]
-local value = redis.pcall('get', key)
+local value = look('get', key)
 if ARGV[2] ~= '0' then
     if value ~= false then
         return held_by_another(key, value)

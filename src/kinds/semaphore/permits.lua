@@ -53,7 +53,7 @@ local function written_by_another(key, value)
         local is_mutex = digits and #digits == 40 and string.find(value, '^@?[!-~]*$', 41)
         return is_mutex and redis.status_reply('of mutex') or -1
     end
-    local first = redis.pcall('zrange', key, 0, 0)[1]
+    local first = look('zrange', key, 0, 0)[1]
     if first and string.find(first, '^semaphore:%d+$') then
         return of_semaphore(string.sub(first, 11))
     elseif first and (string.find(first, '^reader:%x+') or string.find(first, '^writer:%d+$')) then
@@ -66,7 +66,7 @@ end
 -- Reads the key. Returns `{}` if there is none; `{sole = token, left = its PTTL}` for a string; `{ends = ..., now = ...}` for a set.
 -- Otherwise returns nil and the answer of written_by_another.
 local function read_permits(key, limit)
-    local score = redis.pcall('zscore', key, clock_of(limit))
+    local score = look('zscore', key, clock_of(limit))
     if type(score) == 'string' then
         local left = redis.call('pttl', key)
         if left < 0 then  -- somebody removed its ttl
@@ -74,7 +74,7 @@ local function read_permits(key, limit)
         end
         return {ends = -score, now = -score - left}
     end
-    local value = redis.pcall('get', key)
+    local value = look('get', key)
     if value == false then
         return {}
     end
@@ -117,11 +117,18 @@ local function prolong(key, limit, held, life)
     end
 end
 
--- Removes a token's permits from a set. The key goes with the last member. Returns how many there were.
+-- Removes a token's permits from a set, by one command. The key goes with the last member. Returns how many there were.
 local function remove(key, token, count)
-    local removed = redis.call('zrem', key, unpack(members_of(token, count)))
-    if removed ~= 0 and redis.call('zcard', key) == 1 then
-        redis.call('del', key)
+    local there = {}
+    for _, one in ipairs(members_of(token, count)) do
+        if redis.call('zscore', key, one) then
+            there[#there + 1] = one
+        end
     end
-    return removed
+    if there[1] and redis.call('zcard', key) == #there + 1 then
+        redis.call('del', key)
+    elseif there[1] then
+        redis.call('zrem', key, unpack(there))
+    end
+    return #there
 end

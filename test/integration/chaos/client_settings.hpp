@@ -25,12 +25,13 @@ struct client_settings {
     std::size_t names = 0;  ///< of the locks they all want
     std::int64_t ttl_ms = 0;
     std::int64_t quarantine_ms = 0;
-    bool hold_past_validity = false;  ///< broken: renews nothing, and does not care
+    bool renews = true;
+    bool hold_past_validity = false;  ///< broken: stays inside when its lease has ended
     std::string sections;             ///< where to write them, see `test::read_sections`
     std::string probes;               ///< likewise, with a name of its own for each
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(client_settings, name, instances, seed, tasks, names, ttl_ms,
-                                   quarantine_ms, hold_past_validity, sections, probes)
+                                   quarantine_ms, renews, hold_past_validity, sections, probes)
 
 /// What a client says of itself.
 struct client_report {

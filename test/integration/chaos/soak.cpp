@@ -25,12 +25,12 @@ using std::chrono::steady_clock;
 constexpr std::size_t instances = 5;
 constexpr std::size_t processes = 4;
 constexpr std::size_t tasks_each = 60;
-constexpr std::size_t names = 48;  // so about five want each
-constexpr milliseconds ttl = 2s;
+constexpr std::size_t names = 48;             // so about five want each
 constexpr milliseconds longest_ticket = 16s;  // of a client that has waited for long, and died
 
 constexpr auto step = 5ms;
 constexpr auto between_progress = 5s;
+constexpr auto between_looks = 1s;
 constexpr auto longest_recovery = 30s;
 
 std::chrono::nanoseconds since_boot(steady_clock::time_point time) {
@@ -42,9 +42,10 @@ public:
     soak(const soak_options& options, const std::atomic<bool>& stop)
         : options_(options),
           stop_(stop),
+          ttl_(options.broken == breakage::no_quarantine ? 6s : 2s),
           random_(options.seed),
           clients_(options.client, all_settings()),
-          storm_(servers_, network_, clients_, ttl, options.only, random_engine(random_())) {}
+          storm_(servers_, network_, clients_, ttl_, options.only, random_engine(random_())) {}
 
     observations run() {
         observations seen;
@@ -61,7 +62,9 @@ public:
         clients_.finish();
         seen.clients = clients_.total();
         seen.keys_at_close = servers_.keys();
-        count_leftovers(seen);
+        if (!is_broken()) {
+            count_leftovers(seen);
+        }
         read(seen);
         return seen;
     }
@@ -76,8 +79,9 @@ private:
             one.seed = random_();
             one.tasks = tasks_each;
             one.names = names;
-            one.ttl_ms = ttl.count();
-            one.quarantine_ms = options_.broken == breakage::no_quarantine ? 0 : ttl.count();
+            one.ttl_ms = ttl_.count();
+            one.quarantine_ms = options_.broken == breakage::no_quarantine ? 0 : ttl_.count();
+            one.renews = !is_broken();
             one.hold_past_validity = options_.broken == breakage::hold_past_validity;
             one.sections = file("sections", i).string();
             one.probes = file("probes", i).string();
@@ -85,6 +89,8 @@ private:
         }
         return all;
     }
+
+    [[nodiscard]] bool is_broken() const { return options_.broken != breakage::none; }
 
     [[nodiscard]] std::filesystem::path file(const std::string& kind, std::size_t client) const {
         return folder_.path() / (kind + std::to_string(client));
@@ -114,11 +120,20 @@ private:
         const auto duration = std::chrono::duration_cast<steady_clock::duration>(
             std::chrono::duration<double>(options_.seconds));
         auto next_progress = begin + between_progress;
+        auto next_look = begin + between_looks;
         for (auto now = begin; now < begin + duration; now = steady_clock::now()) {
             storm_.blow(now);
             if (now >= next_progress) {
                 tell_progress(now - begin);
                 next_progress += between_progress;
+            }
+            if (is_broken() && now >= next_look) {
+                observations so_far;
+                read(so_far);
+                if (!test::find_overlaps(so_far.sections).empty()) {
+                    return;
+                }
+                next_look = steady_clock::now() + between_looks;
             }
             pass_time();
         }
@@ -142,7 +157,7 @@ private:
         const auto is_lock = [](const std::string& key) {
             return key.find(":colock:") == std::string::npos;
         };
-        seen.leftover_keys = leftovers(is_lock, ttl + 1s);
+        seen.leftover_keys = leftovers(is_lock, ttl_ + 1s);
         if (seen.leftover_keys == 0) {
             const auto any = [](const std::string& /*key*/) { return true; };
             seen.leftover_keys = leftovers(any, longest_ticket + 1s);
@@ -179,6 +194,7 @@ private:
 
     const soak_options& options_;
     const std::atomic<bool>& stop_;
+    const milliseconds ttl_;
     random_engine random_;
     test::temporary_folder folder_;
     // A script counts as busy, and can be killed, after so many milliseconds.

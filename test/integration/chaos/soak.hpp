@@ -17,11 +17,13 @@ namespace colock::chaos {
 enum class breakage {
     none,
     hold_past_validity,  ///< they renew nothing, and stay inside when their lease has ended
-    no_quarantine,       ///< they trust servers that have just restarted
+    /// They trust servers that have just restarted. They renew nothing, which would restore the keys that are lost, and their ttl is
+    /// long: a majority of the servers restarts within it, however slow the machine is.
+    no_quarantine,
 };
 
 struct soak_options {
-    double seconds = 60;
+    double seconds = 60;  ///< less if the clients are broken, and that has been found
     std::uint64_t seed = 0;
     breakage broken = breakage::none;
     std::vector<std::string> only;  ///< kinds of faults; all if empty

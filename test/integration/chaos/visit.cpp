@@ -3,6 +3,7 @@
 #include "integration/chaos/visit.hpp"
 
 #include <algorithm>
+#include <ostream>
 
 namespace colock::chaos {
 namespace {
@@ -50,7 +51,8 @@ void visit::leave() {
     }
     inside_ = false;
     journal_ << name_ << ' ' << ns(asked_) << ' ' << ns(entered_) << ' '
-             << ns(end(steady_clock::now())) << ' ' << token_ << '\n';
+             << ns(end(steady_clock::now())) << ' ' << token_ << '\n'
+             << std::flush;  // whole lines, for those that read it already
 }
 
 visit::time_point visit::end(time_point now) const {

@@ -84,7 +84,7 @@ asio::awaitable<void> worker::stay(const lease& held, visit::time_point asked) {
 mutex worker::any_lock() {
     lock_options options;
     options.ttl = milliseconds(settings_.ttl_ms);
-    if (settings_.hold_past_validity) {
+    if (!settings_.renews) {
         options.renew = 0ms;
     }
     const auto index = std::uniform_int_distribution<std::size_t>(1, settings_.names)(random_);

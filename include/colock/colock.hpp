@@ -16,9 +16,9 @@
 /// - `colock::client` connects to the servers. `colock::config` says which servers these are.
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
 ///   `colock::semaphore` has a fixed number of permits. A `colock::multi_mutex` has several names.
-///   `colock::striped` divides keys among a fixed number of locks. A `colock::reentrant_mutex` can be entered again by its `colock::lock_owner`. `colock::lock_options` are
-///   the options of all of them.
-/// - `colock::lease` is the ownership of a lock.
+///   `colock::striped` divides keys among a fixed number of locks. A `colock::reentrant_mutex` can be entered
+///   again by its `colock::lock_owner`. `colock::lock_options` are the options of all of them.
+/// - `colock::lease` is the ownership of a lock. `colock::adopt` goes on with one of another process.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
 ///
@@ -28,6 +28,7 @@
 /// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `multi_mutex`, `reentrant_mutex`,
 /// `lease` and `with_lock`.
 
+#include <colock/adopt.hpp>
 #include <colock/client.hpp>
 #include <colock/config.hpp>
 #include <colock/error.hpp>

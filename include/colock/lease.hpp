@@ -201,6 +201,28 @@ public:
     /// - Exception safety: Does not throw. If there is no memory, the lease may stay held.
     void abandon() noexcept;
 
+    /// Gives up the lease, so that another process can go on with it. The watchdog stops, nothing is sent, and the
+    /// keys stay on the servers. The result is one line of text with the name, the token, the kind and the fence.
+    /// Pass it to the other process, which calls `adopt`. docs/handover.md shows how.
+    ///
+    /// The other process has as long as `valid_until()` said at this moment. To give it a full ttl, call `extend`
+    /// first. If nobody adopts the lease, the keys expire, and the lock is free.
+    ///
+    /// Afterwards this lease is not held, and its other operations end with `not_held`.
+    ///
+    /// - Handler signature: `void(colock::error, std::string)`.
+    /// - Errors:
+    ///   - `not_held` if the lease was released.
+    ///   - The error of `loss()` if the lease was lost.
+    ///   - `wrong_lease` if other holders of this client share the lease: readers, or entries of a
+    ///     `reentrant_mutex`.
+    /// - Cancellation: No effect, because the operation waits for nothing.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto detach(CompletionToken&& token = {}) {
+        return boost::asio::async_initiate<CompletionToken, void(error, std::string)>(
+            detach_initiation{{held_}}, token);
+    }
+
     /// Waits until the lease is lost, expires, reaches `max_hold`, or the client is closed. It then completes
     /// without error, and `loss()` returns the reason. This happens a little before the validity ends.
     /// The margin is 1/20 of the ttl, at most 500 ms. `valid` is false from then on, but no other client can
@@ -247,6 +269,13 @@ private:
             start_release(std::move(this->held), std::move(to));
         }
     };
+    struct detach_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler) && {
+            auto to = detail::deliver_to(std::forward<Handler>(handler), executor_of(this->held));
+            start_detach(std::move(this->held), std::move(to));
+        }
+    };
     struct wait_lost_initiation : initiation {
         template <typename Handler>
         void operator()(Handler&& handler) && {
@@ -262,6 +291,7 @@ private:
     static void start_extend(holding held, std::chrono::milliseconds ttl,
                              detail::handler<> handler);
     static void start_release(holding held, detail::handler<release_result> handler);
+    static void start_detach(holding held, detail::handler<std::string> handler);
     static void start_wait_lost(holding held, detail::handler<> handler);
     void let_go() noexcept;
 

@@ -37,6 +37,10 @@ struct counters {
     std::uint64_t handed_off = 0;
     /// Leases that were abandoned: see `lease::abandon`.
     std::uint64_t abandoned = 0;
+    /// Leases that were detached, so that another process can adopt them: see `lease::detach`.
+    std::uint64_t detached = 0;
+    /// Leases that were adopted from another process: see `adopt`. They count as acquired, too.
+    std::uint64_t adopted = 0;
     /// Leases that were lost, expired, or were held for `max_hold`.
     std::uint64_t lost = 0;
     /// How often an instance reported to a waiting acquire that the key has no ttl. Only a deletion ends

@@ -244,6 +244,8 @@ counters client::counters() const {
     result.healed = s.healed;
     result.released = s.released;
     result.abandoned = s.abandoned;
+    result.detached = s.detached;
+    result.adopted = s.adopted;
     result.handed_off = s.handed_off;
     result.lost = s.lost;
     result.keys_without_ttl = s.keys_without_ttl;

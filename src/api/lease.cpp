@@ -95,6 +95,10 @@ error detail::error_of(runtime::lease_result result, const runtime::lease_driver
             return wrong_lease(state, "the lease is a mutex's, not a shared_mutex's");
         case runtime::lease_result::not_a_readers:
             return wrong_lease(state, "the lease is not a reader's");
+        case runtime::lease_result::shared_by_others:
+            return wrong_lease(state,
+                               "other holders of this client share the lease, so it cannot be "
+                               "detached. Release them first");
         case runtime::lease_result::cancelled:
             break;
     }
@@ -139,6 +143,21 @@ public:
             complete({}, result_of(outcome()));
         } else {
             complete(error_of(result(), lease(), holder()), release_result::lost);
+        }
+    }
+};
+
+class detach_call final : public call<runtime::handover_operation, std::string> {
+public:
+    detach_call(const runtime::asio_host& host, detail::handler<std::string> handler,
+                std::shared_ptr<runtime::lease_driver> state, std::uint32_t holder)
+        : call(host, std::move(handler), std::move(state), holder) {}
+
+    void deliver() override {
+        if (result() == runtime::lease_result::done) {
+            complete({}, runtime::to_text(handed_over()));
+        } else {
+            complete(error_of(result(), lease(), holder()), std::string());
         }
     }
 };
@@ -275,6 +294,15 @@ void lease::start_release(holding held, detail::handler<release_result> handler)
                                                      release_result::lost, held.holder);
     } else {
         refuse_empty<release_result>(executor_of(held), std::move(handler), release_result::lost);
+    }
+}
+
+void lease::start_detach(holding held, detail::handler<std::string> handler) {
+    if (held.state) {
+        start_on_lease<detach_call, std::string>(held.state, std::move(handler), std::string(),
+                                                 held.holder);
+    } else {
+        refuse_empty<std::string>(executor_of(held), std::move(handler), std::string());
     }
 }
 

@@ -26,6 +26,8 @@ namespace {
 
 constexpr std::size_t longest_resource = 65536;
 
+}  // namespace
+
 error error_of(core::acquire_outcome result, std::string details) {
     switch (result) {
         case core::acquire_outcome::granted:
@@ -44,13 +46,15 @@ error error_of(core::acquire_outcome result, std::string details) {
             return {errc::client_closed, std::move(details)};
         case core::acquire_outcome::would_deadlock:
             return {errc::would_deadlock, std::move(details)};
-        case core::acquire_outcome::owner_has_lost:
+        case core::acquire_outcome::lease_lost:
             return {errc::lease_lost, std::move(details)};
         case core::acquire_outcome::cancelled:
             break;
     }
     return {boost::asio::error::operation_aborted, std::move(details)};
 }
+
+namespace {
 
 class acquire_call final : public call<runtime::acquire_operation, lease> {
 public:

@@ -37,6 +37,9 @@ lease_step lease::resume(const event& e, time_point now) {
 void lease::learn(const event& e) noexcept {
     const purpose what = e.tag.purpose();
     const bool is_attempt = what == purpose::acquire || what == purpose::retake;
+    if (e.kind == kind::vote && what == purpose::adopt && e.vote->kind != vote_kind::failed) {
+        keys_[e.index] = e.vote->kind == vote_kind::granted ? belief::yes : belief::no;
+    }
     if (e.kind != kind::vote || (!is_attempt && what != purpose::heal)) {
         return;
     }
@@ -104,6 +107,7 @@ step lease::step_of(lease_tag tag) noexcept {
         case purpose::heal:
         case purpose::retake:
             return step::acquire;
+        case purpose::adopt:
         case purpose::extend:
             return step::extend;
         case purpose::release:
@@ -142,10 +146,11 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
             c.values = values_;
             ttl = watchdog().ttl_in_force();
             break;
+        case purpose::adopt:
         case purpose::extend:
             c.value = value_;
             c.values = values_;
-            ttl = watchdog().ttl();
+            ttl = acquiring() ? settings_->ttl : watchdog().ttl();
             break;
         case purpose::release:
         case purpose::remaining:
@@ -161,6 +166,7 @@ void lease::fill(command& c, lease_tag tag) const noexcept {
 bool lease::wanted(std::size_t index, lease_tag tag) const noexcept {
     switch (tag.purpose()) {
         case purpose::acquire:
+        case purpose::adopt:
         case purpose::raise:
         case purpose::retake:
             return acquiring() || renewed();
@@ -194,11 +200,12 @@ lease_step lease::on_attempt(const event& e, time_point now) {
         case kind::start:
             return begin_attempt(e, now);
         case kind::give_up:
-            return begin_release(time_point::min(), now);
+            return adopts() ? abandon() : begin_release(time_point::min(), now);
         case kind::vote:
             if (e.tag != latest_ || !votes_.record(e.index, *e.vote)) {
                 return {};
             }
+            is_announced_ = is_announced_ || (adopts() && e.vote->key == key_state::announced);
             return decide_attempt(now);
         case kind::timer:
             if (status_ == status::raising && now >= useful_until()) {
@@ -222,6 +229,12 @@ lease_step lease::on_attempt(const event& e, time_point now) {
 lease_step lease::begin_attempt(const event& e, time_point now) {
     attempt_ = *e.attempt;
     sent_ = now;
+    if (attempt_.adopted != nullptr) {
+        value_ = attempt_.adopted->value;
+        values_ = keep_list(std::string(attempt_.adopted->values));
+        open_ = {};  // an extend makes no key
+        return begin_round(purpose::adopt, now);
+    }
     return begin_round(purpose::acquire, now);
 }
 
@@ -243,7 +256,8 @@ lease_step lease::decide_attempt(time_point now) {
         if (now >= useful_until()) {  // it would be lost at once
             return fail(acquire_outcome::too_slow, now);
         }
-        return agree_on_value(now);
+        return adopts() ? hold(core::valid_until(sent_, settings_->ttl, settings_->drift), now)
+                        : agree_on_value(now);
     }
     if (votes_.impossible()) {
         return fail(votes_.unreachable() ? acquire_outcome::no_quorum : acquire_outcome::contended,
@@ -327,7 +341,7 @@ time_point lease::useful_until() const noexcept {
 }
 
 lease_step lease::fail(acquire_outcome why, time_point now) {
-    lease_step step = begin_release(time_point::min(), now);
+    lease_step step = adopts() ? abandon() : begin_release(time_point::min(), now);
     step.attempt = why;
     return step;
 }
@@ -354,7 +368,7 @@ lease_step lease::hold(time_point valid_until, time_point now) {
     part_.emplace<renew>(settings, now, valid_until);
     lease_step step = keep(renew::event::timer(), now);
     step.attempt = acquire_outcome::granted;
-    if (settings_->agreement == agreement::same) {
+    if (settings_->agreement == agreement::same && !adopts()) {
         for (std::size_t i = 0; i != keys_.size(); ++i) {
             if (votes_.has_granted(i) && has_other_value(votes_.value_of(i), votes_.text_of(i))) {
                 step.heals.add(i);

@@ -26,6 +26,14 @@
 
 namespace colock::core {
 
+/// What a lease has beside its token, when it comes from another process.
+struct adopted_values {
+    std::uint64_t value = 0;
+    std::string values;  ///< as `command::values`; empty if it has none
+
+    friend bool operator==(const adopted_values&, const adopted_values&) = default;
+};
+
 /// What an acquire tells the lease that makes an attempt for it.
 struct attempt {
     /// An earlier attempt was denied, or the key is known to be contended: see `command::contended`.
@@ -34,6 +42,9 @@ struct attempt {
     time_point deadline = never;
     /// The acquire waits if the attempt fails: see `command::announces`.
     bool announces = true;
+    /// Another process has had the lease, and its keys have the token. The attempt extends them, and takes none. If it fails, the
+    /// keys stay as they are.
+    const adopted_values* adopted = nullptr;
 };
 
 struct lease_settings {
@@ -61,7 +72,8 @@ struct lease_settings {
 };
 
 /// One token, from the attempt that it was drawn for to the last answer to its release. It knows which instances may have
-/// the key, counts the votes on the attempt, keeps the lease renewed (`renew`), and gives it back (`release`).
+/// the key, counts the votes on the attempt, keeps the lease renewed (`renew`), and gives it back (`release`). Or it goes on with a
+/// token that another process has drawn: see `attempt::adopted`.
 ///
 /// Algorithm: Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/. The attempt sends
 /// `step::acquire` to all instances at once, and ends as soon as the votes cannot change how.
@@ -206,6 +218,9 @@ public:
     /// The value of its latest holder; 0 until it is known, and if grants bring none.
     [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
+    /// All its values, if it has several: see `command::values`. Else null.
+    [[nodiscard]] const std::string* values() const noexcept { return values_; }
+
     /// Whether an instance has reported that a waiter has announced itself at the key, which keeps others out.
     [[nodiscard]] bool is_announced() const noexcept { return is_announced_; }
 
@@ -287,6 +302,9 @@ private:
     lease_step decide_attempt(time_point now);
     lease_step hold(time_point valid_until, time_point now);
     lease_step fail(acquire_outcome why, time_point now);
+    [[nodiscard]] bool adopts() const noexcept {
+        return latest_.purpose() == lease_tag::purpose_type::adopt;
+    }
     lease_step ask_next_value(std::uint64_t least, time_point now);
     bool record_next_value(const event& e);
     bool take_next_value();

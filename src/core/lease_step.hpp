@@ -17,6 +17,7 @@ class lease_tag {
 public:
     enum class purpose_type : std::uint8_t {
         acquire,
+        adopt,  ///< an extend of keys that have the token already: see `attempt::adopted`
         extend,
         release,
         remaining,

@@ -32,8 +32,8 @@ private:
 
 /// What happened, for `colock::counters`. Written on the engine's executor.
 struct statistics {
-    counter attempts, acquired, contended, unavailable, undone, cancelled;
-    counter renewed, renewals_failed, healed, released, abandoned, handed_off, lost;
+    counter attempts, acquired, adopted, contended, unavailable, undone, cancelled;
+    counter renewed, renewals_failed, healed, released, abandoned, detached, handed_off, lost;
     counter keys_without_ttl;
     counter held, acquiring, queued, waiting_to_send, releasing;
 };

@@ -24,7 +24,8 @@ std::uint64_t digits_of(std::uint32_t bytes) noexcept {
 
 }  // namespace
 
-token::token(environment& world, std::string_view prefix, std::string_view label)
+token::token(environment& world, std::string_view prefix, std::string_view label,
+             std::string_view drawn)
     : here_(),
       prefix_size_(static_cast<std::uint8_t>(prefix.size())),
       label_size_(static_cast<std::uint8_t>(label.empty() ? 0 : 1 + label.size())) {
@@ -35,6 +36,11 @@ token::token(environment& world, std::string_view prefix, std::string_view label
         std::ranges::copy(label, text() + size_without_label + 1);
     }
     static_cast<void>(with_prefix(prefix));
+    if (!drawn.empty()) {
+        assert(drawn.size() == kinds::token_digits);
+        std::ranges::copy(drawn, text() + longest_prefix);
+        return;
+    }
     std::uint64_t bits = 0;
     for (std::size_t at = longest_prefix; at != size_without_label; at += sizeof(std::uint64_t)) {
         bits = bits >> 32U != 0 ? bits >> 32U : world.random();

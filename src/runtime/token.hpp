@@ -24,8 +24,9 @@ public:
     static constexpr std::size_t longest_prefix = 24;
 
     /// `prefix` comes before the digits. The label comes behind them, unless it is empty. It has `kinds::longest_label` characters at
-    /// most.
-    token(environment& world, std::string_view prefix, std::string_view label);
+    /// most. The digits are `drawn` if another process has drawn them, else random.
+    token(environment& world, std::string_view prefix, std::string_view label,
+          std::string_view drawn = {});
     token(const token&) = delete;
     token& operator=(const token&) = delete;
     ~token();

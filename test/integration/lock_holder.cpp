@@ -33,6 +33,8 @@
 //   fence     the number
 //   lost      when the lease is lost: why
 //   release   "released", "expired", "lost", or the error
+//   detach    the text of the lease, which ends here
+//   adopt T   "held" by the lease with this text, or the error
 //   lead      when it leads: since when, in nanoseconds of the steady clock. It never resigns.
 //   until     the end of the leader's validity, by the same clock
 
@@ -47,6 +49,7 @@ public:
         : input_(context, STDIN_FILENO),
           timer_(context),
           locks_(context, std::move(configuration)),
+          options_(options),
           lock_(locks_, std::move(resource), options) {}
 
     asio::awaitable<void> run() {
@@ -88,6 +91,16 @@ private:
         if (command == "lost") {
             co_await held_.wait_lost(asio::use_awaitable);
             co_return held_.loss().code().message();
+        }
+        if (command == "detach") {
+            co_return co_await held_.detach(asio::use_awaitable);
+        }
+        if (constexpr std::string_view adopts = "adopt "; command.starts_with(adopts)) {
+            auto [failure, granted] =
+                co_await colock::adopt(locks_, std::string_view(command).substr(adopts.size()),
+                                       options_, asio::as_tuple(asio::use_awaitable));
+            held_ = std::move(granted);
+            co_return failure ? failure.code().message() : "held";
         }
         if (command == "lead") {
             co_return co_await begin_to_lead();
@@ -138,6 +151,7 @@ private:
     asio::posix::stream_descriptor input_;
     asio::steady_timer timer_;
     colock::client locks_;
+    colock::lock_options options_;
     colock::mutex lock_;
     colock::lease held_;
     colock::lease* leader_ = nullptr;  // while it leads

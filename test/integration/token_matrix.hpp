@@ -69,6 +69,12 @@ public:
     scene(const scene&) = delete;
     scene& operator=(const scene&) = delete;
 
+    /// As `detach` gives it, of a lease that is held on.
+    [[nodiscard]] std::string text_of_held() const {
+        return "colock-lease/1 exclusive " + std::string(held.token()) +
+               " 0 - token_matrix:" + std::string(held.resource());
+    }
+
     template <std::predicate Predicate>
     void run_until(Predicate predicate) {
         wait_until([&] {
@@ -160,6 +166,15 @@ struct waits_lost : checks_nothing {
     static constexpr scene::needs needs{.lease = true, .max_hold = 20ms};
     COLOCK_START(s.held.wait_lost(COLOCK_TOKEN))
 };
+struct detaches : with_error<std::string> {
+    static constexpr scene::needs needs{.lease = true};
+    static void check(const std::string& text) { BOOST_TEST(!text.empty()); }
+    COLOCK_START(s.held.detach(COLOCK_TOKEN))
+};
+struct adopts : checks_lease {
+    static constexpr scene::needs needs{.lease = true};
+    COLOCK_START(colock::adopt(s.locks, s.text_of_held(), {}, COLOCK_TOKEN))
+};
 struct closes : checks_nothing {
     COLOCK_START(s.locks.close(COLOCK_TOKEN))
 };
@@ -188,11 +203,12 @@ struct reads_for : checks_number {
 #undef COLOCK_START
 
 /// Those that have a `colock::error`.
-using operations = std::tuple<acquires, tries, tries_for, tries_until, extends, releases,
-                              waits_lost, closes, reads, tries_to_read, shares, downgrades>;
+using operations =
+    std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, detaches,
+               adopts, closes, reads, tries_to_read, shares, downgrades>;
 using all_operations =
-    std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, closes,
-               reads, tries_to_read, shares, downgrades, locks_for, reads_for>;
+    std::tuple<acquires, tries, tries_for, tries_until, extends, releases, waits_lost, detaches,
+               adopts, closes, reads, tries_to_read, shares, downgrades, locks_for, reads_for>;
 
 /// One of each signature, for what costs much to compile: a token sees an operation by its signature alone.
 using one_of_each_signature = std::tuple<acquires, tries, extends, releases, locks_for>;

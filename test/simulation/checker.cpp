@@ -334,6 +334,7 @@ void checker::on_answer(token_life& life, std::size_t server, core::lease_tag ta
                 expect_backed(life, life.valid_until);
             }
             break;
+        case purpose::adopt:  // the users of this world do not adopt
         case purpose::remaining:
         case purpose::raise:
         case purpose::retake:

@@ -1179,12 +1179,12 @@ void client::expect_entering(const acquiring& o, entering expected) {
         return !o.running() && o.result() == outcome;
     };
     const bool by_owner =
-        ended_with(acquire_outcome::would_deadlock) || ended_with(acquire_outcome::owner_has_lost);
+        ended_with(acquire_outcome::would_deadlock) || ended_with(acquire_outcome::lease_lost);
     const bool is_as_expected = expected == entering::waits    ? !by_owner
                                 : expected == entering::enters ? o.granted()
                                 : expected == entering::would_deadlock
                                     ? ended_with(acquire_outcome::would_deadlock)
-                                    : ended_with(acquire_outcome::owner_has_lost);
+                                    : ended_with(acquire_outcome::lease_lost);
     if (!is_as_expected) {
         world_.violation("one owner",
                          name_ + " has let its owner wait for " + o.spec().key +

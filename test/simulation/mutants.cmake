@@ -1395,10 +1395,8 @@ colock_mutant(
     NAME own_release_is_not_told
     WHAT "a waiter for a permit does not learn that another holder of its client has released one"
     FILE src/runtime/key/key_queue.cpp
-    FIND [[lease.admission().counts_holders();
-    const bool may_wait_elsewhere]]
-    WITH [[lease.admission().counts_holders() && !@MUTANT@;
-    const bool may_wait_elsewhere]]
+    FIND [[(is_release || lease.admission().counts_holders());]]
+    WITH [[(is_release || lease.admission().counts_holders()) && !@MUTANT@;]]
 )
 colock_mutant(
     NAME permits_handed_off_as_they_are

@@ -77,6 +77,17 @@ public:
             try_initiation{{spec_, owner}}, token, deadline);
     }
 
+    /// A lock like the one of a lease that another process has detached, with these options. The text is that of
+    /// `lease::detach`. Throws `config_error` if it is none, or if the client cannot have such a lock.
+    static lock_handle of_lease(client& client, std::string_view text, const lock_options& options);
+
+    /// Goes on with that lease.
+    template <typename CompletionToken = boost::asio::deferred_t>
+    auto adopt(std::string text, CompletionToken&& token = {}) const {
+        return boost::asio::async_initiate<CompletionToken, void(error, lease)>(
+            adopt_initiation{{spec_, 0}}, token, std::move(text));
+    }
+
     /// See `reentrant_mutex`.
     [[nodiscard]] std::optional<lease> try_reenter(std::uint64_t owner) const;
 
@@ -111,6 +122,16 @@ private:
         }
     };
 
+    struct adopt_initiation : initiation {
+        template <typename Handler>
+        void operator()(Handler&& handler, const std::string& text) && {
+            auto to = deliver_to(std::forward<Handler>(handler), executor_of(this->spec));
+            start_adopt(std::move(this->spec), text, std::move(to));
+        }
+    };
+
+    static void start_adopt(std::shared_ptr<const runtime::lock_spec> spec, std::string_view text,
+                            handler<lease> handler);
     static void start_acquire(std::shared_ptr<const runtime::lock_spec> spec, std::uint64_t owner,
                               handler<lease> handler);
     static void start_try_acquire(std::shared_ptr<const runtime::lock_spec> spec,

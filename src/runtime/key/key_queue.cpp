@@ -43,6 +43,13 @@ acquire_operation& key_queue::front() noexcept {
     return operation_of(local_.front());
 }
 
+/// The operation that has made the attempt for this lease.
+acquire_operation& key_queue::attempting_for(const lease_driver& lease) noexcept {
+    const auto adopts = std::ranges::find_if(
+        adopting_, [&](const acquire_operation* one) { return one->has_attempted(lease); });
+    return adopts != adopting_.end() ? **adopts : *attempting();
+}
+
 // --- Operations -------------------------------------------------------------------------------------
 
 void key_queue::start(acquire_operation& newcomer) {
@@ -60,6 +67,12 @@ void key_queue::start(acquire_operation& newcomer) {
         local_.enter(newcomer);
         begin(newcomer);
     }
+}
+
+void key_queue::adopt(acquire_operation& newcomer) {
+    newcomer.come_to(*this);
+    adopting_.push_back(&newcomer);
+    newcomer.begin();
 }
 
 lease_driver* key_queue::held_for(const ownership& who) const noexcept {
@@ -81,7 +94,7 @@ void key_queue::enter_again(acquire_operation& newcomer, lease_driver& lease) {
                              .append(": this owner holds it already")
                              .append(differs ? ", and only one of the two has fencing" : ""));
     } else if (lease.is_over(newcomer.arrived())) {  // and nobody was told yet
-        newcomer.fail_as(acquire_outcome::owner_has_lost, describe_lost(wanted));
+        newcomer.fail_as(acquire_outcome::lease_lost, describe_lost(wanted));
     } else {
         newcomer.receive(lease.add_holder());
     }
@@ -153,6 +166,11 @@ void key_queue::withdraw(const std::shared_ptr<const lock_spec>& of, core::insta
 }
 
 void key_queue::on_finished(acquire_operation& one, core::acquire_outcome outcome) {
+    if (one.adopts()) {
+        std::erase(adopting_, &one);
+        client_.queues.advance(*this);
+        return;
+    }
     if (one.at_key::is_linked()) {
         remove(one);
         // After any other end all of them end, or the queue advances anyway.
@@ -233,7 +251,7 @@ void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core
     if (step.attempt == core::acquire_outcome::granted) {
         begin_hold(lease, now);
     } else if (step.attempt) {
-        attempting()->on_failed(*step.attempt, now);
+        attempting_for(lease).on_failed(*step.attempt, now);
     } else if (!lease.is_at_key()) {
         return;
     } else if (step.let_go) {
@@ -251,13 +269,19 @@ void key_queue::on_lease(lease_driver& lease, const core::lease_step& step, core
 }
 
 void key_queue::begin_hold(lease_driver& lease, core::time_point now) {
-    acquire_operation& winner = *attempting();
+    acquire_operation& winner = attempting_for(lease);
     const core::time_point sent = winner.machine()->sent();
-    local_.hold(lease);
+    if (winner.adopts()) {
+        local_.hold_beside(lease);
+    } else {
+        local_.hold(lease);
+    }
     lease.hold_since(sent, now);
     confirmed_ = sent;
     no_quorum_since_ = core::never;
-    if (local_.held_as().leaves_room()) {
+    if (attempting() != nullptr) {
+        // The ticket is that of another operation, which goes on to wait.
+    } else if (local_.held_as().leaves_room()) {
         leave_remote_queue();  // others may enter as well
     } else if (ticket_ != nullptr) {
         ticket_->on_held();
@@ -298,7 +322,7 @@ void key_queue::on_disconnected(lease_driver& lease, core::time_point now) {
 void key_queue::let_go(lease_driver& lease, core::time_point now) {
     local_.let_go(lease);
     lease.leave_key();
-    if (!local_.held_as().leaves_room()) {
+    if (!local_.held_as().leaves_room() && attempting() == nullptr) {
         next_attempt_ = now + lease.held_by_client().cool_down(now);
         leave_remote_queue();
     }
@@ -327,7 +351,8 @@ void key_queue::hand_off(lease_driver& lease, core::time_point now) {
 /// The lease is about to write its keys. Those of this client that wait for one of them hear of it in the turn: one that waits
 /// beside it for room, and those in the queues of other names.
 void key_queue::note_write(const lease_driver& lease, bool is_release) {
-    const bool waits_beside = local_.attempting() != nullptr && lease.admission().counts_holders();
+    const bool waits_beside =
+        local_.attempting() != nullptr && (is_release || lease.admission().counts_holders());
     const bool may_wait_elsewhere = is_release && (!lease.shared_spec()->more_keys.empty() ||
                                                    !client_.members.at_more_keys.empty());
     if (waits_beside || may_wait_elsewhere) {
@@ -423,7 +448,7 @@ void key_queues::start(acquire_operation& newcomer) {
     const std::shared_ptr<const lock_spec>& lock = newcomer.spec();
     const ownership who = newcomer.acts_for();
     if (who.reenters && client_.owners.has_lost(who, lock->key)) {
-        newcomer.fail_as(core::acquire_outcome::owner_has_lost, describe_lost(*lock));
+        newcomer.fail_as(core::acquire_outcome::lease_lost, describe_lost(*lock));
         return;
     }
     key_queue* queue = find(key_of(*lock));
@@ -431,7 +456,11 @@ void key_queues::start(acquire_operation& newcomer) {
         auto opened = make_recycled<key_queue>(client_, lock);
         queue = queues_.emplace(key_of(*lock), std::move(opened)).first->second.get();
     }
-    queue->start(newcomer);
+    if (newcomer.adopts()) {
+        queue->adopt(newcomer);
+    } else {
+        queue->start(newcomer);
+    }
 }
 
 std::shared_ptr<lease_driver> key_queues::reenter(const lock_spec& lock, const ownership& who) {
@@ -454,7 +483,7 @@ void key_queues::advance(key_queue& queue) {
     if (!queue.local().needs_remote_queue()) {
         queue.leave_remote_queue();
     }
-    if (queue.local().unused()) {
+    if (queue.unused()) {
         assert(queue.remote() == nullptr);  // it refers to the queue
         queues_.erase(key_of(queue.lock()));
     }

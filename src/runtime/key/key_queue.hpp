@@ -61,10 +61,15 @@ public:
     /// Since when attempts have found no quorum; `core::never` if the last one did.
     [[nodiscard]] core::time_point no_quorum_since() const noexcept { return no_quorum_since_; }
 
+    /// Whether nobody is at the key, nor waits.
+    [[nodiscard]] bool unused() const noexcept { return local_.unused() && adopting_.empty(); }
+
     // From operations:
 
     /// It waits, has a share in a lease that is there, or begins.
     void start(acquire_operation& newcomer);
+    /// It begins at once, beside all others.
+    void adopt(acquire_operation& newcomer);
     /// It has been the first waiter, and begins.
     void begin(acquire_operation& next);
     /// Takes a ticket for an operation that is at the key, if there is none. Returns false if that cannot be.
@@ -117,6 +122,7 @@ public:
 
 private:
     [[nodiscard]] acquire_operation& front() noexcept;
+    [[nodiscard]] acquire_operation& attempting_for(const lease_driver& lease) noexcept;
     [[nodiscard]] lease_driver* to_be_shared(const acquire_operation& newcomer,
                                              core::time_point now);
     void enter_again(acquire_operation& newcomer, lease_driver& lease);
@@ -136,6 +142,7 @@ private:
     client_context& client_;
     std::shared_ptr<const lock_spec> lock_;
     local_queue local_;
+    std::vector<acquire_operation*> adopting_;  // go on with leases of other processes
     ticket* ticket_ = nullptr;
     announcement announced_;
     core::time_point confirmed_{};  // a round that was sent then or later has confirmed the lease

@@ -33,14 +33,18 @@ core::release_outcome outcome_of_share(core::loss loss) noexcept {
 
 }  // namespace
 
-lease_driver::lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue)
+lease_driver::lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue,
+                           std::string_view token)
     : member_at_key(spec->admission()),
       first_reader_(spec->admission().shares_lease() ? 0 : no_holder),
       queue_(&queue),
       spec_(std::move(spec)),
       machine_(spec_->policy->lease, spec_->owner->next_seed()),
       client_(*spec_->owner),
-      token_(client_.world, spec_->policy->kind().traits().token_prefix, client_.settings.label) {
+      token_(
+          client_.world, spec_->policy->kind().traits().token_prefix,
+          token.empty() ? std::string_view(client_.settings.label) : token_parts::of(token).label,
+          token_parts::of(token).digits) {
     client_.members.leases.push_back(*this);
 }
 
@@ -303,6 +307,29 @@ void lease_driver::wait_lost(loss_operation& asker) {
     }
 }
 
+/// The keys are not released, and the watchdog stops.
+void lease_driver::hand_over(handover_operation& asker) {
+    if (!is_held_by(asker)) {
+        asker.finish(result_without(asker));
+        return;
+    }
+    if (holders_.count() != 1) {
+        asker.finish(lease_result::shared_by_others);
+        return;
+    }
+    handover text{std::string(spec().policy->kind().traits().name),
+                  std::string(held_as()),
+                  {machine_.value(), machine_.values() != nullptr ? *machine_.values() : ""},
+                  {spec_->key}};
+    text.keys.insert(text.keys.end(), spec_->more_names.begin(), spec_->more_names.end());
+    asker.receive(std::move(text));
+    asker.finish(lease_result::done);
+    ++client_.counts.detached;
+    end_ownership();
+    end_loss_waiters(lease_result::not_held);
+    drive(event::just(event::kind_type::abandon), client_.turn.now());
+}
+
 void lease_driver::release(release_operation& asker) {
     if (holders_.leaves_others(asker.holder(), was_lost())) {
         const core::loss why = loss(asker.holder());
@@ -545,7 +572,7 @@ void lease_driver::on_releasing() {
     for (release_operation& one : release_waiters_) {
         client_.gate.leave(one);
     }
-    if (!machine_.was_held() && machine_.may_have_keys()) {
+    if (!machine_.was_held() && !machine_.abandoned() && machine_.may_have_keys()) {
         ++client_.counts.undone;
     }
     if (!was_lost()) {

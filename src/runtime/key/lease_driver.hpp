@@ -49,8 +49,9 @@ class lease_driver final : public instance::vote_receiver,
                            public member_at_key,
                            private timed {
 public:
-    /// For an attempt of the operation that is at the key.
-    lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue);
+    /// For an attempt of the operation that is at the key. If that adopts a lease, `token` is the one of that lease.
+    lease_driver(std::shared_ptr<const lock_spec> spec, key_queue& queue,
+                 std::string_view token = {});
     ~lease_driver();
 
     // From any thread:
@@ -180,6 +181,7 @@ public:
     void downgrade(downgrade_operation& asker);
     void release(release_operation& asker);
     void wait_lost(loss_operation& asker);
+    void hand_over(handover_operation& asker);
 
     /// That holder does not refer to the lease any more. No effect unless it still has it, or has lost it
     /// and not released it since. A release that waits for room goes on waiting.

@@ -23,6 +23,10 @@ member_at_key& local_queue::next() noexcept {
 
 void local_queue::hold(member_at_key& lease) noexcept {
     leave();
+    hold_beside(lease);
+}
+
+void local_queue::hold_beside(member_at_key& lease) noexcept {
     leases_.push_back(lease);
     latest_ = &lease;
     hold_as(lease);

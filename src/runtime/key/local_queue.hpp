@@ -92,6 +92,8 @@ public:
 
     /// The operation that attempted has got this lease, which is at the key in its place.
     void hold(member_at_key& lease) noexcept;
+    /// A lease is at the key that no operation here has attempted: it comes from another process. It may be there beside anybody.
+    void hold_beside(member_at_key& lease) noexcept;
     /// That lease is of another kind now.
     void hold_as(const member_at_key& lease) noexcept { held_as_ = lease.admission(); }
     /// A lease has let go of the key.

@@ -49,6 +49,11 @@ acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec,
       deadline_(deadline),
       owner_(owner) {}
 
+acquire_operation::acquire_operation(std::shared_ptr<const lock_spec> spec, handover adopted)
+    : acquire_operation(std::move(spec), core::never) {
+    adopted_ = std::make_unique<const handover>(std::move(adopted));
+}
+
 acquire_operation::~acquire_operation() = default;
 
 void acquire_operation::on_start() {
@@ -106,6 +111,8 @@ void acquire_operation::begin() {
     loop_.alarms.stop_waiting(*this);  // in the local queue
     if (instances_.starting()) {
         wait_for_start();
+    } else if (adopts()) {
+        start_attempts();
     } else if ((queue_->remote() != nullptr || queue_->expects_other_clients()) &&
                join_remote_queue()) {
         wait_for_turn();
@@ -433,11 +440,16 @@ void acquire_operation::begin_attempt(core::time_point now) {
         last_votes_ = std::make_unique<const core::round>(lease_->votes());
         lease_->detach();
     }
-    lease_ =
-        std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_);
+    lease_ = std::allocate_shared<lease_driver>(recycling_allocator<lease_driver>(), spec_, *queue_,
+                                                adopts() ? adopted_->token : std::string_view());
     looking_ = {};
     ++loop_.counts.attempts;
     core::attempt attempt = machine_->current_attempt();
+    if (adopts()) {
+        attempt.adopted = &adopted_->has;
+        lease_->begin(lease_, attempt, now);
+        return;
+    }
     attempt.announces = attempt.announces && attempt.contended && is_announcement_due();
     if (attempt.announces) {
         queue_->announce(now);
@@ -463,6 +475,10 @@ void acquire_operation::on_granted() {
 }
 
 void acquire_operation::on_failed(core::acquire_outcome why, core::time_point now) {
+    if (adopts() && why == core::acquire_outcome::contended) {
+        finish(core::acquire_outcome::lease_lost);
+        return;
+    }
     machine_->set_announces(is_announcement_due());
     const core::acquire::step next = machine_->resume(event::attempted(why, lease_->votes()), now);
     if (!machine_->waits_for_quarantine()) {
@@ -470,7 +486,7 @@ void acquire_operation::on_failed(core::acquire_outcome why, core::time_point no
                                                    : loop_.counts.unavailable);
     }
     carry_out(next, now);
-    if (running() && machine_->backing_off()) {
+    if (running() && machine_->backing_off() && !adopts()) {
         wait_for_others();
     }
 }
@@ -518,6 +534,7 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
     }
     if (outcome == core::acquire_outcome::granted) {
         ++loop_.counts.acquired;
+        loop_.counts.adopted.add(adopts() ? 1 : 0);
         holder_ = lease_->holder();
         fence_ = lease_->fence();
     } else {
@@ -537,7 +554,9 @@ void acquire_operation::finish(core::acquire_outcome outcome) {
 /// The latest one, which was denied, or is being given back.
 void acquire_operation::give_up_attempt() {
     if (lease_) {
-        queue_->withdraw(spec_, lease_->without_key(), loop_.turn.now());
+        if (!adopts()) {  // it has announced nothing
+            queue_->withdraw(spec_, lease_->without_key(), loop_.turn.now());
+        }
         lease_->detach();
         lease_.reset();
     }

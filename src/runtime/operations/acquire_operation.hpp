@@ -9,6 +9,7 @@
 #include "core/round.hpp"
 #include "core/time.hpp"
 #include "core/vote.hpp"
+#include "runtime/handover.hpp"
 #include "runtime/in_client.hpp"
 #include "runtime/key/lease_driver.hpp"
 #include "runtime/key/local_queue.hpp"
@@ -44,6 +45,8 @@ public:
     /// `owner` as in `ownership`.
     acquire_operation(std::shared_ptr<const lock_spec> spec, core::time_point deadline,
                       std::uint64_t owner = 0);
+    /// Goes on with a lease of another process: instead of an attempt, that is extended. It waits for nobody.
+    acquire_operation(std::shared_ptr<const lock_spec> spec, handover adopted);
     ~acquire_operation() override;
 
     void cancel() final;
@@ -57,6 +60,12 @@ public:
     /// Null until it attempts.
     [[nodiscard]] const core::acquire* machine() const noexcept { return machine_.get(); }
     [[nodiscard]] key_queue& queue() noexcept { return *queue_; }
+    /// Whether it goes on with a lease of another process.
+    [[nodiscard]] bool adopts() const noexcept { return adopted_ != nullptr; }
+    /// Whether this is the lease of its latest attempt.
+    [[nodiscard]] bool has_attempted(const lease_driver& lease) const noexcept {
+        return lease_.get() == &lease;
+    }
 
     // From its queue. The calls that may end it are the last thing that the queue does.
 
@@ -165,6 +174,7 @@ private:
     void give_up_attempt();
 
     std::shared_ptr<const lock_spec> spec_;
+    std::unique_ptr<const handover> adopted_;  // null for all but few
     loop& loop_;
     const instance_group& instances_;
     core::time_point deadline_;

@@ -75,6 +75,10 @@ void release_operation::resolve(core::release_outcome outcome) {
     finish(result_of(outcome));
 }
 
+void handover_operation::on_start() {
+    lease().hand_over(*this);
+}
+
 void loss_operation::on_start() {
     lease().wait_lost(*this);
 }

@@ -5,6 +5,7 @@
 
 #include "core/outcome.hpp"
 #include "core/time.hpp"
+#include "runtime/handover.hpp"
 #include "runtime/lock_spec.hpp"
 #include "runtime/loop/operation.hpp"
 #include "runtime/loop/send_gate.hpp"
@@ -31,6 +32,7 @@ enum class lease_result : std::uint8_t {
     fenced_otherwise,  ///< one of the two has fences
     of_a_mutex,        ///< it is neither a writer's nor a reader's
     not_a_readers,
+    shared_by_others,  ///< it has several holders
     cancelled,
 };
 
@@ -144,6 +146,23 @@ private:
     void on_admitted(core::time_point now) final;
 
     core::release_outcome outcome_ = core::release_outcome::released;
+};
+
+/// Has another process go on with the lease: it ends here, and its keys stay where they are.
+class handover_operation : public lease_operation {
+public:
+    using lease_operation::lease_operation;
+
+    void receive(handover lease) noexcept { handed_over_ = std::move(lease); }
+
+protected:
+    /// After `lease_result::done`.
+    [[nodiscard]] const handover& handed_over() const noexcept { return handed_over_; }
+
+private:
+    void on_start() final;
+
+    handover handed_over_;
 };
 
 class loss_operation : public lease_operation {

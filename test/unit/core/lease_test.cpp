@@ -791,6 +791,90 @@ BOOST_AUTO_TEST_CASE(an_attempt_and_a_release_cannot_be_abandoned) {
     BOOST_TEST(released.releasing());
 }
 
+// Going on with one of another process.
+
+event adopt(const adopted_values& has) {
+    return [&has](lease& l, time_point now) {
+        attempt made;
+        made.adopted = &has;
+        return l.resume(lease::event::start(made), now);
+    };
+}
+event adopted(char letter, std::size_t i) {
+    return voted(letter, i, lease_tag(purpose::adopt, 1));
+}
+
+BOOST_AUTO_TEST_CASE(an_adopted_lease_is_extended_and_held) {
+    const adopted_values has{42, "42 43 "};
+    lease machine(settings, 42);
+    play(machine, {{0ms, adopt(has), "extend; wait 50"}});
+    const command sent = command_of(machine, lease_tag(purpose::adopt, 1));
+    BOOST_TEST((sent.step == step::extend));
+    BOOST_TEST((sent.ttl == 1s));
+    BOOST_TEST(sent.value == 42U);
+    BOOST_TEST(*sent.values == "42 43 ");
+    BOOST_TEST(wanted(machine, 2, purpose::adopt));
+    BOOST_TEST(!machine.held());
+    play(machine, {
+                      {5ms, adopted('G', 0), "wait 50"},
+                      {10ms, adopted('G', 1), "granted; wait 300"},
+                      {11ms, adopted('N', 2), "wait never"},
+                  });
+    BOOST_TEST(machine.value() == 42U);
+    BOOST_TEST(in_ms(machine.valid_until()) == "988");
+    // It is an ordinary lease from here on.
+    play(machine, {
+                      {300ms, timer(), "extend #1; wait 350"},
+                      {301ms, extended('G', 0), "wait 350"},
+                      {302ms, extended('G', 1), "wait 600"},
+                      {303ms, extended('N', 2), "heal 2; wait 600"},
+                      {304ms, release(), "release; wait 354"},
+                  });
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_that_fails_leaves_the_keys_as_they_are) {
+    const adopted_values has;
+    {
+        lease gone(settings, 42);
+        play(gone, {
+                       {0ms, adopt(has), "extend; wait 50"},
+                       {5ms, adopted('G', 0), "wait 50"},
+                       {6ms, adopted('N', 1), "wait 50"},
+                       {7ms, adopted('D', 2), "failed contended; ended"},
+                   });
+        BOOST_TEST(gone.abandoned());
+    }
+    {
+        lease silent(settings, 42);
+        play(silent, {
+                         {0ms, adopt(has), "extend; wait 50"},
+                         {5ms, adopted('G', 0), "wait 50"},
+                         {50ms, timer(), "failed no_quorum; ended"},
+                         {51ms, adopted('G', 1), "wait never"},
+                     });
+    }
+    {
+        lease cancelled(settings, 42);
+        play(cancelled, {
+                            {0ms, adopt(has), "extend; wait 50"},
+                            {5ms, give_up(), "ended"},
+                        });
+        BOOST_TEST(!wanted(cancelled, 0, purpose::adopt));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_adoption_that_comes_too_late_is_no_lease) {
+    const adopted_values has;
+    lease_settings patient = settings;
+    patient.instance_timeout = 2s;
+    lease machine(patient, 42);
+    play(machine, {
+                      {0ms, adopt(has), "extend; wait 2000"},
+                      {5ms, adopted('G', 0), "wait 2000"},
+                      {940ms, adopted('G', 1), "failed too_slow; ended"},
+                  });
+}
+
 // Passing it on.
 
 BOOST_AUTO_TEST_CASE(may_be_handed_off_while_half_of_the_ttl_is_left) {

@@ -80,8 +80,8 @@ inline std::string name(acquire_outcome outcome) {
             return "cancelled";
         case acquire_outcome::would_deadlock:
             return "would_deadlock";
-        case acquire_outcome::owner_has_lost:
-            return "owner_has_lost";
+        case acquire_outcome::lease_lost:
+            return "lease_lost";
     }
     return "?";
 }

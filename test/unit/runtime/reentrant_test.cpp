@@ -300,19 +300,19 @@ BOOST_AUTO_TEST_CASE(a_lost_lease_is_not_entered_again_until_all_have_let_go, *l
     BOOST_TEST_REQUIRE(three.world().run_until(
         [&] { return outer->lease->loss(outer->holder_number) != core::loss::none; }));
     BOOST_TEST((inner->lease->loss(inner->holder_number) == core::loss::keys_gone));
-    expect_end(three, enter(*client, anna), acquire_outcome::owner_has_lost);
+    expect_end(three, enter(*client, anna), acquire_outcome::lease_lost);
     expect_end(three, enter(*client, anna, core::time_point::min()),
-               acquire_outcome::owner_has_lost);
+               acquire_outcome::lease_lost);
     three.world().run_for(1min);  // its validity has ended long since, and the key is another's
     const acquire other = enter(*client, bert);
     expect_granted(three, other);
     other->let_go();
     const acquire refused = enter(*client, anna);
-    expect_end(three, refused, acquire_outcome::owner_has_lost);
+    expect_end(three, refused, acquire_outcome::lease_lost);
     BOOST_TEST(refused->text == "'a': this owner has lost its lease, and has not released it");
     outer->let_go();
     outer->let_go();
-    expect_end(three, enter(*client, anna), acquire_outcome::owner_has_lost);
+    expect_end(three, enter(*client, anna), acquire_outcome::lease_lost);
     const auto released = inner->release();
     BOOST_TEST_REQUIRE(three.world().run_until([&] { return released->told.has_value(); }));
     const acquire fresh = enter(*client, anna);
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_lease_whose_validity_has_ended_is_not_entered_again, *lab
     one.world().be_busy_for(11s);
     const acquire inner = enter(*client, anna);
     BOOST_TEST(client->engine().parts().queues.reenter(*outer->spec(), {anna, true}) == nullptr);
-    expect_end(one, inner, acquire_outcome::owner_has_lost);
+    expect_end(one, inner, acquire_outcome::lease_lost);
 }
 
 BOOST_AUTO_TEST_CASE(another_lease_of_the_owner_is_not_affected_by_a_loss) {

@@ -1,0 +1,58 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#ifndef COLOCK_ADOPT_HPP
+#define COLOCK_ADOPT_HPP
+
+#include <colock/client.hpp>
+#include <colock/detail/lock_handle.hpp>
+#include <colock/lock_options.hpp>
+
+#include <boost/asio/deferred.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace colock {
+
+/// Goes on with a lease that another process, or another client, has detached: see `lease::detach`. It extends the
+/// lease on a quorum of instances first. From then on the watchdog of this client renews it, and it is a lease like
+/// any other. Its name, token and fence stay the same.
+///
+/// @code{.cpp}
+/// colock::lease lease = co_await colock::adopt(locks, text);
+/// std::cout << "the second half, under the same lock: " << lease.resource() << '\n';
+/// co_await lease.release();
+/// @endcode
+///
+/// It waits for no other operation of this client on the name, because the lease comes before them. It first waits
+/// for the connections of a new client, as an acquire does.
+///
+/// **Adopt a text once.** Two processes that adopt the same text both have the lease. Nothing can detect that,
+/// because both have the same token.
+///
+/// The client must have the same instances and the same key prefix as the client that detached the lease. The
+/// lease has these `options` from now on. Their `fencing` has no effect, because the text says whether the lease
+/// has a fence. The entries of a `reentrant_mutex` end with `detach`, so an adopted lease has no owner.
+///
+/// - Preconditions: `text` is the result of `lease::detach`, and `options` are valid. Otherwise the call throws
+///   `config_error`.
+/// - Handler signature: `void(colock::error, colock::lease)`.
+/// - Errors:
+///   - `lease_lost` if too few instances still have the token. Other holders may have the lock. What is left of
+///     the keys expires.
+///   - `no_quorum` if too few instances answered within `lock_options::unavailable_timeout`. The keys stay as
+///     they are, so you may adopt the lease again while its ttl lasts.
+///   - `client_closed` if the client was closed.
+/// - Cancellation: The keys stay as they are, and may have been extended.
+/// - Thread-safety: It counts as use of the client: see `config::thread_safe`.
+template <typename CompletionToken = boost::asio::deferred_t>
+auto adopt(client& client, std::string_view text, const lock_options& options = {},
+           CompletionToken&& token = {}) {
+    return detail::lock_handle::of_lease(client, text, options)
+        .adopt(std::string(text), std::forward<CompletionToken>(token));
+}
+
+}  // namespace colock
+
+#endif

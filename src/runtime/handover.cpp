@@ -1,0 +1,184 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/handover.hpp"
+
+#include "core/command.hpp"
+#include "kinds/label.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace colock::runtime {
+namespace {
+
+constexpr std::string_view version = "colock-lease/1";
+constexpr std::string_view no_values = "-";
+constexpr std::size_t fields_before_keys = 5;
+
+constexpr bool is_alphanumeric(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+constexpr bool is_hexadecimal(char c) noexcept {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+constexpr unsigned digit(char c) noexcept {
+    return static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+std::string encoded(std::string_view key) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    constexpr std::string_view plain_signs = "-._:/{}";
+    std::string result;
+    for (const char c : key) {
+        if (is_alphanumeric(c) || plain_signs.find(c) != std::string_view::npos) {
+            result += c;
+        } else {
+            const auto byte = static_cast<unsigned char>(c);
+            result += '%';
+            result += digits[byte / 16U];
+            result += digits[byte % 16U];
+        }
+    }
+    return result;
+}
+
+std::optional<std::string> decoded(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        if (text.front() != '%') {
+            result += text.front();
+            text.remove_prefix(1);
+        } else if (text.size() >= 3 && is_hexadecimal(text[1]) && is_hexadecimal(text[2])) {
+            result += static_cast<char>(digit(text[1]) * 16U + digit(text[2]));
+            text.remove_prefix(3);
+        } else {
+            return std::nullopt;
+        }
+    }
+    return result.empty() ? std::nullopt : std::optional(std::move(result));
+}
+
+std::string replaced(std::string_view text, char from, char to) {
+    std::string result(text);
+    std::replace(result.begin(), result.end(), from, to);
+    return result;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+    std::vector<std::string_view> result;
+    for (std::size_t at = 0; at != std::string_view::npos;) {
+        const std::size_t end = text.find(separator, at);
+        result.push_back(text.substr(at, end - at));
+        at = end == std::string_view::npos ? end : end + 1;
+    }
+    return result;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+    std::uint64_t result = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), result);
+    const bool is_number = failure == std::errc() && end == text.data() + text.size();
+    return is_number && result < core::value_limit ? std::optional(result) : std::nullopt;
+}
+
+/// As `core::command::values`: increasing numbers, each followed by a space.
+bool are_values(std::string_view text, std::uint64_t first) {
+    std::uint64_t before = 0;
+    for (const std::string_view one : split(text, ',')) {
+        const auto number = number_in(one);
+        if (!number || *number <= before || (before == 0 && *number != first)) {
+            return false;
+        }
+        before = *number;
+    }
+    return true;
+}
+
+std::string wrong(std::string_view field, std::string_view value, std::string_view wanted) {
+    constexpr std::size_t longest = 40;
+    std::string result = "its ";
+    result.append(field).append(" is '");
+    for (const char c : value.substr(0, longest)) {
+        result += kinds::is_label_character(c) ? c : '?';
+    }
+    return result.append(value.size() > longest ? "...'" : "'").append(", not ").append(wanted);
+}
+
+}  // namespace
+
+token_parts token_parts::of(std::string_view token) noexcept {
+    const std::size_t mark = token.find(kinds::label_mark);
+    const std::string_view front = token.substr(0, mark);
+    const bool has_label = mark != std::string_view::npos;
+    const std::string_view label = has_label ? token.substr(mark + 1) : std::string_view();
+    if (front.size() < kinds::token_digits || has_label == label.empty() ||
+        label.size() > kinds::longest_label ||
+        !std::ranges::all_of(token, kinds::is_label_character)) {
+        return {};
+    }
+    const std::size_t prefix = front.size() - kinds::token_digits;
+    const std::string_view digits = front.substr(prefix);
+    return std::ranges::all_of(digits, is_hexadecimal)
+               ? token_parts{front.substr(0, prefix), digits, label}
+               : token_parts();
+}
+
+std::string to_text(const handover& lease) {
+    std::string result(version);
+    result.append(1, ' ').append(replaced(lease.kind, ' ', '_'));
+    result.append(1, ' ').append(lease.token);
+    result.append(1, ' ').append(std::to_string(lease.has.value));
+    const std::string_view values = lease.has.values;
+    result.append(1, ' ').append(values.empty()
+                                     ? std::string(no_values)
+                                     : replaced(values.substr(0, values.size() - 1), ' ', ','));
+    for (const std::string& key : lease.keys) {
+        result.append(1, ' ').append(encoded(key));
+    }
+    return result;
+}
+
+std::variant<handover, std::string> parse_handover(std::string_view text) {
+    const std::vector<std::string_view> fields = split(text, ' ');
+    if (fields.front() != version) {
+        return wrong("first field", fields.front(), version);
+    }
+    if (fields.size() <= fields_before_keys) {
+        return "it has " + std::to_string(fields.size()) + " fields, not " +
+               std::to_string(fields_before_keys + 1) + " or more";
+    }
+    handover result;
+    result.kind = replaced(fields[1], '_', ' ');
+    if (token_parts::of(fields[2]).digits.empty()) {
+        return wrong("third field", fields[2], "a token");
+    }
+    result.token = fields[2];
+    const auto value = number_in(fields[3]);
+    if (!value) {
+        return wrong("fourth field", fields[3], "a number below 2^53");
+    }
+    result.has.value = *value;
+    if (fields[4] != no_values) {
+        if (!are_values(fields[4], *value)) {
+            return wrong("fifth field", fields[4],
+                         "increasing numbers that begin with the fourth field");
+        }
+        result.has.values = replaced(fields[4], ',', ' ') + ' ';
+    }
+    for (std::size_t i = fields_before_keys; i != fields.size(); ++i) {
+        auto key = decoded(fields[i]);
+        if (!key) {
+            return wrong("name", fields[i], "a name in which % stands before two digits");
+        }
+        result.keys.push_back(std::move(*key));
+    }
+    return result;
+}
+
+}  // namespace colock::runtime

@@ -1,0 +1,116 @@
+// Copyright the colock authors. SPDX-License-Identifier: BSL-1.0
+
+#include "runtime/handover.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace colock::runtime {
+namespace {
+
+const std::string digits = "0123456789abcdef0123456789abcdef01234567";
+
+handover lease_of(std::string kind, std::string token, core::adopted_values has,
+                  std::vector<std::string> keys) {
+    return {std::move(kind), std::move(token), std::move(has), std::move(keys)};
+}
+
+std::string problem_of(std::string_view text) {
+    const auto parsed = parse_handover(text);
+    const auto* const problem = std::get_if<std::string>(&parsed);
+    return problem != nullptr ? *problem : "none";
+}
+
+BOOST_AUTO_TEST_SUITE(handover_text)
+
+BOOST_AUTO_TEST_CASE(a_text_is_one_line_of_fields) {
+    const handover lease =
+        lease_of("fenced writer", digits + "@web-7", {42, ""}, {"app:x y", "{k}%\n"});
+    const std::string text = to_text(lease);
+    BOOST_TEST(text ==
+               "colock-lease/1 fenced_writer " + digits + "@web-7 42 - app:x%20y {k}%25%0a");
+    BOOST_TEST((std::get<handover>(parse_handover(text)) == lease));
+}
+
+BOOST_AUTO_TEST_CASE(each_lease_comes_back_from_its_text) {
+    std::string all_bytes;
+    for (int byte = 0; byte != 256; ++byte) {
+        all_bytes += static_cast<char>(byte);
+    }
+    for (const handover& lease :
+         {lease_of("exclusive", digits, {}, {"x"}),
+          lease_of("shared", "reader:" + digits, {7, ""}, {all_bytes}),
+          lease_of("semaphore", "permit:8*3:" + digits, {1, "1 4 7 "}, {"x"}),
+          lease_of("multi", digits + "@a@b", {}, {"x", "", "z"}),
+          lease_of("fenced", digits, {(1ULL << 53U) - 1, ""}, {"x"})}) {
+        const std::string text = to_text(lease);
+        const auto parsed = parse_handover(text);
+        if (lease.keys.size() > 1 && lease.keys[1].empty()) {
+            BOOST_TEST(std::holds_alternative<std::string>(parsed));  // no lock has an empty name
+        } else {
+            BOOST_TEST_REQUIRE(std::holds_alternative<handover>(parsed), text);
+            BOOST_TEST((std::get<handover>(parsed) == lease), text);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_text_is_refused_with_the_field) {
+    const std::string front = "colock-lease/1 exclusive " + digits;
+    BOOST_TEST(problem_of("") == "its first field is '', not colock-lease/1");
+    BOOST_TEST(problem_of("colock-lease/2 x") ==
+               "its first field is 'colock-lease/2', not colock-lease/1");
+    BOOST_TEST(problem_of(front + " 0 -") == "it has 5 fields, not 6 or more");
+    BOOST_TEST(problem_of("colock-lease/1 exclusive 12 0 - x") ==
+               "its third field is '12', not a token");
+    for (const std::string& token :
+         {digits.substr(1), digits + "@", digits + "@" + std::string(65, 'a'),
+          "G" + digits.substr(1), digits + "@a\x01"}) {
+        BOOST_TEST(problem_of("colock-lease/1 exclusive " + token + " 0 - x")
+                       .find("its third field is ") == 0U);
+    }
+    for (const char* const value : {"", "-1", "x", "1.0", "9007199254740992", "1x"}) {
+        BOOST_TEST(problem_of(front + " " + value + " - x") ==
+                   "its fourth field is '" + std::string(value) + "', not a number below 2^53");
+    }
+    for (const char* const values : {"", "1", "2,1", "2,2", "2,", ",2", "2,x"}) {
+        BOOST_TEST(problem_of(front + " 2 " + values + " x") ==
+                   "its fifth field is '" + std::string(values) +
+                       "', not increasing numbers that begin with the fourth field");
+    }
+    for (const char* const name : {"%", "%1", "%zz", "a%2", ""}) {
+        BOOST_TEST(problem_of(front + " 0 - " + name) ==
+                   "its name is '" + std::string(name) +
+                       "', not a name in which % stands before two digits");
+    }
+    BOOST_TEST(problem_of(std::string(100, '\n')) ==
+               "its first field is '" + std::string(40, '?') + "...', not colock-lease/1");
+}
+
+BOOST_AUTO_TEST_CASE(a_part_of_a_text_is_no_text) {
+    const std::string text =
+        to_text(lease_of("semaphore", "permit:8*3:" + digits, {1, "1 4 7 "}, {"orders"}));
+    std::size_t accepted = 0;
+    for (std::size_t size = 0; size != text.size(); ++size) {
+        const auto parsed = parse_handover(std::string_view(text).substr(0, size));
+        accepted += std::holds_alternative<handover>(parsed) ? 1 : 0;
+    }
+    BOOST_TEST(accepted == std::string_view("orders").size() - 1);  // a shorter name is a name
+}
+
+BOOST_AUTO_TEST_CASE(the_parts_of_a_token) {
+    const std::string token = "permit:8*3:" + digits + "@web-7";
+    const auto parts = token_parts::of(token);
+    BOOST_TEST(parts.prefix == "permit:8*3:");
+    BOOST_TEST(parts.digits == digits);
+    BOOST_TEST(parts.label == "web-7");
+    BOOST_TEST(token_parts::of("somebody else").digits.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace colock::runtime

@@ -46,18 +46,7 @@ public:
                                std::to_string(first_slot(i + 1) - 1)});
             nodes_[i].command({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
         }
-        for (std::size_t i = 1; i != count; ++i) {
-            nodes_[i].command({"CLUSTER", "MEET", "127.0.0.1", std::to_string(nodes_[0].port()),
-                               std::to_string(buses_[0].number())});
-        }
-        wait_until(
-            [&] {
-                return std::ranges::all_of(nodes_, [&](const redis_server& one) {
-                    return says(one, {"CLUSTER", "INFO"},
-                                "cluster_known_nodes:" + std::to_string(count) + "\r");
-                });
-            },
-            std::chrono::seconds(30));
+        introduce_all();
         for (std::size_t i = masters; i != count; ++i) {
             nodes_[i].command({"CLUSTER", "REPLICATE", id(i % masters)});
         }
@@ -207,6 +196,34 @@ public:
     }
 
 private:
+    /// Until each node knows all others. A node gives up a meeting that takes longer than its timeout, as on a busy machine. So it is
+    /// repeated.
+    void introduce_all() const {
+        const auto knows_all = [this](const redis_server& one) {
+            return says(one, {"CLUSTER", "INFO"},
+                        "cluster_known_nodes:" + std::to_string(nodes_.size()) + "\r");
+        };
+        auto next = std::chrono::steady_clock::now();
+        wait_until(
+            [&] {
+                if (std::ranges::all_of(nodes_, knows_all)) {
+                    return true;
+                }
+                if (std::chrono::steady_clock::now() >= next) {
+                    next = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+                    for (std::size_t i = 1; i != nodes_.size(); ++i) {
+                        if (!knows_all(nodes_[i])) {
+                            nodes_[i].command({"CLUSTER", "MEET", "127.0.0.1",
+                                               std::to_string(nodes_[0].port()),
+                                               std::to_string(buses_[0].number())});
+                        }
+                    }
+                }
+                return false;
+            },
+            std::chrono::seconds(60));
+    }
+
     /// Of each line of CLUSTER NODES with slots: the epoch, and the node's id with the slots.
     static std::map<std::string, std::string> slots_by_epoch(const std::string& text) {
         constexpr int fields_before_epoch = 5;

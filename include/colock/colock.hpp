@@ -17,6 +17,7 @@
 /// - `colock::mutex` is an exclusive lock. `colock::shared_mutex` has readers and writers.
 ///   `colock::semaphore` has a fixed number of permits. A `colock::reentrant_mutex` can be entered again by
 ///   its `colock::lock_owner`. `colock::lock_options` are the options of all of them.
+/// - `colock::versioned` is a value that is changed by optimistic locking, without a lock.
 /// - `colock::lease` is the ownership of a lock.
 /// - `colock::error` is the first argument of every handler. `colock::errc` lists the reasons.
 /// - `colock::instance_info` and `colock::counters` are for monitoring.
@@ -25,6 +26,7 @@
 
 /// @namespace colock
 /// Distributed locks for Boost.Asio: `client`, `mutex`, `shared_mutex`, `semaphore`, `reentrant_mutex`,
+/// `versioned`,
 /// `lease` and `with_lock`.
 
 #include <colock/client.hpp>
@@ -39,6 +41,7 @@
 #include <colock/reentrant_mutex.hpp>
 #include <colock/semaphore.hpp>
 #include <colock/shared_mutex.hpp>
+#include <colock/versioned.hpp>
 #include <colock/with_lock.hpp>
 
 #endif

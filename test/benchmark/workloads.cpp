@@ -14,6 +14,7 @@
 #include "benchmark/server_account.hpp"
 #include "benchmark/shared.hpp"
 #include "benchmark/slow_minority.hpp"
+#include "benchmark/versioned.hpp"
 #include "benchmark/watchdog.hpp"
 
 #include <algorithm>
@@ -162,6 +163,7 @@ const std::vector<workload_entry>& workloads() {
         {"shared", false, run_shared},
         {"semaphore", false, run_semaphore},
         {"reentrant", false, run_reentrant},
+        {"versioned", false, run_versioned},
         {"overload", false, run_overload},
         {"cluster", false, run_cluster},
         {"native_release", false, run_native_release},  // needs servers that have the command

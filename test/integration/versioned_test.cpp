@@ -237,9 +237,12 @@ BOOST_AUTO_TEST_CASE(an_update_gives_up_after_so_many_refusals) {
 }
 
 BOOST_AUTO_TEST_CASE(large_values_pass_in_both_directions) {
+    config configuration = instances.config();
+    configuration.silence_timeout = 1min;  // all of it has to pass within that
+    configuration.connect_timeout = 20s;
     run_test(
         [&]() -> asio::awaitable<void> {
-            client locks(co_await asio::this_coro::executor, instances.config());
+            client locks(co_await asio::this_coro::executor, configuration);
             constexpr std::size_t size = std::size_t{1} << 20U;
             constexpr int count = 40;
             int done = 0;

@@ -89,6 +89,8 @@ struct state {
         set{};                // or the members of a set by the milliseconds until they end
     bool is_counted = false;  // there is a fence counter
     bool is_queued = false;   // there is a remote queue, with our ticket
+    strings record{};         // the fields of a hash
+    std::string life = day;   // of that
 };
 
 /// Marks are written with negative scores.
@@ -114,6 +116,12 @@ void write(const redis_server& server, const state& s) {
         server.command(command);
         server.command({"PEXPIRE", key, std::to_string(last)});
     }
+    if (!s.record.empty()) {
+        strings command{"HSET", key};
+        command.insert(command.end(), s.record.begin(), s.record.end());
+        server.command(command);
+        server.command({"PEXPIRE", key, s.life});
+    }
     if (s.is_counted) {
         server.command({"SET", kinds::fence_key(key), std::to_string(1LL << 52), "PX", day});
     }
@@ -134,6 +142,7 @@ std::string content_of(const redis_server& server) {
         result += name + " " + type + " " +
                   (type == "string" ? ask(server, {"GET", name})
                    : type == "zset" ? ask(server, {"ZRANGE", name, "0", "-1", "WITHSCORES"})
+                   : type == "hash" ? ask(server, {"HMGET", name, "v", "d", "e", "w"})
                                     : ask(server, {"LRANGE", name, "0", "-1"})) +
                   (ask(server, {"PTTL", name}) == "-1" ? " without ttl; " : "; ");
     }
@@ -151,6 +160,14 @@ std::set<std::string> holders_of(const redis_server& server) {
         result.insert(line);
     }
     return result;
+}
+
+/// Its version is far ahead of any clock.
+const std::string record_version = "4503599627370496";
+const std::string week_and_day = "691200000";
+
+strings fields_of_record(const std::string& erased) {
+    return {"v", record_version, "d", "x", "e", erased, "w", " a1:7:" + record_version};
 }
 
 const std::vector<state>& all_states() {
@@ -220,6 +237,9 @@ const std::vector<state>& all_states() {
           {-1000, permit(1)},
           {-1000, permit(2)}}},
         {"a permit of another limit", {permit(0, "5*1")}, permit(0, "5*1")},
+        {"a record", {}, "", {}, false, false, fields_of_record("0"), week_and_day},
+        {"a record whose value has ended", {}, "", {}, false, false, fields_of_record("0")},
+        {"an erased record", {}, "", {}, false, false, fields_of_record("1")},
     };
     return result;
 }
@@ -315,6 +335,14 @@ const std::vector<call>& all_calls() {
          {permit(1)},
          true,
          permit(1)},
+        {"a read", &scripts::read, {key}, {}},
+        {"a write", &scripts::write, {key}, {"b1", record_version, day, "y"}},
+        {"a write that lasts longer",
+         &scripts::write,
+         {key},
+         {"b2", record_version, "864000000", ""}},
+        {"an erase", &scripts::write, {key}, {"b3", record_version, "0"}},
+        {"a write that is sent again", &scripts::write, {key}, {"a1", "7", day, "x"}},
         {"a look for a permit", &scripts::vacancy, {key}, {"permit:3*1:"}, true},
         {"two names", &scripts::take_all, {key, other}, {token("c"), day, "take"}},
         {"two names restored", &scripts::take_all, {key, other}, {token("a"), day, "heal"}},

@@ -26,6 +26,7 @@ if type(score) == 'string' then
     end
 end
 
+--@include ../other_lock.lua
 --@include permits.lua
 
 local limit, count, preferred = parse(token)

@@ -45,6 +45,7 @@ if #others == 0 then
     return #KEYS == 1 and 1 or table.concat(answers)
 end
 
+--@include ../other_lock.lua
 --@include permits.lua
 
 local function release(key, token)

@@ -1,0 +1,47 @@
+-- A record is a value with a version, which grows with each write. Its key is a hash:
+--
+--   v  the version, below 2^53
+--   d  the value
+--   e  1 if the value was erased, else 0
+--   w  the last writes, the latest first, each as ' <id>:<from>:<to>': its id, the version that it expected, and the one that it made
+--
+-- A key outlives its value by a week, so that its version does not come back. If the value ends by itself, the key's ttl is what is left
+-- of the value's life, and the week. A ttl moves with its key, so no server's clock is asked when a value ends. The end of a value is a
+-- change: the record then has the next version.
+
+local week = 604800000
+
+-- Reads all but the value. Returns nil and the answer about the key if that is no record.
+local function read_record(key)
+    local fields = redis.pcall('hmget', key, 'v', 'e', 'w')
+    if fields.err then
+        local is_other_type = string.find(fields.err, 'WRONGTYPE', 1, true)
+        return nil, is_other_type and written_by_another(key, redis.pcall('get', key)) or fields
+    end
+    local left = redis.call('pttl', key)
+    if left == -2 then
+        return {version = 0, writes = '', left = left}
+    end
+    local text, writes = fields[1], fields[3]
+    if not text or not string.find(text, '^%d+$') or not writes or not string.find(writes, '^ %x+:%d+:%d+') then
+        return nil, redis.status_reply('holds hash')
+    end
+    local has_ended = fields[2] == '0' and left >= 0 and left <= week
+    return {
+        text = text,
+        version = tonumber(text) + (has_ended and 1 or 0),
+        has_value = fields[2] == '0' and not has_ended,
+        writes = writes,
+        left = left,
+    }
+end
+
+local function text_of(version)
+    return string.format('%.0f', version)
+end
+
+-- The version; and behind a space the value, if there is one.
+local function state_of(key, record)
+    local value = record.has_value and redis.call('hget', key, 'd')
+    return text_of(record.version) .. (value and ' ' .. value or '')
+end

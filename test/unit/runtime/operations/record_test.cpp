@@ -132,6 +132,7 @@ BOOST_AUTO_TEST_CASE(without_a_timeout_an_operation_waits_for_the_first_connecti
     timeout = 0s;
     server(0).is_up = false;
     server(0).is_starting = true;
+    a = make_client();
     const operation waits = begin_write(0, "one");
     world().run_for(5s);
     BOOST_TEST(!waits->outcome.has_value());

@@ -24,6 +24,11 @@ agreed_value agree_on_largest(const round& votes) {
     return result;
 }
 
+/// The first number of a list; 0 if it is empty.
+std::uint64_t first_of(const std::vector<std::uint64_t>& list) {
+    return list.empty() ? 0 : list.front();
+}
+
 /// The numbers in a text of them; see `command::values`.
 std::vector<std::uint64_t> list_in(std::string_view text) {
     std::vector<std::uint64_t> result;
@@ -68,13 +73,13 @@ agreed_value agree_on_same_lists(const round& votes) {
     for (const std::string& text : texts) {
         const auto equal = static_cast<std::size_t>(std::ranges::count(texts, text));
         if (equal >= quorum) {
-            return {.value = list_in(text).front(), .values = text};
+            return {.value = first_of(list_in(text)), .values = text};
         }
         most = std::max(most, equal);
     }
     agreed_value result;
     result.values = smallest_of_quorum(texts, quorum);
-    result.value = list_in(result.values).front();
+    result.value = first_of(list_in(result.values));
     result.reached = false;
     result.may_be_reached = most + votes.silent() >= quorum;
     return result;

@@ -159,9 +159,10 @@ BOOST_AUTO_TEST_CASE(with_lock_nests_by_an_owner) {
             co_return 3;
         };
         const auto outer = [&](lease& held) -> asio::awaitable<int> {
-            const int sum = co_await with_lock(mine, inner) + co_await with_lock(mine, inner);
+            const int first = co_await with_lock(mine, inner);
+            const int second = co_await with_lock(mine, inner);
             BOOST_TEST(held.valid());
-            co_return sum;
+            co_return first + second;
         };
         BOOST_TEST(co_await with_lock(mine, outer) == 6);
         BOOST_TEST(co_await lead(mine, outer) == 6);
